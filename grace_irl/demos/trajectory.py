@@ -1,0 +1,176 @@
+"""The model of demonstrations: what happened (`Trajectory`) and what it stands for (`Demonstration`)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import InputError
+
+StateKind = Literal["vector", "grid", "ui"]
+Role = Literal["expert", "negative"]
+Split = Literal["train", "held_out"]
+LabelRule = Literal["all", "last", "goal"]
+
+KIND_OF_NDIM: dict[int, StateKind] = {2: "vector", 4: "grid"}
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """One episode, as programs see it.
+
+    Attributes:
+        states: `(T+1, n)` floats (vector) or `(T+1, h, w, 3)` integers (grid), in order.
+        actions: `(T, ...)`, or None where the source stores states only.
+        extra_info: the instruction, or "".
+        rewards: `(T,)` true rewards, never shown to a search; or None.
+        log_probs: `(T,)` log-probability of each action under the policy that acted; or None.
+        terminated: the environment ended the episode.
+        truncated: a time limit ended it.
+        source: where it came from (file and episode), for messages and provenance.
+
+    Raises:
+        InputError: for shapes that do not fit together, or states that are not finite.
+    """
+
+    states: NDArray[Any]
+    actions: NDArray[Any] | None = None
+    extra_info: str = ""
+    rewards: NDArray[np.float64] | None = None
+    log_probs: NDArray[np.float64] | None = None
+    terminated: bool = False
+    truncated: bool = False
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        where = self.source or "trajectory"
+        if self.states.ndim not in KIND_OF_NDIM:
+            raise InputError(
+                f"{where}: states have shape {self.states.shape}; expected (T+1, n) or (T+1, h, w, 3)"
+            )
+        if len(self.states) == 0:
+            raise InputError(f"{where}: no states; expected at least one")
+        if self.kind == "grid" and not (self.states.shape[3] == 3 and self.states.dtype.kind in "iu"):
+            raise InputError(
+                f"{where}: grid states are {self.states.dtype} of shape {self.states.shape}; "
+                "expected integers of shape (T+1, h, w, 3)"
+            )
+        if self.kind == "vector" and self.states.dtype.kind not in "fiu":
+            raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers")
+        if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():
+            row = int(np.flatnonzero(~np.isfinite(self.states).all(axis=1))[0])
+            raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")
+        for name in ("actions", "rewards", "log_probs"):
+            column = getattr(self, name)
+            if column is not None and len(column) != self.num_steps:
+                raise InputError(
+                    f"{where}: {len(column)} {name} for {len(self.states)} states; expected {self.num_steps}"
+                )
+
+    @property
+    def kind(self) -> StateKind:
+        """The kind of the states, from their shape."""
+        return KIND_OF_NDIM[self.states.ndim]
+
+    @property
+    def num_steps(self) -> int:
+        """T, the number of actions: one less than the number of states."""
+        return len(self.states) - 1
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (16 hex digits) of everything that a program may see: states, actions and the instruction."""
+        digest = hashlib.sha256(repr((self.states.shape, self.states.dtype.str, self.extra_info)).encode())
+        digest.update(np.ascontiguousarray(self.states).data)
+        if self.actions is not None:
+            digest.update(np.ascontiguousarray(self.actions).data)
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What is true of a whole set, so that offline and online states are the same thing.
+
+    Attributes:
+        kind: the state kind of every trajectory.
+        fields: names of a vector's components, or () where unknown.
+        environment: Gymnasium id of the environment, or "".
+        view: how a state was made from an observation ("vector", "minigrid-full", …), or "".
+        label: the rule that fits this data ("all" or "last"), or "" where the source does not say.
+    """
+
+    kind: StateKind
+    fields: tuple[str, ...] = ()
+    environment: str = ""
+    view: str = ""
+    label: LabelRule | Literal[""] = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """A trajectory with what it stands for.
+
+    Attributes:
+        goals: indices of the states that reach the goal, where somebody marked them (rule "goal"); or None.
+    """
+
+    trajectory: Trajectory
+    role: Role
+    task: str = "default"
+    split: Split = "train"
+    goals: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstrations(Sequence[Demonstration]):
+    """A set of demonstrations of one state kind and, for vectors, one width.
+
+    Raises:
+        InputError: for mixed kinds or widths.
+    """
+
+    metadata: Metadata
+    items: tuple[Demonstration, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            trajectory = item.trajectory
+            if trajectory.kind != self.metadata.kind:
+                raise InputError(
+                    f"{trajectory.source}: {trajectory.kind} states in a set of {self.metadata.kind} states; "
+                    "expected one kind: fit them apart"
+                )
+            first = self.items[0].trajectory
+            if trajectory.kind == "vector" and trajectory.states.shape[1] != first.states.shape[1]:
+                raise InputError(
+                    f"{trajectory.source}: states of {trajectory.states.shape[1]} numbers beside {first.source} "
+                    f"with {first.states.shape[1]}; expected one width: fit them apart"
+                )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items[index]
+
+    def __iter__(self) -> Iterator[Demonstration]:
+        return iter(self.items)
+
+    def select(
+        self, *, role: Role | None = None, split: Split | None = None, task: str | None = None
+    ) -> Demonstrations:
+        """The demonstrations with this role, split and task (None: any), in order."""
+        wanted = {"role": role, "split": split, "task": task}
+        kept = (d for d in self.items if all(v is None or getattr(d, k) == v for k, v in wanted.items()))
+        return replace(self, items=tuple(kept))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Task names, in order of first appearance."""
+        return tuple(dict.fromkeys(d.task for d in self.items))

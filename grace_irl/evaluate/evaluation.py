@@ -1,0 +1,72 @@
+"""What scoring a program gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """How well rewards tell expert from negative states, on one split (METHODS: Fitness, Accuracy).
+
+    Attributes:
+        fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE eq. 4.1).
+        auc: probability that a random expert state outranks a random negative one, ties one half.
+        accuracy: balanced accuracy of the best single threshold.
+        separated: the smallest expert value exceeds the largest negative one.
+        experts: number of positive states.
+        negatives: number of negative states.
+    """
+
+    fitness: float
+    auc: float
+    accuracy: float
+    separated: bool
+    experts: int
+    negatives: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A state on the wrong side, as feedback: the trajectory (digest), its step, its reward and its label."""
+
+    digest: str
+    step: int
+    reward: float
+    positive: bool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The score of one program.
+
+    Attributes:
+        status: "ok", or why the program is invalid (a sandbox `Status`).
+        message: one line for a person; "" when ok.
+        traceback: the program's own traceback, for a repair.
+        fitness: overall train fitness; -inf when invalid. Searches rank by this.
+        scale, offset: the calibration `D = sigmoid(scale * r + offset - log pi)`; 1 and 0 without calibration.
+        train, held_out: metrics over all tasks; held_out is None where there is no held-out data.
+        tasks: per task, the same pair.
+        monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
+        failures: the worst states first, capped.
+        seconds: wall time of the evaluation.
+    """
+
+    status: str
+    message: str = ""
+    traceback: str = ""
+    fitness: float = float("-inf")
+    scale: float = 1.0
+    offset: float = 0.0
+    train: Metrics | None = None
+    held_out: Metrics | None = None
+    tasks: dict[str, tuple[Metrics, Metrics | None]] = field(default_factory=dict)
+    monotonicity: float | None = None
+    failures: tuple[Failure, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def valid(self) -> bool:
+        """Whether the program gave a finite number for every state."""
+        return self.status == "ok"

@@ -1,0 +1,54 @@
+"""What every proposer offers: an answer to a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.programs.program import Program
+from grace_irl.search.protocol import Request
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A proposer's answer.
+
+    Attributes:
+        source: the program, or "" where the answer holds none.
+        failure: why there is no program; "" otherwise.
+        reasoning: what the proposer says of it, for people.
+        prompt: what was asked, as sent; "" for proposers without prompts.
+        raw: the raw answer.
+        sketch: opaque to the engine, kept in the store and handed back with the parent (the synthesiser's own form).
+        tokens_in, tokens_out: as counted by the server; 0 without one.
+        seconds: wall time of the call.
+    """
+
+    source: str
+    failure: str = ""
+    reasoning: str = ""
+    prompt: str = ""
+    raw: str = ""
+    sketch: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A program to work from, with its score and the sketch that its proposal carried."""
+
+    program: Program
+    evaluation: Evaluation
+    sketch: str = ""
+
+
+class Proposer(Protocol):
+    """Writes programs. Answers depend only on the request, the parents and the training data, never on timing."""
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        """One answer. A failure of the proposer is a `Proposal` with `failure`, not an exception."""
+        ...

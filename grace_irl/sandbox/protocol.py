@@ -1,0 +1,159 @@
+"""What every sandbox offers: hold trajectories, look at a source without running it, run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+
+Mode = Literal["batch", "strict"]
+Status = Literal[
+    "ok",  # every reward is a finite number
+    "rejected",  # static checks refused the source; nothing ran
+    "syntax",  # the source does not compile
+    "contract",  # no class Reward, or no reward_fn, or a signature that is not of the contract
+    "init",  # Reward(extra_info) raised
+    "runtime",  # reward_fn raised
+    "type",  # reward_fn returned something that is not a number
+    "nonfinite",  # NaN, infinity, or a value beyond Limits.max_abs
+    "timeout",  # wall or CPU time used up; killed
+    "memory",  # memory used up
+    "killed",  # died by a signal, left with an exit code, or answered outside the protocol
+    "mismatch",  # strict mode: the second permutation gave other rewards, so the program looks at more than the state
+]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may use.
+
+    Attributes:
+        wall_s: seconds of wall time for the whole run.
+        cpu_s: seconds of CPU time for the whole run.
+        memory_mb: address space beyond the zygote's own, MiB.
+        max_abs: the largest reward (absolute value) that counts as finite.
+        debug_chars: characters of one debug text; the rest is cut.
+    """
+
+    wall_s: float = 10.0
+    cpu_s: float = 10.0
+    memory_mb: int = 512
+    max_abs: float = 1e9
+    debug_chars: int = 4000
+
+
+@dataclass(frozen=True)
+class FunctionDigest:
+    """One function or class of a program: its name and the hash of its normalised syntax tree."""
+
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What reading a source tells, without running it.
+
+    Attributes:
+        id: hash of the normalised syntax tree (16 hex digits): comments, docstrings and layout do not count.
+        problems: friendly messages of the static checks, each with its line; () for a source that may run.
+        functions: every function and class, for the record of reuse.
+        takes_action: reward_fn takes (state, action, next_state) rather than (state).
+        nodes: size of the syntax tree, the measure of length among equals.
+    """
+
+    id: str
+    problems: tuple[str, ...]
+    functions: tuple[FunctionDigest, ...]
+    takes_action: bool
+    nodes: int
+
+
+@dataclass(frozen=True)
+class DebugRequest:
+    """Ask for debug_fn's text right after `reward_fn` saw state `step` of the `position`-th trajectory of the run."""
+
+    position: int
+    step: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run gave.
+
+    Attributes:
+        status: see `Status`.
+        rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A program that
+            takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
+        message: one line for a person; "" when ok.
+        traceback: the program's own traceback, only its own lines, for a repair; "" where there is none.
+        debug: one text per `DebugRequest`, in order, control characters stripped.
+        cpu_s: CPU seconds of the child.
+        wall_s: wall seconds of the run.
+        peak_mb: peak resident memory of the child, MiB.
+    """
+
+    status: Status
+    rewards: tuple[NDArray[np.float64], ...] = ()
+    message: str = ""
+    traceback: str = ""
+    debug: tuple[str, ...] = ()
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    peak_mb: float = 0.0
+
+
+class Sandbox(Protocol):
+    """Runs programs that nobody trusts. Methods may be called from several threads at once."""
+
+    @property
+    def tier(self) -> str:
+        """The tier that the canary attacks found: "A" … "E" (docs/sandbox.md)."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """How many runs go on at once."""
+        ...
+
+    def put(self, trajectories: Sequence[Trajectory]) -> int:
+        """Hand the trajectories over, once; returns the handle for `run`."""
+        ...
+
+    def drop(self, handle: int) -> None:
+        """Forget what `put` handed over."""
+        ...
+
+    def inspect(self, source: str) -> Inspection:
+        """Parse and check a source in a locked-down child; nothing of it is executed."""
+        ...
+
+    def run(
+        self,
+        source: str,
+        handle: int,
+        order: Sequence[int],
+        *,
+        mode: Mode = "batch",
+        limits: Limits = Limits(),
+        debug: Sequence[DebugRequest] = (),
+    ) -> Outcome:
+        """Run the source over the trajectories `order` (indices into the `put` sequence), one Reward object for each.
+
+        Raises:
+            SandboxError: the sandbox itself failed. Whatever the program does is an `Outcome`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop every worker."""
+        ...
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *exc: object) -> None: ...

@@ -1,0 +1,78 @@
+"""Ask and tell: what every search offers to the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.programs.program import Program
+
+
+@dataclass(frozen=True)
+class Request:
+    """A wish for one program.
+
+    Attributes:
+        index: its place in the order of asking, from 0.
+        operator: "initialise", "mutate", …: names the prompt template or the synthesiser's task.
+        parents: ids of the programs to work from, () for initialise.
+        seed: drawn from the search's own generator; everything random that answers this request uses it.
+        context: chances already drawn by the search (name, value), such as ("include_expert", True).
+    """
+
+    index: int
+    operator: str
+    parents: tuple[str, ...] = ()
+    seed: int = 0
+    context: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The search needs results of requests in flight before it can ask again."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to a request: a scored program, or why there is none.
+
+    Attributes:
+        failure: "" with a program; else one line (no answer, refused, no code in the answer, …).
+    """
+
+    request: Request
+    program: Program | None = None
+    evaluation: Evaluation | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a candidate, and why: "kept", "dropped", "duplicate" or "invalid"."""
+
+    program_id: str
+    verdict: str
+    reason: str
+
+
+class Search(Protocol):
+    """A pure state machine with its own random generator. Told results come in the order of asking."""
+
+    def ask(self) -> Request | Wait | None:
+        """The next request; `Wait` until more results are told; None when the search is finished."""
+        ...
+
+    def tell(self, result: Result) -> list[Fate]:
+        """Take a result in; returns what became of candidates because of it."""
+        ...
+
+    @property
+    def population(self) -> tuple[str, ...]:
+        """Ids of the programs that the search keeps, best first."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """How many generations (or rounds) are complete."""
+        ...
