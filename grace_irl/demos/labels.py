@@ -84,7 +84,9 @@ def positive_states(demonstration: Demonstration, rule: LabelRule) -> NDArray[np
     else:
         where = demonstration.trajectory.source or "an expert trajectory"
         if demonstration.goals is None:
-            raise InputError(f"{where}: no goal states are marked; expected some for --label goal: mark them or use last")
+            raise InputError(
+                f"{where}: no goal states are marked; expected some for --label goal: mark them or use last"
+            )
         outside = [index for index in demonstration.goals if not 0 <= index < count]
         if outside:
             raise InputError(f"{where}: goal state {outside[0]} of {count} states; expected 0 to {count - 1}")

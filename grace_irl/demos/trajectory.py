@@ -65,7 +65,9 @@ class Trajectory:
             raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers")
         if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():
             row = int(np.flatnonzero(~np.isfinite(self.states).all(axis=1))[0])
-            raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")
+            raise InputError(
+                f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data"
+            )
         for name in ("actions", "rewards", "log_probs"):
             column = getattr(self, name)
             if column is not None and len(column) != self.num_steps:

@@ -1,0 +1,171 @@
+"""Opens, loads and saves demonstrations: which path is which format, and which role it plays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+import numpy as np
+
+from grace_irl.demos.arena import Arena
+from grace_irl.demos.header import Header, merge
+from grace_irl.demos.source import Source, Writer
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
+from grace_irl.errors import InputError
+
+Format = Literal["parquet"]
+
+PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
+PICKLE_REASON = (
+    "a pickle runs whatever code its author put in it when it is opened, so this format is never read: "
+    "write the arrays as Parquet or npz instead (docs/demonstrations.md)"
+)
+
+
+def _parquet(path: Path) -> Source:
+    from grace_irl.demos.parquet import ParquetSource
+
+    return ParquetSource(path)
+
+
+# Formats are imported when a file of theirs is met, so that looking at trajectories costs no import of theirs.
+READERS: dict[str, Callable[[Path], Source]] = {".parquet": _parquet}
+
+
+def open_source(path: str | Path) -> Source:
+    """Opens one demo file, Minari folder or Minari id.
+
+    Raises:
+        InputError: missing, of an unknown format, a pickle, or not usable.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise InputError(f"{path}: no such file or folder; expected demonstrations: check the path")
+    if file.suffix in PICKLES:
+        raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
+    reader = READERS.get(file.suffix)
+    if reader is None:
+        raise InputError(
+            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)}"
+        )
+    if file.stat().st_size == 0:
+        raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
+    return reader(file)
+
+
+def expand(path: str | Path) -> list[str | Path]:
+    """The demo files that a path stands for: itself, or every demo file in a folder, sorted by name.
+
+    Raises:
+        InputError: a folder without demo files, or with a pickle among them.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return [path]
+    files = sorted(file for file in folder.iterdir() if file.suffix in READERS or file.suffix in PICKLES)
+    if not files:
+        raise InputError(f"{path}: no demo files in this folder; expected some of {', '.join(READERS)}")
+    return list(files)
+
+
+def role_of(source: Source, path: str | Path) -> Role | None:
+    """The role that the file's metadata give to all episodes, or else its name; None where each has its own.
+
+    Raises:
+        InputError: neither says.
+    """
+    stated = source.header.role
+    if stated == "mixed":
+        return None
+    if stated is not None:
+        return stated
+    roles: tuple[Role, ...] = get_args(Role)
+    for role in roles:
+        if Path(path).stem.startswith(role):
+            return role
+    raise InputError(
+        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: "
+        "rename it, or pass negatives with --negatives"
+    )
+
+
+def load(
+    paths: Sequence[str | Path], negatives: Sequence[str | Path] = (), *, role: Role | None = None
+) -> Demonstrations:
+    """Reads files, folders and Minari ids as one set, its states in one sealed `Arena`.
+
+    Args:
+        paths: roles from the files' metadata, else from names that start with expert or negative.
+        negatives: more of them, negative whatever they say.
+        role: the role of everything in `paths`, whatever the files say.
+
+    Raises:
+        InputError: for data that cannot be used; see `open_source`, `expand`, `role_of`, `merge`.
+    """
+    if isinstance(paths, str | Path) or isinstance(negatives, str | Path):
+        raise TypeError("load() takes lists of paths: load([path])")
+    wanted: list[tuple[str | Path, Role | None]] = [(file, role) for path in paths for file in expand(path)]
+    wanted += [(file, "negative") for path in negatives for file in expand(path)]
+    if not wanted:
+        raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
+    sources = [open_source(path) for path, _ in wanted]
+    headers = [source.header for source in sources]
+    metadata = merge(headers, [str(path) for path, _ in wanted])
+    arena = Arena(sum(source.capacity for source in sources))
+    items: list[Demonstration] = []
+    for source, (path, forced) in zip(sources, wanted, strict=True):
+        items += source.demonstrations(forced or role_of(source, path), arena.allocate)
+    arena.seal()
+    return Demonstrations(metadata, tuple(items))
+
+
+def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator[Demonstration]:
+    """The demonstrations of a file, folder or Minari id, one at a time, for data larger than memory."""
+    for file in expand(path):
+        source = open_source(file)
+        yield from source.demonstrations(role or role_of(source, file), np.empty)
+
+
+def describe(path: str | Path) -> list[tuple[str | Path, Header]]:
+    """Every demo file that a path stands for, with what it says about itself."""
+    return [(file, open_source(file).header) for file in expand(path)]
+
+
+def open_writer(path: str | Path, metadata: Metadata, format: Format | None = None) -> Writer:
+    """A writer for this path; the format follows the suffix unless it is named.
+
+    Raises:
+        InputError: an unknown format.
+    """
+    file = Path(path)
+    name = format or {".parquet": "parquet"}.get(file.suffix)
+    if name == "parquet":
+        from grace_irl.demos.parquet_writer import ParquetWriter
+
+        return ParquetWriter(file, metadata)
+    raise InputError(
+        f"{path}: unknown format {name or file.suffix!r}; expected one of {', '.join(get_args(Format))}"
+    )
+
+
+def save(demonstrations: Demonstrations, path: str | Path, format: Format | None = None) -> None:
+    """Writes a set to one file, atomically.
+
+    Raises:
+        InputError: an empty set, or one that the format cannot hold.
+    """
+    with open_writer(path, demonstrations.metadata, format) as writer:
+        for demonstration in demonstrations:
+            writer.add(demonstration)
+
+
+def require_roles(demonstrations: Demonstrations, what: str = "demonstrations") -> None:
+    """Refuses a set that has no expert or no negative trajectory.
+
+    Raises:
+        InputError: a role is missing.
+    """
+    for role, hint in (("expert", "--demos"), ("negative", "--negatives")):
+        if not demonstrations.select(role=cast(Role, role)):
+            raise InputError(f"{what}: no {role} trajectory; expected at least one: name a file with {hint}")

@@ -1,0 +1,183 @@
+"""What a demo file says about itself: one JSON object, the same in every format that has a place for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, get_args
+
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, StateKind
+from grace_irl.errors import InputError
+
+KEY = "grace_irl"
+"""Name of the object: Parquet's key-value metadata, an npz member, an entry of Minari's metadata."""
+
+FORMAT_VERSION = 1
+
+
+StatedRole = Role | Literal["mixed"] | None
+
+
+@dataclass(frozen=True)
+class Header:
+    """The metadata of one file.
+
+    Attributes:
+        metadata: kind, fields, environment, view and label of the set.
+        role: of every episode, "mixed" where each states its own, or None where the file does not say.
+        tasks: task names in order of first appearance.
+        shape: of a state; None for a side that varies between trajectories.
+        dtype: numpy name of the states' dtype.
+        action_shape: of one action, () for a number, or None without actions.
+    """
+
+    metadata: Metadata
+    role: StatedRole = None
+    tasks: tuple[str, ...] = ()
+    shape: tuple[int | None, ...] = ()
+    dtype: str = ""
+    action_shape: tuple[int, ...] | None = None
+
+    def to_json(self) -> str:
+        """The object, with sorted keys, so that equal headers are equal bytes."""
+        about = {**asdict(self), **asdict(self.metadata), "format": FORMAT_VERSION}
+        del about["metadata"]
+        return json.dumps(about, sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str) -> Header:
+        """Reads what `to_json` wrote; unknown keys are ignored, so that others may add theirs.
+
+        Raises:
+            InputError: not such an object, or written by a newer version.
+        """
+        try:
+            about = json.loads(text)
+            if not isinstance(about, dict):
+                raise ValueError("not an object")
+            kind, role, label = about.get("kind", ""), about.get("role"), about.get("label", "")
+            version = int(about.get("format", FORMAT_VERSION))
+            action_shape = about.get("action_shape")
+            header = cls(
+                Metadata(
+                    kind=kind,
+                    fields=tuple(str(name) for name in about.get("fields", ())),
+                    environment=str(about.get("environment", "")),
+                    view=str(about.get("view", "")),
+                    label=label,
+                ),
+                role=role,
+                tasks=tuple(str(name) for name in about.get("tasks", ())),
+                shape=tuple(None if n is None else int(n) for n in about.get("shape", ())),
+                dtype=str(about.get("dtype", "")),
+                action_shape=None if action_shape is None else tuple(int(n) for n in action_shape),
+            )
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"{where}: metadata {KEY!r} is not usable ({error}); expected the JSON object of docs/demonstrations.md"
+            ) from None
+        if version > FORMAT_VERSION:
+            raise InputError(
+                f"{where}: format {version}; this version reads up to {FORMAT_VERSION}: upgrade grace-irl"
+            )
+        for name, value, allowed in (
+            ("kind", kind, get_args(StateKind)),
+            ("role", role, (*get_args(Role), "mixed", None)),
+            ("label", label, (*get_args(LabelRule), "")),
+        ):
+            if value not in allowed:
+                raise InputError(
+                    f"{where}: {name} {value!r} in the metadata; expected one of {', '.join(map(repr, allowed))}"
+                )
+        check_kind(kind, where)
+        return header
+
+
+def check_kind(kind: str, where: str) -> None:
+    """Refuses state kinds that this version has no reader for.
+
+    Raises:
+        InputError: states of kind "ui".
+    """
+    if kind == "ui":
+        raise InputError(f"{where}: states of kind 'ui'; this version reads 'vector' and 'grid'")
+
+
+class HeaderBuilder:
+    """Gathers a header while demonstrations go by, for writers that see each of them once."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._metadata = metadata
+        self._roles: set[Role] = set()
+        self._tasks: dict[str, None] = {}
+        self._shape: tuple[int | None, ...] = ()
+        self._dtype = ""
+        self._action_shape: tuple[int, ...] | None = None
+
+    def add(self, demonstration: Demonstration) -> None:
+        """Takes note of one demonstration."""
+        trajectory = demonstration.trajectory
+        self._roles.add(demonstration.role)
+        self._tasks[demonstration.task] = None
+        shape = trajectory.states.shape[1:]
+        self._shape = _common(self._shape, shape) if self._shape else shape
+        self._dtype = self._dtype or trajectory.states.dtype.name
+        if trajectory.actions is not None:
+            self._action_shape = trajectory.actions.shape[1:]
+
+    def header(self) -> Header:
+        """The header of what was added so far."""
+        role: StatedRole = "mixed" if self._roles else None
+        if len(self._roles) == 1:
+            (role,) = self._roles
+        return Header(self._metadata, role, tuple(self._tasks), self._shape, self._dtype, self._action_shape)
+
+
+def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
+    """The metadata of several files read as one set.
+
+    Kinds must agree, and field names where both files have them. An environment or view that differs is left out,
+    as several tasks are one set. The label comes from the first file that states one and holds experts.
+
+    Args:
+        headers: one for each file.
+        names: of the files, for messages.
+
+    Raises:
+        InputError: kinds or field names differ.
+    """
+    first = headers[0].metadata
+    for header, name in zip(headers, names, strict=True):
+        other = header.metadata
+        if other.kind != first.kind:
+            raise InputError(
+                f"{name}: {other.kind} states beside {names[0]} with {first.kind} states; "
+                "expected one kind in a set: fit them apart"
+            )
+        if first.fields and other.fields and other.fields != first.fields:
+            raise InputError(
+                f"{name}: fields {_names(other.fields)} beside {names[0]} with {_names(first.fields)}; "
+                "expected the same fields in the same order: convert one of them"
+            )
+        if other.fields and not first.fields:
+            first = replace(first, fields=other.fields)
+    environments = {header.metadata.environment for header in headers} - {""}
+    views = {header.metadata.view for header in headers} - {""}
+    experts_first = sorted(headers, key=lambda header: header.role == "negative")
+    labels = [header.metadata.label for header in experts_first if header.metadata.label]
+    return Metadata(
+        kind=first.kind,
+        fields=first.fields,
+        environment=environments.pop() if len(environments) == 1 else "",
+        view=views.pop() if len(views) == 1 else "",
+        label=labels[0] if labels else "",
+    )
+
+
+def _common(one: Sequence[int | None], other: Sequence[int]) -> tuple[int | None, ...]:
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def _names(fields: Sequence[str], limit: int = 4) -> str:
+    return ", ".join(fields[:limit]) + (", …" if len(fields) > limit else "")

@@ -1,0 +1,315 @@
+"""Reads demonstrations in Parquet: one row per state, the metadata of the set in the file.
+
+A trajectory of T steps is T+1 consecutive rows with one number in `episode`; `action`, `reward` and `log_prob` are null
+in its last row. Vectors are fixed-size lists; grids are lists with `height` and `width` beside them, so that
+trajectories of one file may differ in size. docs/demonstrations.md has the whole schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.source import Allocate, build, total_bytes
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, StateKind
+from grace_irl.errors import InputError
+
+BATCH_ROWS = 16_384
+"""Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
+
+TEXT_COLUMNS = ("role", "task", "split", "instruction")
+STEP_COLUMNS = ("action", "reward", "log_prob")
+"""Null in the last row of an episode."""
+
+STATE_COLUMNS = ("goal", "terminated", "truncated")
+
+
+class ParquetSource:
+    """A Parquet file of this schema, opened (see `Source`).
+
+    Raises:
+        InputError: not Parquet, truncated, empty, or of another schema.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
+            self._file = pq.ParquetFile(path, read_dictionary=list(TEXT_COLUMNS), pre_buffer=False)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{path}: not readable as Parquet ({first_line(error)}); expected a whole file: "
+                "it may be truncated, write or copy it again"
+            ) from None
+        self._schema: pa.Schema = self._file.schema_arrow
+        raw = (self._file.metadata.metadata or {}).get(KEY.encode())
+        self.header = Header(_guess(self._schema)) if raw is None else Header.from_json(raw, str(path))
+        if self.header.role is None and "role" in self._schema.names:
+            self.header = replace(self.header, role="mixed")
+        self._check_columns()
+        self._lengths = self._episode_lengths()
+        rows = self._file.metadata.num_rows
+        self.capacity = total_bytes(2 * len(self._lengths), self._state_bytes() + rows * self._action_bytes())
+
+    def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
+        """See `Source.demonstrations`."""
+        episode: _Episode | None = None
+        index = 0
+        columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
+        try:
+            wanted = [name for name in columns if name in self._schema.names]
+            for batch in self._file.iter_batches(BATCH_ROWS, columns=wanted):
+                rows = _Rows(batch)
+                start = 0
+                while start < len(rows):
+                    if episode is None:
+                        episode = _Episode(self, rows, start, index, self._lengths[index], allocate)
+                    start = episode.fill(rows, start)
+                    if episode.full:
+                        yield episode.demonstration(role)
+                        episode, index = None, index + 1
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{self.path}: episode {index} is damaged ({first_line(error)}); expected a whole Parquet file: "
+                "write or copy it again"
+            ) from None
+
+    def _check_columns(self) -> None:
+        names = self._schema.names
+        needed = ["episode", "state"] + (["height", "width"] if self.header.metadata.kind == "grid" else [])
+        missing = [name for name in needed if name not in names]
+        if missing:
+            raise InputError(
+                f"{self.path}: no column {missing[0]!r} among {', '.join(names) or 'none'}; expected one row per state "
+                "with the columns of docs/demonstrations.md"
+            )
+        state = self._schema.field("state").type
+        fixed = pa.types.is_fixed_size_list(state)
+        if self.header.metadata.kind == "vector":
+            fits = fixed and (pa.types.is_floating(state.value_type) or pa.types.is_integer(state.value_type))
+            expected = "a fixed-size list of numbers"
+        else:
+            fits = (fixed or pa.types.is_list(state)) and pa.types.is_integer(state.value_type)
+            expected = "a list of integers"
+        if not fits:
+            raise InputError(f"{self.path}: column 'state' is {state}; expected {expected}")
+        if self._file.metadata.num_rows == 0:
+            raise InputError(f"{self.path}: no rows; expected at least one trajectory")
+
+    def _episode_lengths(self) -> list[int]:
+        """Rows of each episode, from the one small column, so that memory can be asked for before states come."""
+        lengths: list[int] = []
+        seen: set[int] = set()
+        last: int | None = None
+        try:
+            for batch in self._file.iter_batches(1 << 20, columns=["episode"]):
+                ids = batch.column(0).to_numpy(zero_copy_only=True)
+                bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+                for start, stop in pairwise(bounds):
+                    number = int(ids[start])
+                    if number == last:
+                        lengths[-1] += stop - start
+                        continue
+                    if number in seen:
+                        raise InputError(
+                            f"{self.path}: episode {number} comes back after another one; "
+                            "expected the rows of an episode together: sort by episode and step"
+                        )
+                    seen.add(number)
+                    lengths.append(stop - start)
+                    last = number
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers without nulls"
+            ) from None
+        return lengths
+
+    def _state_bytes(self) -> int:
+        """Bytes of all states, from the footer's count of leaf values."""
+        about = self._file.metadata
+        columns = (about.schema.column(i).path.split(".")[0] for i in range(about.num_columns))
+        column = list(columns).index("state")
+        values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
+        return int(values) * _itemsize(self._schema.field("state").type.value_type)
+
+    def _action_bytes(self) -> int:
+        if "action" not in self._schema.names:
+            return 0
+        kind = self._schema.field("action").type
+        if pa.types.is_fixed_size_list(kind):
+            return int(kind.list_size) * _itemsize(kind.value_type)
+        return _itemsize(kind)
+
+
+class _Rows:
+    """The columns of one batch as numpy arrays, without a copy where Arrow's layout allows."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        state = batch.column("state")
+        if state.null_count:
+            raise pa.ArrowInvalid("a state is null")
+        self._columns = {name: batch.column(name) for name in batch.schema.names}
+        self._count = batch.num_rows
+        self.values: NDArray[Any] = state.flatten().to_numpy(zero_copy_only=False)
+        if pa.types.is_fixed_size_list(state.type):
+            self.offsets = np.arange(len(state) + 1, dtype=np.int64) * state.type.list_size
+        else:
+            offsets = state.offsets.to_numpy().astype(np.int64)
+            self.offsets = offsets - offsets[0]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def text(self, name: str, row: int) -> str | None:
+        """A text column's value in one row, or None where the column or the value is missing."""
+        column = self._columns.get(name)
+        return None if column is None else cast("str | None", column[row].as_py())
+
+    def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
+        """A column's values in some rows, or None where the column is missing or one of them is null."""
+        column = self._columns.get(name)
+        if column is None:
+            return None
+        part = column.slice(start, stop - start)
+        if part.null_count:
+            return None
+        if pa.types.is_fixed_size_list(part.type):
+            flat: NDArray[Any] = part.flatten().to_numpy(zero_copy_only=False)
+            return flat.reshape(stop - start, part.type.list_size)
+        return cast("NDArray[Any]", part.to_numpy(zero_copy_only=False))
+
+
+class _Column:
+    """One array of a trajectory, filled from batches; None where a batch lacks it."""
+
+    def __init__(self, length: int, allocate: Allocate) -> None:
+        self._length = length
+        self._allocate = allocate
+        self._missing = length == 0
+        self._array: NDArray[Any] | None = None
+
+    def fill(self, rows: _Rows, name: str, start: int, stop: int, filled: int) -> None:
+        """Takes rows `start` to `stop` as entries from `filled` on."""
+        if self._missing or stop <= start:
+            return
+        values = rows.numbers(name, start, stop)
+        self._missing = values is None
+        if values is not None:
+            if self._array is None:
+                self._array = self._allocate((self._length, *values.shape[1:]), values.dtype)
+            self._array[filled : filled + stop - start] = values
+
+    @property
+    def array(self) -> NDArray[Any] | None:
+        return None if self._missing else self._array
+
+
+class _Episode:
+    """A trajectory that is being filled from batches."""
+
+    def __init__(
+        self, source: ParquetSource, rows: _Rows, row: int, index: int, length: int, allocate: Allocate
+    ) -> None:
+        self._source = source
+        self._where = f"{source.path}: episode {index}"
+        self._length = length
+        self._filled = 0
+        self._text = {name: rows.text(name, row) for name in TEXT_COLUMNS}
+        self._size = int(rows.offsets[row + 1] - rows.offsets[row])
+        shape: tuple[int, ...] = (self._size,)
+        if source.header.metadata.kind == "grid":
+            sides = [rows.numbers(name, row, row + 1) for name in ("height", "width")]
+            shape = (*(0 if side is None else int(side[0]) for side in sides), 3)
+        if int(np.prod(shape)) != self._size:
+            raise InputError(
+                f"{self._where}: {self._size} numbers in a state of shape {shape}; expected height * width * 3"
+            )
+        self._states = allocate((length, *shape), rows.values.dtype)
+        self._flat = self._states.reshape(length, self._size)
+        self._columns = {name: _Column(length, np.empty) for name in STATE_COLUMNS}
+        self._columns |= {name: _Column(length - 1, np.empty) for name in STEP_COLUMNS}
+        self._columns["action"] = _Column(length - 1, allocate)
+
+    @property
+    def full(self) -> bool:
+        return self._filled == self._length
+
+    def fill(self, rows: _Rows, start: int) -> int:
+        """Takes this episode's rows from `start` on; returns the row after them."""
+        stop = min(len(rows), start + self._length - self._filled)
+        if (np.diff(rows.offsets[start : stop + 1]) != self._size).any():
+            raise InputError(
+                f"{self._where}: states of different sizes; expected one shape within a trajectory"
+            )
+        values = rows.values[rows.offsets[start] : rows.offsets[stop]]
+        self._flat[self._filled : self._filled + stop - start] = values.reshape(-1, self._size)
+        last_step = start + self._length - 1 - self._filled
+        for name, column in self._columns.items():
+            end = min(stop, last_step) if name in STEP_COLUMNS else stop
+            column.fill(rows, name, start, end, self._filled)
+        self._filled += stop - start
+        return stop
+
+    def demonstration(self, role: Role | None) -> Demonstration:
+        """The whole trajectory with what it stands for."""
+        source, column = self._source, {name: column.array for name, column in self._columns.items()}
+        actions, action_shape = column["action"], source.header.action_shape
+        if actions is not None and action_shape is not None:
+            actions = actions.reshape(len(actions), *action_shape)
+        trajectory = build(
+            self._states,
+            self._where,
+            source.header.metadata.fields,
+            actions=actions,
+            extra_info=self._text["instruction"] or "",
+            rewards=_floats(column["reward"]),
+            log_probs=_floats(column["log_prob"]),
+            terminated=_any(column["terminated"]),
+            truncated=_any(column["truncated"]),
+        )
+        stated = role or self._text["role"] or source.header.role
+        if stated not in ("expert", "negative"):
+            raise InputError(f"{self._where}: role {stated!r}; expected 'expert' or 'negative'")
+        split = self._text["split"] or "train"
+        if split not in ("train", "held_out"):
+            raise InputError(f"{self._where}: split {split!r}; expected 'train' or 'held_out'")
+        goal = column["goal"]
+        return Demonstration(
+            trajectory,
+            cast(Role, stated),
+            self._text["task"] or "default",
+            cast(Split, split),
+            None if goal is None else tuple(int(step) for step in np.flatnonzero(goal)),
+        )
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, without its full stop."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
+
+
+def _guess(schema: pa.Schema) -> Metadata:
+    """Metadata of a file that somebody else wrote: grids are told by their two sides."""
+    kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
+    return Metadata(kind)
+
+
+def _itemsize(kind: pa.DataType) -> int:
+    return int(np.dtype(kind.to_pandas_dtype()).itemsize)
+
+
+def _floats(array: NDArray[Any] | None) -> NDArray[np.float64] | None:
+    return None if array is None else array.astype(np.float64, copy=False)
+
+
+def _any(array: NDArray[Any] | None) -> bool:
+    return array is not None and bool(array.any())

@@ -1,0 +1,200 @@
+"""Writes demonstrations in the Parquet schema that `parquet.py` reads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from grace_irl.demos.header import KEY, HeaderBuilder
+from grace_irl.demos.parquet import BATCH_ROWS
+from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
+from grace_irl.errors import InputError
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+class ParquetWriter:
+    """A `Writer` of Parquet. Holds one row group in memory; the schema follows the first row group's demonstrations."""
+
+    def __init__(self, path: Path, metadata: Metadata) -> None:
+        self._path = path
+        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._metadata = metadata
+        self._header = HeaderBuilder(metadata)
+        self._pending: list[Demonstration] = []
+        self._pending_rows = 0
+        self._episode = 0
+        self._schema: pa.Schema | None = None
+        self._writer: pq.ParquetWriter | None = None
+
+    def add(self, demonstration: Demonstration) -> None:
+        """See `Writer.add`."""
+        self._header.add(demonstration)
+        self._pending.append(demonstration)
+        self._pending_rows += len(demonstration.trajectory.states)
+        if self._pending_rows >= BATCH_ROWS:
+            self._flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._flush()
+                if self._writer is None:
+                    raise InputError(f"{self._path}: nothing to write; expected at least one trajectory")
+                self._writer.add_key_value_metadata({KEY: self._header.header().to_json()})
+        except BaseException:
+            kind = BaseException
+            raise
+        finally:
+            if self._writer is not None:
+                self._writer.close()
+            if kind is None:
+                os.replace(self._part, self._path)
+            else:
+                self._part.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        if self._schema is None:
+            self._schema = _schema(self._pending, self._metadata)
+        if self._writer is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # A dictionary of distinct floats only costs; grids and texts repeat.
+            repeated = [field.name for field in self._schema if not _is_float(field.type)]
+            leaves = [f"{name}.list.element" if name in ("state", "action") else name for name in repeated]
+            self._writer = pq.ParquetWriter(
+                self._part, self._schema, compression="zstd", use_dictionary=leaves or False
+            )
+        batches = []
+        for demonstration in self._pending:
+            batches.append(self._batch(demonstration, self._schema))
+            self._episode += 1
+        table = pa.Table.from_batches(batches).unify_dictionaries()
+        self._writer.write_table(table, row_group_size=BATCH_ROWS)
+        self._pending.clear()
+        self._pending_rows = 0
+
+    def _batch(self, demonstration: Demonstration, schema: pa.Schema) -> pa.RecordBatch:
+        trajectory = demonstration.trajectory
+        rows = len(trajectory.states)
+        where = trajectory.source or f"episode {self._episode}"
+        flat = trajectory.states.reshape(rows, -1)
+        state = schema.field("state").type
+        wanted = np.dtype(state.value_type.to_pandas_dtype())
+        if not np.can_cast(flat.dtype, wanted, "safe"):
+            raise InputError(
+                f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them"
+            )
+        values = pa.array(np.ascontiguousarray(flat, wanted).reshape(-1))
+        columns: dict[str, Any] = {"episode": np.full(rows, self._episode, np.int32)}
+        if pa.types.is_fixed_size_list(state):
+            columns["state"] = pa.FixedSizeListArray.from_arrays(values, state.list_size)
+        else:
+            offsets = np.arange(rows + 1, dtype=np.int32) * flat.shape[1]
+            columns["state"] = pa.ListArray.from_arrays(pa.array(offsets), values)
+            columns["height"] = np.full(rows, trajectory.states.shape[1], np.int16)
+            columns["width"] = np.full(rows, trajectory.states.shape[2], np.int16)
+        columns |= self._step_columns(trajectory, schema, where)
+        last = np.arange(rows) == rows - 1
+        columns["terminated"] = last & trajectory.terminated
+        columns["truncated"] = last & trajectory.truncated
+        if "goal" in schema.names:
+            goals = demonstration.goals
+            columns["goal"] = [None] * rows if goals is None else np.isin(np.arange(rows), goals)
+        texts = {
+            "role": demonstration.role,
+            "task": demonstration.task,
+            "split": demonstration.split,
+            "instruction": trajectory.extra_info,
+        }
+        for name, text in texts.items():
+            columns[name] = pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(rows, np.int32)), pa.array([text])
+            )
+        arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _step_columns(self, trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str, Any]:
+        """`action`, `reward`, `log_prob`: null in the last row, and everywhere where the trajectory has none."""
+        columns: dict[str, Any] = {}
+        rows = len(trajectory.states)
+        parts = {"action": trajectory.actions, "reward": trajectory.rewards, "log_prob": trajectory.log_probs}
+        for name, values in parts.items():
+            if name not in schema.names:
+                if values is not None:
+                    raise InputError(
+                        f"{where}: has {name}s, the first trajectories have none; expected all or none: "
+                        "put trajectories with them first, or convert the two apart"
+                    )
+                continue
+            kind = schema.field(name).type
+            if values is None:
+                columns[name] = pa.nulls(rows, kind)
+                continue
+            columns[name] = _padded(values, kind, where)
+        return columns
+
+
+def _schema(demonstrations: list[Demonstration], metadata: Metadata) -> pa.Schema:
+    """The columns that these demonstrations need."""
+    trajectories = [demonstration.trajectory for demonstration in demonstrations]
+    states = trajectories[0].states
+    number = pa.from_numpy_dtype(states.dtype)
+    fields = [pa.field("episode", pa.int32(), nullable=False)]
+    if metadata.kind == "vector":
+        fields.append(pa.field("state", pa.list_(number, states.shape[1]), nullable=False))
+    else:
+        fields.append(pa.field("state", pa.list_(number), nullable=False))
+        fields += [pa.field(name, pa.int16(), nullable=False) for name in ("height", "width")]
+    actions = next((t.actions for t in trajectories if t.actions is not None), None)
+    if actions is not None:
+        kind = pa.from_numpy_dtype(actions.dtype)
+        size = int(np.prod(actions.shape[1:]))
+        fields.append(pa.field("action", pa.list_(kind, size) if actions.ndim > 1 else kind))
+    if any(t.rewards is not None for t in trajectories):
+        fields.append(pa.field("reward", pa.float64()))
+    if any(t.log_probs is not None for t in trajectories):
+        fields.append(pa.field("log_prob", pa.float64()))
+    if any(demonstration.goals is not None for demonstration in demonstrations):
+        fields.append(pa.field("goal", pa.bool_()))
+    fields += [pa.field(name, pa.bool_(), nullable=False) for name in ("terminated", "truncated")]
+    fields += [pa.field(name, TEXT, nullable=False) for name in ("role", "task", "split", "instruction")]
+    return pa.schema(fields)
+
+
+def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:
+    """T values as T+1 entries, the last one null."""
+    flat = values.reshape(len(values), -1) if values.ndim > 1 else values
+    mask = np.arange(len(values) + 1) == len(values)
+    padded = np.concatenate([flat, np.zeros((1, *flat.shape[1:]), flat.dtype)])
+    try:
+        if pa.types.is_fixed_size_list(kind):
+            if padded.ndim != 2 or padded.shape[1] != kind.list_size:
+                raise pa.ArrowInvalid(f"{padded.shape[1:]} beside {kind.list_size}")
+            inner = pa.array(padded.reshape(-1)).cast(kind.value_type)
+            return pa.FixedSizeListArray.from_arrays(inner, kind.list_size, mask=pa.array(mask))
+        return pa.array(padded, type=kind, mask=mask)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(
+            f"{where}: actions of shape {values.shape[1:]} and {values.dtype} do not fit {kind} ({error}); "
+            "expected one kind of action in a set: convert them apart"
+        ) from None
+
+
+def _is_float(kind: pa.DataType) -> bool:
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_floating(kind))

@@ -1,0 +1,92 @@
+"""What every format's reader and writer offers, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from grace_irl.demos.arena import ALIGNMENT
+from grace_irl.demos.header import Header
+from grace_irl.demos.trajectory import Demonstration, Role, Trajectory
+from grace_irl.errors import InputError
+
+Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
+"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or an arena's `allocate`."""
+
+
+class Source(Protocol):
+    """One set of demonstrations on disk, opened: metadata at once, trajectories on demand."""
+
+    path: Path
+    header: Header
+    capacity: int  # bytes, an upper bound on what `demonstrations` allocates
+
+    def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
+        """Every demonstration, in order; states and actions lie in arrays that `allocate` gave.
+
+        Holds one trajectory and one batch of the file in memory, besides what `allocate` gives.
+
+        Args:
+            role: the role of every episode, or None for what the source says.
+            allocate: where states and actions go.
+
+        Raises:
+            InputError: for data that cannot be used.
+        """
+        ...
+
+
+class Writer(Protocol):
+    """Writes demonstrations one after the other; the file appears, whole, when the `with` block ends well."""
+
+    def add(self, demonstration: Demonstration) -> None:
+        """Appends one demonstration.
+
+        Raises:
+            InputError: it does not fit what was added before, or the format cannot hold it.
+        """
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def check_finite(states: NDArray[Any], where: str, fields: Sequence[str] = ()) -> None:
+    """Refuses NaN and infinity, naming the step and the field.
+
+    Args:
+        states: `(T+1, n)` of a vector, or a grid, which cannot hold either.
+        where: file and episode.
+        fields: names of the n components, where known.
+
+    Raises:
+        InputError: a state is not finite.
+    """
+    if states.dtype.kind != "f" or np.isfinite(states).all():
+        return
+    step, column = (int(i) for i in np.argwhere(~np.isfinite(states))[0])
+    name = f"{fields[column]!r} (number {column})" if column < len(fields) else f"number {column}"
+    raise InputError(
+        f"{where}, step {step}, field {name}: found {states[step, column]}; "
+        "expected finite numbers: drop the episode or clean the data"
+    )
+
+
+def build(states: NDArray[Any], where: str, fields: Sequence[str] = (), **parts: Any) -> Trajectory:
+    """A `Trajectory` whose complaints about NaN name the field; `parts` are its other attributes."""
+    if states.ndim == 2:
+        check_finite(states, where, fields)
+    return Trajectory(states, source=where, **parts)
+
+
+def total_bytes(arrays: int, nbytes: int) -> int:
+    """Upper bound on what an arena needs for so many arrays of `nbytes` bytes in all, with their paddings."""
+    return nbytes + arrays * ALIGNMENT

@@ -1,0 +1,157 @@
+"""Rolls a policy out and keeps what happened as demonstrations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
+from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.environments import make, quiet
+from grace_irl.rl.policies import Policy, PolicyFailureError, make_policy
+from grace_irl.rl.views import View
+
+PATIENCE = 10
+"""Give up when failures exceed this many and also this many times the episodes kept: the level is beyond the policy."""
+
+
+@dataclass
+class Tally:
+    """What became of the episodes.
+
+    Attributes:
+        kept: episodes that are in the set.
+        dropped_successes: negatives that reached the goal and were left out.
+        failures: episodes that the policy did not finish, by reason.
+    """
+
+    kept: int = 0
+    dropped_successes: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> list[str]:
+        """What a person should know about the episodes that are not in the set; [] where there are none."""
+        lines = []
+        if self.dropped_successes:
+            lines.append(
+                f"{self.dropped_successes} episodes reached the goal and were left out of the negatives "
+                "(--keep-successes keeps them)"
+            )
+        if self.failures:
+            reasons = ", ".join(f"{reason}: {count}" for reason, count in self.failures.most_common())
+            lines.append(f"{self.failures.total()} episodes failed and were skipped ({reasons})")
+        return lines
+
+
+def collect(
+    env_id: str,
+    policy: str,
+    episodes: int,
+    role: Role,
+    seed: int = 0,
+    *,
+    max_steps: int | None = None,
+    keep_successes: bool = False,
+    task: str | None = None,
+    alarm_s: float = 5.0,
+    tally: Tally | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Demonstrations:
+    """Plays episodes until `episodes` of them can be kept.
+
+    An expert's episode in an environment with a goal must reach it; a negative's must not, as a rollout that happens to
+    succeed would be a false negative.
+
+    Args:
+        env_id: Gymnasium id.
+        policy: "bot", "random", or a checkpoint's path.
+        episodes: how many trajectories to keep.
+        role: what they stand for.
+        seed: of the first environment; the same seed gives the same set.
+        max_steps: a time limit instead of the environment's.
+        keep_successes: keep negatives that reached the goal.
+        task: task name; the environment's id by default.
+        alarm_s: seconds that the bot may think in one episode.
+        tally: filled with what became of the episodes.
+        progress: called with the number of trajectories kept so far.
+
+    Raises:
+        InputError: for arguments that cannot be used.
+        GraceError: the policy keeps failing.
+    """
+    if episodes < 1:
+        raise InputError(f"--episodes {episodes}; expected at least 1")
+    count = Tally() if tally is None else tally
+    actor = make_policy(policy, env_id, alarm_s=alarm_s)
+    environment, view = make(env_id, max_steps=max_steps)
+    try:
+        seeds = np.random.default_rng(seed)
+        kept: list[Demonstration] = []
+        while len(kept) < episodes:
+            lost = count.failures.total() + count.dropped_successes
+            if lost > PATIENCE * (1 + len(kept)):
+                raise GraceError(
+                    f"{env_id}: {len(kept)} of {episodes} episodes after {lost} that do not serve "
+                    f"({'; '.join(count.lines())}); expected a level within the policy's reach"
+                )
+            try:
+                trajectory, success = rollout(environment, view, actor, int(seeds.integers(2**31 - 1)))
+            except PolicyFailureError as error:
+                count.failures[str(error)] += 1
+                continue
+            if role == "negative" and success and not keep_successes:
+                count.dropped_successes += 1
+                continue
+            if role == "expert" and view.has_goal and not success:
+                count.failures["goal not reached"] += 1
+                continue
+            kept.append(Demonstration(trajectory, role, task or env_id))
+            count.kept += 1
+            if progress is not None:
+                progress(len(kept))
+    finally:
+        environment.close()
+    return Demonstrations(view.metadata, tuple(kept))
+
+
+def rollout(environment: Any, view: View, policy: Policy, seed: int) -> tuple[Trajectory, bool]:
+    """Plays one episode to its end.
+
+    Returns:
+        The trajectory, its final state included, and whether the goal was reached.
+
+    Raises:
+        PolicyFailureError: the policy got stuck.
+    """
+    with quiet():
+        observation, _ = environment.reset(seed=seed)
+    policy.reset(environment, seed)
+    states = [view.state(environment, observation)]
+    instruction = view.instruction(environment)
+    actions: list[Any] = []
+    rewards: list[float] = []
+    log_probs: list[float | None] = []
+    terminated = truncated = False
+    while not (terminated or truncated):
+        action, log_prob = policy.act(observation)
+        observation, reward, terminated, truncated, _ = environment.step(action)
+        states.append(view.state(environment, observation))
+        actions.append(action)
+        rewards.append(float(reward))
+        log_probs.append(log_prob)
+    known = None not in log_probs
+    trajectory = Trajectory(
+        np.stack(states),
+        np.stack(actions),
+        instruction,
+        rewards=np.array(rewards, np.float64),
+        log_probs=np.array(log_probs, np.float64) if known else None,
+        terminated=bool(terminated),
+        truncated=bool(truncated),
+        source=f"{view.metadata.environment} seed {seed}",
+    )
+    return trajectory, view.success(bool(terminated), rewards[-1])

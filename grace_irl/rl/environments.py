@@ -1,0 +1,72 @@
+"""Makes environments by id, with the view that fits them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from grace_irl.errors import InputError
+from grace_irl.rl.views import MiniGridView, VectorView, View
+
+GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Swallows what environments print: MiniGrid writes "Sampling rejected" to standard output on reset."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, View]:
+    """A Gymnasium environment and its view.
+
+    Args:
+        environment_id: as `gymnasium.make` takes it; MiniGrid's and BabyAI's are registered here.
+        max_steps: a time limit of the caller's own; None keeps the environment's.
+
+    Raises:
+        InputError: unknown id, missing packages, or observations that no view handles.
+    """
+    try:
+        import gymnasium
+
+        if environment_id.startswith(GRID_PREFIXES):
+            importlib.import_module("minigrid")  # registers its environments
+    except ImportError as error:
+        raise InputError(
+            f"{environment_id}: {error.name} is not installed; expected the simulators: "
+            "install the extra, pip install 'grace-irl[rl]'"
+        ) from None
+    options: dict[str, Any] = {}
+    if max_steps is not None:
+        if max_steps < 1:
+            raise InputError(f"--max-steps {max_steps}; expected at least 1")
+        # MiniGrid keeps its own limit and would truncate first; the wrapper serves everybody else.
+        options = (
+            {"max_steps": max_steps}
+            if environment_id.startswith("MiniGrid-")
+            else {"max_episode_steps": max_steps}
+        )
+    try:
+        with quiet():
+            environment = gymnasium.make(environment_id, disable_env_checker=True, **options)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise InputError(
+            f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'"
+        ) from None
+    except gymnasium.error.Error as error:
+        raise InputError(
+            f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
+            "BabyAI-GoToObj-v0 or Hopper-v5"
+        ) from None
+    view: View
+    if environment_id.startswith(GRID_PREFIXES):
+        view = MiniGridView(environment_id)
+    else:
+        view = VectorView(environment_id, environment.observation_space)
+    view.prepare(environment)
+    return environment, view

@@ -1,0 +1,135 @@
+"""Who acts while demonstrations are collected: BabyAI's bot, chance, or a trained policy."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Protocol
+
+import numpy as np
+
+from grace_irl.errors import GraceError, InputError
+
+
+class PolicyFailureError(GraceError):
+    """The policy could not go on in this episode; another episode may do."""
+
+
+class Policy(Protocol):
+    """Acts in one environment."""
+
+    def reset(self, environment: Any, seed: int) -> None:
+        """Called after every reset of the environment."""
+        ...
+
+    def act(self, observation: Any) -> tuple[Any, float | None]:
+        """An action and its log-probability, or None where it is not known.
+
+        Raises:
+            PolicyFailureError: the policy is stuck in this episode.
+        """
+        ...
+
+
+class RandomPolicy:
+    """Draws from the action space, uniformly."""
+
+    def reset(self, environment: Any, seed: int) -> None:
+        """Seeds the draw."""
+        space = environment.action_space
+        space.seed(seed)
+        self._space = space
+        self._log_prob = uniform_log_prob(space)
+
+    def act(self, observation: Any) -> tuple[Any, float | None]:  # noqa: ARG002
+        """See `Policy.act`."""
+        return self._space.sample(), self._log_prob
+
+
+class BotPolicy:
+    """MiniGrid's `BabyAIBot`, which plans with full knowledge of the level.
+
+    It hangs on some levels (GoToImpUnlock, UnlockToUnlock) and fails an assertion on others, so that it is given an
+    alarm: one episode may think for `alarm_s` seconds in all.
+
+    Raises:
+        InputError: not BabyAI, or not in the main thread, where alone an alarm can ring.
+    """
+
+    def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:
+        if not environment_id.startswith("BabyAI-"):
+            raise InputError(
+                f"{environment_id}: the bot plays BabyAI levels only; expected --policy random or a checkpoint"
+            )
+        if threading.current_thread() is not threading.main_thread():
+            raise InputError("the bot needs the main thread for its alarm; collect in a process of its own")
+        self._alarm_s = alarm_s
+
+    def reset(self, environment: Any, seed: int) -> None:  # noqa: ARG002
+        """A new bot for the new mission."""
+        from minigrid.utils import baby_ai_bot
+
+        self._left_s = self._alarm_s
+        self._last: Any = None
+        bot: Any = baby_ai_bot.BabyAIBot
+        with self._thinking():
+            self._bot: Any = bot(environment)
+
+    def act(self, observation: Any) -> tuple[Any, float | None]:  # noqa: ARG002
+        """See `Policy.act`; the bot's own log-probability is not known."""
+        with self._thinking():
+            self._last = self._bot.replan(self._last)
+        return np.int64(self._last), None
+
+    @contextmanager
+    def _thinking(self) -> Iterator[None]:
+        """Rings when the episode's seconds are used up, and turns whatever the bot raises into a failure."""
+
+        def ring(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+            raise PolicyFailureError(f"hung for {self._alarm_s:g} s")
+
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, max(self._left_s, 1e-3))
+        try:
+            yield
+        except (PolicyFailureError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            # The bot gives up by assertion, KeyError or ValueError, as the level has it.
+            raise PolicyFailureError(f"{type(error).__name__}") from error
+        finally:
+            self._left_s = signal.setitimer(signal.ITIMER_REAL, 0.0)[0]
+            signal.signal(signal.SIGALRM, before)
+
+
+def uniform_log_prob(space: Any) -> float | None:
+    """Log-probability (or log-density) of one action drawn uniformly; None for spaces without a volume."""
+    if hasattr(space, "n"):
+        return -math.log(int(space.n))
+    if hasattr(space, "low") and np.isfinite(space.low).all() and np.isfinite(space.high).all():
+        return -float(np.log(np.asarray(space.high, float) - space.low).sum())
+    return None
+
+
+def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> Policy:
+    """The policy that `--policy` names.
+
+    Args:
+        name: "bot", "random", or the path of a Stable-Baselines3 checkpoint (.zip).
+        environment_id: where it will act.
+        alarm_s: seconds that the bot may think in one episode.
+
+    Raises:
+        InputError: an unknown name, or a checkpoint that cannot be used.
+    """
+    if name == "random":
+        return RandomPolicy()
+    if name == "bot":
+        return BotPolicy(environment_id, alarm_s)
+    raise InputError(
+        f"--policy {name}; expected bot, random or the path of a Stable-Baselines3 checkpoint (.zip)"
+    )

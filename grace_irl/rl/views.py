@@ -1,0 +1,140 @@
+"""How an environment's observation becomes the state that programs see, offline and online alike."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import LabelRule, Metadata
+from grace_irl.errors import InputError
+
+# Components of the observation, in order, as Gymnasium's documentation of each environment lists them ("Observation
+# Space" of Hopper, HalfCheetah, Walker2d; v2, v4 and v5 agree). `z`, `x`: position of the torso; `angle_*`: of a joint
+# or the torso, in radians; `velocity_*`: their rates, metres or radians per second.
+_HOPPER_JOINTS = ("thigh", "leg", "foot")
+_CHEETAH_JOINTS = ("back_thigh", "back_shin", "back_foot", "front_thigh", "front_shin", "front_foot")
+_WALKER_JOINTS = ("right_thigh", "right_leg", "right_foot", "left_thigh", "left_leg", "left_foot")
+
+
+def _body(joints: tuple[str, ...]) -> tuple[str, ...]:
+    angles = ("z_torso", "angle_torso", *(f"angle_{joint}" for joint in joints))
+    velocities = ("torso", *joints)
+    return (*angles, "velocity_x", "velocity_z", *(f"velocity_angle_{name}" for name in velocities))
+
+
+VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
+    "Hopper": _body(_HOPPER_JOINTS),
+    "HalfCheetah": _body(_CHEETAH_JOINTS),
+    "Walker2d": _body(_WALKER_JOINTS),
+}
+"""Field names by the environment's name without its version."""
+
+
+class View(Protocol):
+    """Makes states of one environment's observations."""
+
+    metadata: Metadata
+    has_goal: bool  # whether `success` means anything
+
+    def prepare(self, environment: Any) -> None:
+        """Called once, before the first reset."""
+        ...
+
+    def state(self, environment: Any, observation: Any) -> NDArray[Any]:
+        """The state, `(n,)` or `(h, w, 3)`, after a reset or a step that gave this observation."""
+        ...
+
+    def instruction(self, environment: Any) -> str:
+        """The goal text of the running episode, or ""."""
+        ...
+
+    def success(self, terminated: bool, reward: float) -> bool:
+        """Whether an episode that ended so reached its goal; False where the environment has no such notion."""
+        ...
+
+
+class VectorView:
+    """Observations that are vectors already (MuJoCo, classic control).
+
+    Args:
+        environment_id: a Gymnasium id; its name without version selects the field names.
+        observation_space: a `Box` of one dimension.
+
+    Raises:
+        InputError: another observation space.
+    """
+
+    has_goal = False
+
+    def __init__(self, environment_id: str, observation_space: Any) -> None:
+        shape = getattr(observation_space, "shape", None)
+        if shape is None or len(shape) != 1:
+            raise InputError(
+                f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
+            )
+        fields = VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
+        label: LabelRule = "all"
+        self.metadata = Metadata(
+            "vector", fields if len(fields) == shape[0] else (), environment_id, "vector", label
+        )
+
+    def prepare(self, environment: Any) -> None:
+        """Nothing to prepare."""
+
+    def state(self, environment: Any, observation: Any) -> NDArray[Any]:  # noqa: ARG002
+        """A copy, because simulators reuse their buffers."""
+        return np.array(observation)
+
+    def instruction(self, environment: Any) -> str:  # noqa: ARG002
+        """No instruction."""
+        return ""
+
+    def success(self, terminated: bool, reward: float) -> bool:  # noqa: ARG002
+        """A control task has no goal state."""
+        return False
+
+
+class MiniGridView:
+    """The whole grid of a MiniGrid or BabyAI environment, `(width, height, 3)` uint8, mission as instruction.
+
+    The array equals that of MiniGrid's `FullyObsWrapper`, encoded straight from the grid: the wrapper would have the
+    environment render the agent's partial view first and throw it away.
+    """
+
+    has_goal = True
+
+    def __init__(self, environment_id: str) -> None:
+        self.metadata = Metadata("grid", (), environment_id, "minigrid-full", "last")
+
+    def prepare(self, environment: Any) -> None:
+        """Switches off the partial view, which `step` would compute and nobody here reads."""
+        base = environment.unwrapped
+        base.gen_obs = lambda: {"image": None, "direction": base.agent_dir, "mission": base.mission}
+
+    def state(self, environment: Any, observation: Any) -> NDArray[np.uint8]:  # noqa: ARG002
+        """See the class."""
+        return encode_grid(environment.unwrapped)
+
+    def instruction(self, environment: Any) -> str:
+        """The mission."""
+        return str(environment.unwrapped.mission)
+
+    def success(self, terminated: bool, reward: float) -> bool:
+        """A MiniGrid episode that ends with a positive reward reached its goal."""
+        return terminated and reward > 0
+
+
+def encode_grid(environment: Any) -> NDArray[np.uint8]:
+    """The array of `FullyObsWrapper` for an unwrapped MiniGrid environment: `(width, height, 3)`, C-contiguous."""
+    from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX
+
+    grid = environment.grid
+    empty = (OBJECT_TO_IDX["empty"], 0, 0)
+    codes = [empty if cell is None else cell.encode() for cell in grid.grid]
+    by_row: NDArray[np.uint8] = np.array(codes, np.uint8).reshape(grid.height, grid.width, 3)
+    state = np.ascontiguousarray(by_row.transpose(1, 0, 2))
+    column, row = environment.agent_pos
+    state[column, row] = (OBJECT_TO_IDX["agent"], COLOR_TO_IDX["red"], environment.agent_dir)
+    return state
