@@ -16,6 +16,10 @@ class Metrics:
         separated: the smallest expert value exceeds the largest negative one.
         experts: number of positive states.
         negatives: number of negative states.
+
+    Over several tasks `fitness` is the mean over tasks, so that a task with many states does not drown the
+    others, while `auc`, `accuracy` and `separated` look at all states together: one threshold must serve
+    every task.
     """
 
     fitness: float
@@ -45,12 +49,16 @@ class Evaluation:
         message: one line for a person; "" when ok.
         traceback: the program's own traceback, for a repair.
         fitness: overall train fitness; -inf when invalid. Searches rank by this.
-        scale, offset: the calibration `D = sigmoid(scale * r + offset - log pi)`; 1 and 0 without calibration.
+        scale, offset: the calibration `D = sigmoid(scale * r + offset - log pi)`; 1 and 0 without
+            calibration.
         train, held_out: metrics over all tasks; held_out is None where there is no held-out data.
         tasks: per task, the same pair.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
         failures: the worst states first, capped.
         seconds: wall time of the evaluation.
+        complete: False where the evaluation stopped early, because the program could no longer reach the
+            floor that it was asked to reach: `fitness` is then an upper bound (below that floor), and there
+            are no metrics.
     """
 
     status: str
@@ -65,6 +73,7 @@ class Evaluation:
     monotonicity: float | None = None
     failures: tuple[Failure, ...] = ()
     seconds: float = 0.0
+    complete: bool = True
 
     @property
     def valid(self) -> bool:

@@ -74,5 +74,19 @@ class Search(Protocol):
 
     @property
     def generation(self) -> int:
-        """How many generations (or rounds) are complete."""
+        """How many generations (or rounds) are complete, counted from 1 when the first population stands."""
+        ...
+
+    @property
+    def floor(self) -> float:
+        """Fitness below which a program asked for now cannot enter the population; -inf while there is room."""
+        ...
+
+    @property
+    def elite_floor(self) -> float:
+        """The fitness from which a program asked for now would be an elite; -inf while there is room."""
+        ...
+
+    def finish(self) -> list[Fate]:
+        """No more results will come: decides what was told and is not yet decided. Called once, at the end."""
         ...

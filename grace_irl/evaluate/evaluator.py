@@ -1,0 +1,265 @@
+"""Scores programs by the AIRL discriminator: staged, cached, strict where it counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.evaluate.cache import MemoryCache, RewardCache
+from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
+from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
+from grace_irl.evaluate.discriminator import Objective
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.failures import worst_states
+from grace_irl.evaluate.log_pi import LogPi, log_pi
+from grace_irl.evaluate.protocol import Bar
+from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.rewards import RewardSource
+from grace_irl.evaluate.shaping import monotonicity
+from grace_irl.programs.program import Program
+from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
+
+Floats = NDArray[np.float64]
+
+STAGE_STATES = (
+    4_096  # up to so many states are run at once; more are run as one trajectory, a sample, the rest
+)
+STRICT_STATES = 20_000  # an elite is checked in strict mode on about so many states; the winner on all
+EQUAL = 1e-9  # fitness within this is equal
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """How fitness is computed.
+
+    Attributes:
+        log_pi: "constant", "uniform", "recorded" or "cloned" (docs/fitness.md).
+        calibrate: fit a scale and an offset, rather than take the reward as it comes.
+    """
+
+    log_pi: str = "constant"
+    calibrate: bool = True
+
+
+class DiscriminatorEvaluator:
+    """Fitness of programs on a problem (GRACE section 4.1), as `Evaluator` says."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        sandbox: Sandbox,
+        *,
+        fitness: Fitness = Fitness(),
+        cache: RewardCache | None = None,
+        limits: Limits = Limits(),
+    ) -> None:
+        """Hands the trajectories to the sandbox.
+
+        Raises:
+            InputError: a task without positive or without negative states, or data that `fitness.log_pi`
+                cannot use.
+        """
+        require_both_sides(problem.train)
+        self._fitness = fitness
+        self._log_pi = log_pi(problem, fitness.log_pi)
+        cache = cache or MemoryCache()
+        self._train = _Split(problem.train, self._log_pi, sandbox, cache, limits)
+        self._held_out = _Split(problem.held_out, self._log_pi, sandbox, cache, limits)
+
+    def close(self) -> None:
+        """Hands the trajectories back."""
+        self._train.source.close()
+        self._held_out.source.close()
+
+    def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
+        """See `Evaluator`."""
+        return [self._evaluate(program, bar) for program in programs]
+
+    def verify(self, program: Program) -> str:
+        """See `Evaluator`."""
+        for split in (self._train, self._held_out):
+            source = split.source
+            if not source.digests:
+                continue
+            known = source.known(program)
+            missing = [digest for digest in source.digests if digest not in known]
+            outcome, fresh = source.run(program, missing) if missing else (Outcome("ok"), {})
+            if outcome.status == "ok":
+                outcome = source.differs_in_strict_mode(program, source.digests, known | fresh)
+            if outcome.status != "ok":
+                return f"{outcome.status} in strict mode: {outcome.message}"
+        return ""
+
+    def _evaluate(self, program: Program, bar: Bar) -> Evaluation:
+        started = time.monotonic()
+        evaluation = self._train_evaluation(program, bar)
+        return replace(evaluation, seconds=time.monotonic() - started)
+
+    def _train_evaluation(self, program: Program, bar: Bar) -> Evaluation:
+        train = self._train
+        rewards = train.source.known(program)
+        missing = [digest for digest in train.source.digests if digest not in rewards]
+        for stage in train.stages(missing):
+            outcome, fresh = train.source.run(program, stage)
+            if outcome.status != "ok":
+                return _invalid(outcome)
+            rewards |= fresh
+            if len(rewards) < len(train.source.digests) and np.isfinite(bar.floor):
+                bound = self._bound(rewards)
+                if bound < bar.floor - EQUAL:
+                    done, total = (
+                        train.source.states(list(rewards)),
+                        train.source.states(train.source.digests),
+                    )
+                    said = f"stopped after {done} of {total} states: fitness at most {bound:.4g}"
+                    return Evaluation("ok", f"{said}, below {bar.floor:.4g}", fitness=bound, complete=False)
+        takes_action = _takes_action(rewards)
+        rows = train.columns(takes_action)
+        if rows is None:
+            return Evaluation(
+                "contract", "every trajectory holds one state, and the program rewards transitions"
+            )
+        values = flatten(train.items, rewards, takes_action=takes_action)
+        objective = Objective.of(values, rows)
+        fitted = calibrate(objective) if self._fitness.calibrate else Calibration()
+        reached = objective.value(fitted.scale, fitted.offset)
+        if reached >= bar.elite - EQUAL:
+            outcome = train.source.differs_in_strict_mode(program, train.sample(STRICT_STATES), rewards)
+            if outcome.status != "ok":
+                return _invalid(outcome)
+        evaluation = Evaluation(
+            "ok",
+            fitness=reached,
+            scale=fitted.scale,
+            offset=fitted.offset,
+            train=_metrics(values, rows, reached),
+        )
+        tasks = _task_metrics(values, rows, fitted)
+        if reached < bar.floor - EQUAL:
+            return replace(evaluation, tasks={name: (metrics, None) for name, metrics in tasks.items()})
+        experts = [item.trajectory.digest for item in train.items if item.demonstration.role == "expert"]
+        evaluation = replace(
+            evaluation,
+            monotonicity=monotonicity(rewards[digest] for digest in experts),
+            failures=worst_states(
+                values,
+                rows,
+                [item.trajectory.digest for item in train.items],
+                {n: m.fitness for n, m in tasks.items()},
+            ),
+        )
+        return self._with_held_out(program, evaluation, tasks, takes_action)
+
+    def _bound(self, rewards: dict[str, Floats]) -> float:
+        """An upper bound on the fitness, from the trajectories run so far."""
+        train = self._train
+        takes_action = _takes_action(rewards)
+        rows = train.columns(takes_action)
+        if rows is None:
+            return 0.0
+        done = [item.trajectory.digest in rewards for item in train.items]
+        part = rows.rows(np.array(done)[rows.item])
+        items = [item for item, run in zip(train.items, done, strict=True) if run]
+        objective = Objective.of(flatten(items, rewards, takes_action=takes_action), part)
+        return upper_bound(objective) if self._fitness.calibrate else objective.value(1.0, 0.0)
+
+    def _with_held_out(
+        self, program: Program, evaluation: Evaluation, tasks: dict[str, Metrics], takes_action: bool
+    ) -> Evaluation:
+        """Adds the held-out metrics, under the calibration of the training data.
+
+        What a program says when it fails on held-out data is not passed on: it could carry a state into a
+        prompt.
+        """
+        held_out = self._held_out
+        rows = held_out.columns(takes_action)
+        found: dict[str, Metrics] = {}
+        whole: Metrics | None = None
+        if rows is not None:
+            rewards = held_out.source.known(program)
+            missing = [digest for digest in held_out.source.digests if digest not in rewards]
+            outcome, fresh = held_out.source.run(program, missing) if missing else (Outcome("ok"), {})
+            if outcome.status != "ok":
+                return Evaluation(outcome.status, f"{outcome.status} on a held-out trajectory")
+            values = flatten(held_out.items, rewards | fresh, takes_action=takes_action)
+            fitted = Calibration(evaluation.scale, evaluation.offset)
+            loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
+            whole, found = _metrics(values, rows, loss), _task_metrics(values, rows, fitted)
+        pairs = {name: (metrics, found.get(name)) for name, metrics in tasks.items()}
+        return replace(evaluation, held_out=whole, tasks=pairs)
+
+
+class _Split:
+    """The trajectories of one split, with what is precomputed of them."""
+
+    def __init__(
+        self, items: Sequence[Labelled], pi: LogPi, sandbox: Sandbox, cache: RewardCache, limits: Limits
+    ) -> None:
+        self.items = tuple(items)
+        self.source = RewardSource([item.trajectory for item in items], sandbox, cache, limits)
+        self._columns = {flag: columns(self.items, pi, takes_action=flag) for flag in (False, True)}
+        length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
+        self._shortest = min(length, key=lambda digest: length[digest], default="")
+        # A fixed order that mixes roles: which trajectories a stage holds must not differ between two runs.
+        self._mixed = sorted(length)
+        self._length = length
+
+    def columns(self, takes_action: bool) -> Columns | None:
+        return self._columns[takes_action]
+
+    def sample(self, states: int) -> list[str]:
+        """Trajectories (digests), mixed, of about so many states; all where there are no more."""
+        chosen: list[str] = []
+        for digest in self._mixed:
+            if states <= 0:
+                break
+            chosen.append(digest)
+            states -= self._length[digest]
+        return chosen
+
+    def stages(self, missing: list[str]) -> list[list[str]]:
+        """What to run first, second, third: the shortest trajectory, a sample, the rest. Few: all at once."""
+        if self.source.states(missing) <= STAGE_STATES:
+            return [missing] if missing else []
+        first = [digest for digest in missing if digest == self._shortest]
+        second = [d for d in self.sample(STAGE_STATES) if d in set(missing) and d not in first]
+        third = [d for d in missing if d not in set(first) | set(second)]
+        return [stage for stage in (first, second, third) if stage]
+
+
+def _takes_action(rewards: dict[str, Floats]) -> bool:
+    """Rewards of transitions have NaN where no transition leads: at the first state."""
+    return bool(np.isnan(next(iter(rewards.values()))[0]))
+
+
+def _invalid(outcome: Outcome) -> Evaluation:
+    return Evaluation(outcome.status, outcome.message, outcome.traceback)
+
+
+def _metrics(values: Floats, rows: Columns, fitness: float) -> Metrics:
+    ranked = ranking(values, rows.positive)
+    experts = int(rows.positive.sum())
+    return Metrics(
+        fitness=fitness,
+        auc=ranked.auc,
+        accuracy=ranked.accuracy,
+        separated=ranked.separated,
+        experts=experts,
+        negatives=len(values) - experts,
+    )
+
+
+def _task_metrics(values: Floats, rows: Columns, fitted: Calibration) -> dict[str, Metrics]:
+    found = {}
+    for index, name in enumerate(rows.tasks):
+        part = rows.of_task(index)
+        if part is not None:
+            own = values[rows.task == index] if len(rows.tasks) > 1 else values
+            fitness = Objective.of(own, part).value(fitted.scale, fitted.offset)
+            found[name] = _metrics(own, part, fitness)
+    return found

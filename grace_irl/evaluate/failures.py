@@ -1,0 +1,54 @@
+"""The states on the wrong side, as feedback for the next program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.evaluate.columns import Columns
+from grace_irl.evaluate.evaluation import Failure
+from grace_irl.evaluate.ranking import ranking
+
+MAX_FAILURES = 24
+MAX_PER_TRAJECTORY = 3
+
+
+def worst_states(
+    values: NDArray[np.float64],
+    rows: Columns,
+    digests: Sequence[str],
+    task_fitness: Mapping[str, float],
+) -> tuple[Failure, ...]:
+    """Expert states valued below, and negative states valued above, the threshold of the best accuracy.
+
+    Worst tasks first (METHODS: Multi-task), in a task the farthest on the wrong side first; at most three
+    states of a trajectory and 24 in all, so that a prompt sees different mistakes. Empty when the values are
+    separated.
+
+    Args:
+        values: `(n,)` rewards, in the rows' order.
+        digests: of the split's trajectories, in order.
+        task_fitness: by task name; a task that is not listed comes last.
+    """
+    threshold = ranking(values, rows.positive).threshold
+    margin = rows.sign * (
+        values - threshold
+    )  # > 0 on the right side; expert means strictly above, as in `ranking`
+    wrong = np.flatnonzero(np.where(rows.positive, margin <= 0, margin < 0))
+    of_task = np.array([task_fitness.get(name, 0.0) for name in rows.tasks])
+    ordered = wrong[np.lexsort((wrong, margin[wrong], of_task[rows.task[wrong]]))]
+    taken: Counter[str] = Counter()
+    failures: list[Failure] = []
+    for row in ordered:
+        digest = digests[rows.item[row]]
+        if taken[digest] < MAX_PER_TRAJECTORY:
+            taken[digest] += 1
+            failures.append(
+                Failure(digest, int(rows.step[row]), float(values[row]), bool(rows.positive[row]))
+            )
+        if len(failures) == MAX_FAILURES:
+            break
+    return tuple(failures)

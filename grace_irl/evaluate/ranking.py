@@ -1,0 +1,48 @@
+"""How well values rank expert above negative states: auc, accuracy, separated (METHODS: Accuracy)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Attributes as in `Metrics`; `threshold` is the best one (halfway between the values that it parts)."""
+
+    auc: float
+    accuracy: float
+    separated: bool
+    threshold: float
+
+
+def auc(values: Floats, positive: NDArray[np.bool_]) -> float:
+    """Mann-Whitney: probability that a random positive outranks a random negative, ties one half."""
+    experts = int(positive.sum())
+    negatives = len(values) - experts
+    ranks = rankdata(values)  # ties share their mean rank
+    return float((ranks[positive].sum() - experts * (experts + 1) / 2) / (experts * negatives))
+
+
+def ranking(values: Floats, positive: NDArray[np.bool_]) -> Ranking:
+    """All of them, for values `(n,)` with at least one positive and one negative state."""
+    experts, negatives = np.sort(values[positive]), np.sort(values[~positive])
+    # Balanced accuracy of "expert iff value > t" changes only at a negative value (up) or an expert one
+    # (down), so the best t is a negative value; the largest of them is never worse than one half.
+    candidates = np.unique(negatives)
+    expert_right = 1.0 - np.searchsorted(experts, candidates, side="right") / len(experts)
+    negative_right = np.searchsorted(negatives, candidates, side="right") / len(negatives)
+    balanced = (expert_right + negative_right) / 2
+    best = int(balanced.argmax())
+    separated = bool(experts[0] > negatives[-1])
+    below = float(candidates[best])
+    higher = [float(candidates[best + 1])] if best + 1 < len(candidates) else []
+    place = int(np.searchsorted(experts, below, side="right"))
+    higher += [float(experts[place])] if place < len(experts) else []
+    above = min(higher, default=below)
+    return Ranking(auc(values, positive), float(balanced[best]), separated, below + (above - below) / 2)

@@ -1,0 +1,90 @@
+"""Runs programs over trajectories through the sandbox and the cache, and never says which state is which."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.evaluate.cache import RewardCache
+from grace_irl.programs.program import Program
+from grace_irl.sandbox.protocol import Limits, Mode, Outcome, Sandbox
+
+Floats = NDArray[np.float64]
+
+SECONDS_PER_STATE = 1e-3  # added to the limits per state: some fifty times what a realistic reward takes
+
+
+class RewardSource:
+    """Rewards of programs over one set of trajectories.
+
+    Trajectories are handed to the sandbox once, equal ones once. Each run sees them in a fresh random order
+    that is drawn from the operating system and told to nobody: an honest program gives the same rewards in
+    any order.
+    """
+
+    def __init__(
+        self, trajectories: Sequence[Trajectory], sandbox: Sandbox, cache: RewardCache, limits: Limits
+    ) -> None:
+        self._by_digest = {trajectory.digest: trajectory for trajectory in trajectories}
+        self._place = {digest: place for place, digest in enumerate(self._by_digest)}
+        self._sandbox = sandbox
+        self._cache = cache
+        self._limits = limits
+        self._rng = np.random.default_rng(secrets.randbits(128))
+        self._lock = threading.Lock()
+        self._handle = sandbox.put(list(self._by_digest.values())) if self._by_digest else -1
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Digests of the trajectories, in order, each once."""
+        return tuple(self._by_digest)
+
+    def states(self, digests: Sequence[str]) -> int:
+        """How many states these trajectories hold."""
+        return sum(len(self._by_digest[digest].states) for digest in digests)
+
+    def known(self, program: Program) -> dict[str, Floats]:
+        """What the cache knows of this program."""
+        return self._cache.get(program.id, self._by_digest)
+
+    def run(
+        self, program: Program, digests: Sequence[str], mode: Mode = "batch"
+    ) -> tuple[Outcome, dict[str, Floats]]:
+        """Runs the program over these trajectories; rewards by digest when ok. Batch results are cached."""
+        with self._lock:
+            shuffled = [digests[i] for i in self._rng.permutation(len(digests))]
+        extra = SECONDS_PER_STATE * self.states(digests)
+        limits = replace(self._limits, wall_s=self._limits.wall_s + extra, cpu_s=self._limits.cpu_s + extra)
+        order = [self._place[digest] for digest in shuffled]
+        outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
+        if outcome.status != "ok":
+            return outcome, {}
+        rewards = dict(zip(shuffled, outcome.rewards, strict=True))
+        if mode == "batch":
+            self._cache.put(program.id, rewards)
+        return outcome, rewards
+
+    def differs_in_strict_mode(
+        self, program: Program, digests: Sequence[str], known: dict[str, Floats]
+    ) -> Outcome:
+        """Runs in strict mode and compares with what batch mode gave; status "mismatch" where they differ."""
+        outcome, strict = self.run(program, digests, "strict")
+        if outcome.status == "ok":
+            for digest, values in strict.items():
+                if not np.array_equal(values, known[digest], equal_nan=True):
+                    message = (
+                        "rewards differ between two runs: the program looks at more than the states so far"
+                    )
+                    return replace(outcome, status="mismatch", rewards=(), message=message)
+        return outcome
+
+    def close(self) -> None:
+        """Hands the trajectories back."""
+        if self._handle >= 0:
+            self._sandbox.drop(self._handle)
