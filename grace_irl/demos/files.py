@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -10,11 +11,13 @@ import numpy as np
 
 from grace_irl.demos.arena import Arena
 from grace_irl.demos.header import Header, merge
+from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.errors import InputError
 
-Format = Literal["parquet"]
+Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow"]
+"""Formats to write. `imitation` is an npz in that library's layout; `minari` is hdf5."""
 
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
 PICKLE_REASON = (
@@ -29,8 +32,14 @@ def _parquet(path: Path) -> Source:
     return ParquetSource(path)
 
 
-# Formats are imported when a file of theirs is met, so that looking at trajectories costs no import of theirs.
-READERS: dict[str, Callable[[Path], Source]] = {".parquet": _parquet}
+def _npz(path: Path) -> Source:
+    from grace_irl.demos.npz import NpzSource
+
+    return NpzSource(path)
+
+
+# A format is imported when a file of its kind is met: the model of trajectories alone imports none of them.
+READERS: dict[str, Callable[[Path], Source]] = {".parquet": _parquet, ".npz": _npz}
 
 
 def open_source(path: str | Path) -> Source:
@@ -39,15 +48,20 @@ def open_source(path: str | Path) -> Source:
     Raises:
         InputError: missing, of an unknown format, a pickle, or not usable.
     """
+    folder = dataset_folder(path)
+    if folder is not None:
+        return MinariSource(Path(path), folder)
     file = Path(path)
     if not file.exists():
-        raise InputError(f"{path}: no such file or folder; expected demonstrations: check the path")
+        raise InputError(
+            f"{path}: no such file or folder, and no Minari dataset under {datasets_root()}; check the path"
+        )
     if file.suffix in PICKLES:
         raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
     reader = READERS.get(file.suffix)
-    if reader is None:
+    if reader is None or not file.is_file():
         raise InputError(
-            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)}"
+            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)} or a Minari dataset"
         )
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
@@ -55,18 +69,29 @@ def open_source(path: str | Path) -> Source:
 
 
 def expand(path: str | Path) -> list[str | Path]:
-    """The demo files that a path stands for: itself, or every demo file in a folder, sorted by name.
+    """The demo files that a path stands for: itself, or every file and Minari dataset in a folder, sorted by name.
 
     Raises:
-        InputError: a folder without demo files, or with a pickle among them.
+        InputError: a folder without demonstrations, or with a pickle among them.
     """
     folder = Path(path)
-    if not folder.is_dir():
+    if not folder.is_dir() or dataset_folder(path) is not None:
         return [path]
-    files = sorted(file for file in folder.iterdir() if file.suffix in READERS or file.suffix in PICKLES)
+    known = {*READERS, *PICKLES}
+    files = sorted(
+        file
+        for file in folder.iterdir()
+        if not file.name.startswith(".") and (file.suffix in known or _is_minari(file))
+    )
     if not files:
-        raise InputError(f"{path}: no demo files in this folder; expected some of {', '.join(READERS)}")
+        raise InputError(
+            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files or Minari datasets"
+        )
     return list(files)
+
+
+def _is_minari(file: Path) -> bool:
+    return file.is_dir() and dataset_folder(file.absolute()) is not None
 
 
 def role_of(source: Source, path: str | Path) -> Role | None:
@@ -133,19 +158,29 @@ def describe(path: str | Path) -> list[tuple[str | Path, Header]]:
 
 
 def open_writer(path: str | Path, metadata: Metadata, format: Format | None = None) -> Writer:
-    """A writer for this path; the format follows the suffix unless it is named.
+    """A writer for this path. Unless it is named, the format follows the suffix; a Minari id has none.
 
     Raises:
-        InputError: an unknown format.
+        InputError: an unknown format, or a path that the format does not take.
     """
-    file = Path(path)
-    name = format or {".parquet": "parquet"}.get(file.suffix)
+    name = format or {".parquet": "parquet", ".npz": "npz"}.get(Path(path).suffix)
+    if name is None and re.search(r"-v\d+$", str(path)):
+        name = "minari"
     if name == "parquet":
         from grace_irl.demos.parquet_writer import ParquetWriter
 
-        return ParquetWriter(file, metadata)
+        return ParquetWriter(Path(path), metadata)
+    if name in ("npz", "imitation"):
+        from grace_irl.demos.npz_writer import NpzWriter
+
+        return NpzWriter(Path(path), metadata, imitation=name == "imitation")
+    if name in ("minari", "minari-arrow"):
+        from grace_irl.demos.minari_writer import MinariWriter
+
+        return MinariWriter(str(path), metadata, "arrow" if name == "minari-arrow" else "hdf5")
     raise InputError(
-        f"{path}: unknown format {name or file.suffix!r}; expected one of {', '.join(get_args(Format))}"
+        f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz or -vN (Minari), "
+        f"or --format with one of {', '.join(get_args(Format))}"
     )
 
 

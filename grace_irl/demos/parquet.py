@@ -158,7 +158,7 @@ class _Rows:
         if state.null_count:
             raise pa.ArrowInvalid("a state is null")
         self._columns = {name: batch.column(name) for name in batch.schema.names}
-        self._count = batch.num_rows
+        self._count = int(batch.num_rows)
         self.values: NDArray[Any] = state.flatten().to_numpy(zero_copy_only=False)
         if pa.types.is_fixed_size_list(state.type):
             self.offsets = np.arange(len(state) + 1, dtype=np.int64) * state.type.list_size

@@ -1,0 +1,258 @@
+"""Reads npz archives: plain arrays with episode lengths, and the layout of the `imitation` library.
+
+Plain: `observations (N, ...)`, `actions (N, ...)`, `episode_lengths (n,)`, and where the source has them `rewards (N,)`,
+`log_probs (N,)`, `terminals (N,)`, and the state that follows each episode, as `next_observations (N, ...)` or
+`final_observations (n, ...)`. Where neither says what the last action led to, that action is left out: an episode of
+L rows is then L states and L-1 actions.
+
+`imitation`: `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)`, `rews (N,)`; its `infos` is a pickle and
+stays unread. Whatever else is pickled is refused.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.source import Allocate, build, total_bytes
+from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role, Split
+from grace_irl.errors import InputError
+
+DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError)
+"""What numpy and zipfile raise for archives that are cut or not archives."""
+
+IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}
+
+
+class Member:
+    """One array of an archive, read row by row, so that it never lies in memory whole.
+
+    Raises:
+        InputError: a pickle, or not an array.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, name: str, path: Path) -> None:
+        self._where = f"{path}: array {name!r}"
+        try:
+            self._stream: IO[bytes] = archive.open(f"{name}.npy")
+            version = np.lib.format.read_magic(self._stream)
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
+            self.shape, fortran, self.dtype = read(self._stream)
+        except DAMAGED as error:
+            raise InputError(
+                f"{self._where} is damaged ({error}); expected a whole npz: write or copy it again"
+            ) from None
+        if self.dtype.hasobject:
+            raise InputError(
+                f"{self._where} holds pickled objects, which run whatever code their author put in them when they "
+                "are opened; expected numbers or text: write it again without objects"
+            )
+        if fortran and len(self.shape) > 1:
+            raise InputError(
+                f"{self._where} is stored by columns; expected rows: save numpy.ascontiguousarray of it"
+            )
+
+    def __len__(self) -> int:
+        return int(self.shape[0]) if self.shape else 0
+
+    def take(self, out: NDArray[Any]) -> NDArray[Any]:
+        """Fills an array of this dtype with the next rows.
+
+        Raises:
+            InputError: the archive ends too early or does not decompress.
+        """
+        view = memoryview(out.reshape(-1).view(np.uint8).data)
+        filled = 0
+        try:
+            while filled < len(view):
+                count = cast(Any, self._stream).readinto(view[filled:])
+                if not count:
+                    raise EOFError(f"it ends {len(view) - filled} bytes early")
+                filled += count
+        except DAMAGED as error:
+            raise InputError(
+                f"{self._where} is damaged ({error}); expected a whole npz: write or copy it again"
+            ) from None
+        return out
+
+    def rows(self, count: int) -> NDArray[Any]:
+        """The next rows, in an array of their own."""
+        return self.take(np.empty((count, *self.shape[1:]), self.dtype))
+
+    def whole(self) -> NDArray[Any]:
+        """All of it; for the small arrays."""
+        return self.take(np.empty(self.shape, self.dtype))
+
+
+class NpzSource:
+    """An npz archive of either layout, opened (see `Source`).
+
+    Raises:
+        InputError: not an npz, truncated, pickled, or of another layout.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._archive = zipfile.ZipFile(path)
+        except DAMAGED as error:
+            raise InputError(
+                f"{path}: not readable as npz ({error}); expected a whole file: write or copy it again"
+            ) from None
+        self._names = {name.removesuffix(".npy") for name in self._archive.namelist()}
+        self._imitation = "obs" in self._names and "observations" not in self._names
+        needed = ["obs", "acts", "indices"] if self._imitation else ["observations", "episode_lengths"]
+        missing = [name for name in needed if name not in self._names]
+        if missing:
+            raise InputError(
+                f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names)) or 'none'}; expected observations, "
+                "actions and episode_lengths, or imitation's obs, acts and indices"
+            )
+        self._lengths = self._episode_lengths()
+        states = self._open("observations")
+        self.header = self._header(states)
+        actions = self._open("actions") if self._has("actions") else None
+        rows = int(self._lengths.sum()) + len(self._lengths)
+        sizes = [m.dtype.itemsize * int(np.prod(m.shape[1:])) for m in (states, actions) if m is not None]
+        self.capacity = total_bytes(2 * len(self._lengths), rows * sum(sizes))
+
+    def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
+        """See `Source.demonstrations`."""
+        names = ("observations", "actions", "rewards", "log_probs", "terminals", "next_observations")
+        rows = {name: self._open(name) for name in names if self._has(name)}
+        if self._has("final_observations"):
+            rows["final_observations"] = self._open("final_observations")
+        per_episode = {name: self._open(name).whole() for name in EPISODE_ARRAYS if self._has(name)}
+        for name, values in per_episode.items():
+            if len(values) != len(self._lengths):
+                raise InputError(
+                    f"{self.path}: {len(values)} entries in {name!r} for {len(self._lengths)} episodes; expected one each"
+                )
+        for index, length in enumerate(self._lengths.tolist()):
+            about = {name: values[index] for name, values in per_episode.items()}
+            yield self._episode(index, length, rows, about, role, allocate)
+
+    def _episode(
+        self,
+        index: int,
+        length: int,
+        rows: Mapping[str, Member],
+        about: Mapping[str, Any],
+        role: Role | None,
+        allocate: Allocate,
+    ) -> Demonstration:
+        where = f"{self.path}: episode {index}"
+        observations = rows["observations"]
+        final = self._imitation or "next_observations" in rows or "final_observations" in rows
+        states = allocate((length + final, *observations.shape[1:]), observations.dtype)
+        observations.take(states if self._imitation else states[:length])
+        if "final_observations" in rows:
+            rows["final_observations"].take(states[length:])
+        elif "next_observations" in rows:
+            following = rows["next_observations"].rows(length)
+            if not np.array_equal(following[:-1], states[1:length], equal_nan=following.dtype.kind == "f"):
+                raise InputError(
+                    f"{where}: next_observations are not the observations one row later; "
+                    "expected rows in order, and episode_lengths that cut them where episodes end"
+                )
+            states[length:] = following[-1:]
+        # Without a final state, what the last action led to is not recorded.
+        steps = len(states) - 1
+        parts = {
+            name: member.rows(length)[:steps]
+            for name, member in rows.items()
+            if name in ("rewards", "log_probs")
+        }
+        actions = None
+        if "actions" in rows:
+            member = rows["actions"]
+            actions = member.take(allocate((length, *member.shape[1:]), member.dtype))[:steps]
+        ended = bool(about.get("terminated", about.get("terminal", False)))
+        if "terminals" in rows:
+            ended = bool(rows["terminals"].rows(length)[-1:].any()) and final
+        trajectory = build(
+            states,
+            where,
+            self.header.metadata.fields,
+            actions=actions,
+            extra_info=str(about.get("instructions", "")),
+            rewards=_floats(parts.get("rewards")),
+            log_probs=_floats(parts.get("log_probs")),
+            terminated=ended,
+            truncated=bool(about.get("truncated", False)),
+        )
+        stated = role or str(about.get("roles", self.header.role))
+        if stated not in ("expert", "negative"):
+            raise InputError(f"{where}: role {stated!r}; expected 'expert' or 'negative'")
+        marks = str(about.get("splits", "train"))
+        if marks not in ("train", "held_out"):
+            raise InputError(f"{where}: split {marks!r}; expected 'train' or 'held_out'")
+        return Demonstration(
+            trajectory, cast(Role, stated), str(about.get("tasks", "default")), cast(Split, marks)
+        )
+
+    def _episode_lengths(self) -> NDArray[np.int64]:
+        if not self._imitation:
+            lengths = self._open("episode_lengths").whole()
+            rows = len(self._open("observations"))
+            least = 0 if "final_observations" in self._names else 1
+            if (
+                lengths.ndim != 1
+                or lengths.dtype.kind not in "iu"
+                or (lengths < least).any()
+                or lengths.sum() != rows
+            ):
+                raise InputError(
+                    f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for {rows} observations; "
+                    "expected one count for each episode that sum to all of them"
+                )
+        else:
+            indices, rows = self._open("indices").whole(), len(Member(self._archive, "acts", self.path))
+            lengths = np.diff(np.concatenate([[0], indices.astype(np.int64), [rows]]))
+            if (lengths < 0).any() or len(self._open("observations")) != rows + len(lengths):
+                raise InputError(
+                    f"{self.path}: {len(self._open('observations'))} obs for {rows} acts in {len(lengths)} trajectories; "
+                    "expected one more obs than acts in each"
+                )
+        if not len(lengths):
+            raise InputError(f"{self.path}: no episodes; expected at least one trajectory")
+        return lengths.astype(np.int64)
+
+    def _header(self, states: Member) -> Header:
+        if KEY in self._names:
+            return Header.from_json(str(self._open(KEY).whole()), str(self.path))
+        kind = KIND_OF_NDIM.get(len(states.shape))
+        if kind is None:
+            raise InputError(
+                f"{self.path}: observations of shape {states.shape}; expected (N, n) for vectors or (N, h, w, 3) for grids"
+            )
+        return Header(Metadata(kind))
+
+    def _has(self, name: str) -> bool:
+        return self._name(name) in self._names
+
+    def _open(self, name: str) -> Member:
+        return Member(self._archive, self._name(name), self.path)
+
+    def _name(self, name: str) -> str:
+        if self._imitation:
+            return {plain: theirs for theirs, plain in IMITATION.items()}.get(name, name)
+        return name
+
+
+EPISODE_ARRAYS = ("instructions", "tasks", "roles", "splits", "terminated", "truncated", "terminal")
+"""Arrays with one entry for each episode, all optional."""
+
+
+def _floats(array: NDArray[Any] | None) -> NDArray[np.float64] | None:
+    return None if array is None else array.astype(np.float64)
