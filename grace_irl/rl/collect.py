@@ -137,7 +137,7 @@ def rollout(environment: Any, view: View, policy: Policy, seed: int) -> tuple[Tr
     log_probs: list[float | None] = []
     terminated = truncated = False
     while not (terminated or truncated):
-        action, log_prob = policy.act(observation)
+        action, log_prob = policy.act(states[-1])
         observation, reward, terminated, truncated, _ = environment.step(action)
         states.append(view.state(environment, observation))
         actions.append(action)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +27,8 @@ class Policy(Protocol):
         """Called after every reset of the environment."""
         ...
 
-    def act(self, observation: Any) -> tuple[Any, float | None]:
-        """An action and its log-probability, or None where it is not known.
+    def act(self, state: Any) -> tuple[Any, float | None]:
+        """An action for a state of the view, and its log-probability, or None where it is not known.
 
         Raises:
             PolicyFailureError: the policy is stuck in this episode.
@@ -45,7 +46,7 @@ class RandomPolicy:
         self._space = space
         self._log_prob = uniform_log_prob(space)
 
-    def act(self, observation: Any) -> tuple[Any, float | None]:  # noqa: ARG002
+    def act(self, state: Any) -> tuple[Any, float | None]:  # noqa: ARG002
         """See `Policy.act`."""
         return self._space.sample(), self._log_prob
 
@@ -79,7 +80,7 @@ class BotPolicy:
         with self._thinking():
             self._bot: Any = bot(environment)
 
-    def act(self, observation: Any) -> tuple[Any, float | None]:  # noqa: ARG002
+    def act(self, state: Any) -> tuple[Any, float | None]:  # noqa: ARG002
         """See `Policy.act`; the bot's own log-probability is not known."""
         with self._thinking():
             self._last = self._bot.replan(self._last)
@@ -130,6 +131,10 @@ def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> Poli
         return RandomPolicy()
     if name == "bot":
         return BotPolicy(environment_id, alarm_s)
+    if name.endswith(".zip"):
+        from grace_irl.rl.checkpoint import CheckpointPolicy
+
+        return CheckpointPolicy(Path(name))
     raise InputError(
         f"--policy {name}; expected bot, random or the path of a Stable-Baselines3 checkpoint (.zip)"
     )

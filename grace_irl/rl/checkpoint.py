@@ -1,0 +1,148 @@
+"""Acts with a Stable-Baselines3 checkpoint, of which only the weights are read.
+
+A checkpoint keeps its settings as pickles beside the weights. Those pickles are never opened: the kind of policy, its
+layers and its activation are read from the readable JSON next to them, and the weights by torch's weights-only loader.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grace_irl.errors import InputError
+
+# The policy class of each module that SB3's own algorithms come from ("MlpPolicy").
+POLICIES = {
+    "stable_baselines3.common.policies": "ActorCriticPolicy",
+    "stable_baselines3.sac.policies": "SACPolicy",
+    "stable_baselines3.td3.policies": "TD3Policy",
+    "stable_baselines3.dqn.policies": "DQNPolicy",
+}
+ACTIVATIONS = ("Tanh", "ReLU", "ELU", "LeakyReLU", "SiLU", "GELU")
+READABLE = (
+    "net_arch",
+    "activation_fn",
+    "n_critics",
+    "squash_output",
+    "log_std_init",
+    "use_expln",
+    "full_std",
+)
+
+
+class CheckpointPolicy:
+    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically where it is stochastic.
+
+    It observes what programs see: the view's state.
+
+    Args:
+        path: the .zip that `model.save` wrote.
+
+    Raises:
+        InputError: missing, not a checkpoint, of a policy that cannot be rebuilt, or made for other observations.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if not path.is_file():
+            raise InputError(
+                f"--policy {path}: no such file; expected bot, random or a Stable-Baselines3 .zip"
+            )
+        try:
+            with zipfile.ZipFile(path) as archive:
+                about = json.loads(archive.read("data"))
+        except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+            raise InputError(
+                f"--policy {path}: not a Stable-Baselines3 checkpoint ({error}); expected what model.save() wrote"
+            ) from None
+        self._module = str(about.get("policy_class", {}).get("__module__", ""))
+        if self._module not in POLICIES:
+            raise InputError(
+                f"--policy {path}: a policy from {self._module or 'an unknown module'}; expected an MlpPolicy of PPO, A2C, "
+                "SAC, TD3 or DQN"
+            )
+        self._options = self._policy_options(about)
+        self._policy: Any = None
+        self._space: Any = None
+
+    def reset(self, environment: Any, seed: int) -> None:
+        """Builds the policy at the first episode, and seeds its draws."""
+        import torch
+
+        torch.manual_seed(seed)
+        self._space = environment.action_space
+
+    def act(self, state: Any) -> tuple[Any, float | None]:
+        """An action of the policy; its log-probability for actor-critic policies."""
+        import torch
+
+        if self._policy is None:
+            self._policy = self._build(np.asarray(state))
+        action, _ = self._policy.predict(state, deterministic=False)
+        if self._module != "stable_baselines3.common.policies":
+            return action, None
+        with torch.no_grad():
+            observation, _ = self._policy.obs_to_tensor(np.asarray(state))
+            log_prob = self._policy.get_distribution(observation).log_prob(torch.as_tensor(action[None]))
+        # Boxes are clipped by predict(): the density is that of the clipped action, as SB3 records it.
+        return action, float(log_prob.reshape(()))
+
+    def _build(self, state: Any) -> Any:
+        import importlib
+
+        try:
+            from gymnasium.spaces import Box
+            from stable_baselines3.common.save_util import load_from_zip_file
+        except ImportError as error:
+            raise InputError(
+                f"--policy {self._path}: {error.name} is not installed; install the extra, pip install 'grace-irl[rl]'"
+            ) from None
+        low, high = (-np.inf, np.inf) if state.dtype.kind == "f" else (0, np.iinfo(state.dtype).max)
+        space = Box(low, high, state.shape, state.dtype.type)
+        options = dict(self._options)
+        if "activation_fn" in options:
+            options["activation_fn"] = getattr(importlib.import_module("torch.nn"), options["activation_fn"])
+        make = getattr(importlib.import_module(self._module), POLICIES[self._module])
+        try:
+            policy = make(space, self._space, lambda _: 0.0, **options)
+            _, parameters, _ = load_from_zip_file(self._path, device="cpu", load_data=False)
+            policy.load_state_dict(parameters["policy"])
+        except Exception as error:  # torch and SB3 raise what their parts raise
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise InputError(
+                f"--policy {self._path}: its weights do not fit states of shape {state.shape} and actions of "
+                f"{self._space} ({lines[-1].strip()}); expected a policy trained on this environment's states"
+            ) from None
+        policy.set_training_mode(False)
+        return policy
+
+    def _policy_options(self, about: dict[str, Any]) -> dict[str, Any]:
+        """Layers and activation, where they are not the defaults."""
+        stated = about.get("policy_kwargs") or {}
+        if about.get("use_sde"):
+            raise InputError(
+                f"--policy {self._path}: state-dependent exploration; expected a policy without it"
+            )
+        unknown = [
+            key for key in stated if key not in READABLE and not key.startswith((":", "optimizer", "__"))
+        ]
+        if unknown:
+            raise InputError(
+                f"--policy {self._path}: policy_kwargs {unknown[0]!r}; expected only {', '.join(READABLE)}"
+            )
+        options = {key: stated[key] for key in READABLE if key in stated}
+        if "activation_fn" in options:
+            found = re.fullmatch(
+                r"<class 'torch\.nn\.modules\.activation\.(\w+)'>", str(options["activation_fn"])
+            )
+            if found is None or found[1] not in ACTIVATIONS:
+                raise InputError(
+                    f"--policy {self._path}: activation {options['activation_fn']}; expected {', '.join(ACTIVATIONS)}"
+                )
+            options["activation_fn"] = found[1]
+        return options
