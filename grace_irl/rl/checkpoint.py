@@ -83,14 +83,19 @@ class CheckpointPolicy:
 
         if self._policy is None:
             self._policy = self._build(np.asarray(state))
-        action, _ = self._policy.predict(state, deterministic=False)
         if self._module != "stable_baselines3.common.policies":
+            action, _ = self._policy.predict(state, deterministic=False)
             return action, None
         with torch.no_grad():
             observation, _ = self._policy.obs_to_tensor(np.asarray(state))
-            log_prob = self._policy.get_distribution(observation).log_prob(torch.as_tensor(action[None]))
-        # Boxes are clipped by predict(): the density is that of the clipped action, as SB3 records it.
-        return action, float(log_prob.reshape(()))
+            distribution = self._policy.get_distribution(observation)
+            drawn = distribution.get_actions()
+            log_prob = float(distribution.log_prob(drawn).reshape(()))
+        action = drawn.numpy().reshape(self._space.shape)
+        # As in SB3's own rollouts, the density is that of the action as drawn, before it is clipped to the box.
+        if hasattr(self._space, "low"):
+            action = np.clip(action, self._space.low, self._space.high)
+        return action, log_prob
 
     def _build(self, state: Any) -> Any:
         import importlib
@@ -128,9 +133,8 @@ class CheckpointPolicy:
             raise InputError(
                 f"--policy {self._path}: state-dependent exploration; expected a policy without it"
             )
-        unknown = [
-            key for key in stated if key not in READABLE and not key.startswith((":", "optimizer", "__"))
-        ]
+        known = (*READABLE, "use_sde")
+        unknown = [key for key in stated if key not in known and not key.startswith((":", "optimizer"))]
         if unknown:
             raise InputError(
                 f"--policy {self._path}: policy_kwargs {unknown[0]!r}; expected only {', '.join(READABLE)}"
