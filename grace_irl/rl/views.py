@@ -32,6 +32,11 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
 """Field names by the environment's name without its version."""
 
 
+def vector_fields(environment_id: str) -> tuple[str, ...]:
+    """Names of the observation's components, whatever the environment's version; () where they are not known."""
+    return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
+
+
 class View(Protocol):
     """Makes states of one environment's observations."""
 
@@ -74,7 +79,7 @@ class VectorView:
             raise InputError(
                 f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
             )
-        fields = VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
+        fields = vector_fields(environment_id)
         label: LabelRule = "all"
         self.metadata = Metadata(
             "vector", fields if len(fields) == shape[0] else (), environment_id, "vector", label

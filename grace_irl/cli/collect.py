@@ -1,0 +1,119 @@
+"""`grace-irl collect`: play episodes and keep them as demonstrations."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from grace_irl.demos.files import Format, save
+from grace_irl.demos.trajectory import Role
+from grace_irl.errors import InputError
+
+
+@dataclass(frozen=True)
+class Collected:
+    """One file that was written, with what became of the episodes."""
+
+    path: Path
+    trajectories: int
+    lines: tuple[str, ...]
+    dropped_successes: int
+    failures: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "path": str(self.path),
+            "trajectories": self.trajectories,
+            "dropped_successes": self.dropped_successes,
+            "failures": self.failures,
+        }
+
+
+def collect(
+    env: Annotated[str | None, typer.Option("--env", help="Gymnasium id, such as BabyAI-GoToObj-v0.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="bot (BabyAI), random, or a Stable-Baselines3 .zip.")
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="Trajectories to keep.")] = 100,
+    role: Annotated[str | None, typer.Option(help="expert or negative.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write: .parquet, .npz, or a Minari id.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the first episode.")] = 0,
+    max_steps: Annotated[
+        int | None, typer.Option(help="Time limit in steps; by default the environment's.")
+    ] = None,
+    keep_successes: Annotated[
+        bool, typer.Option("--keep-successes", help="Keep negatives that reach the goal.")
+    ] = False,
+    task: Annotated[str | None, typer.Option(help="Task name; by default the environment's id.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
+    recipe: Annotated[
+        Path | None, typer.Option(help="A TOML file that says all this for several files.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+) -> None:
+    """Play episodes with a policy and keep them as demonstrations.
+
+    Example: grace-irl collect --env BabyAI-GoToObj-v0 --policy bot --episodes 30 --role expert --out
+        expert.parquet
+    """
+    if recipe is not None:
+        if any(value is not None for value in (env, policy, role, out)):
+            raise InputError("--recipe beside --env, --policy, --role or --out; expected one or the other")
+        from grace_irl.rl.recipe import run_recipe
+
+        for path, tally in run_recipe(recipe):
+            done = Collected(
+                path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures)
+            )
+            _report(done, json_)
+        return
+    given = {"--env": env, "--policy": policy, "--role": role, "--out": out}
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        raise InputError(f"no {missing[0]}; expected --env, --policy, --role and --out, or --recipe")
+    for option, value, allowed in (("--role", role, get_args(Role)), ("--format", format_, get_args(Format))):
+        if value is not None and value not in allowed:
+            raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
+    from grace_irl.rl.collect import Tally
+    from grace_irl.rl.collect import collect as play
+
+    tally = Tally()
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as bar:
+        line = bar.add_task(str(env), total=episodes)
+        demonstrations = play(
+            str(env),
+            str(policy),
+            episodes,
+            cast(Role, role),
+            seed,
+            max_steps=max_steps,
+            keep_successes=keep_successes,
+            task=task,
+            tally=tally,
+            progress=lambda kept: bar.update(line, completed=kept),
+        )
+    path = Path(cast(Path, out))
+    save(demonstrations, path, cast("Format | None", format_))
+    _report(
+        Collected(path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures)),
+        json_,
+    )
+
+
+def _report(done: Collected, as_json: bool) -> None:
+    for line in done.lines:
+        typer.echo(line, err=True)
+    if as_json:
+        typer.echo(json.dumps(done.to_json()))
+    else:
+        typer.echo(f"{done.path}: {done.trajectories} trajectories")

@@ -1,0 +1,208 @@
+"""`grace-irl demos`: look at demonstrations, convert them, scramble them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from grace_irl.demos.convert import Copied, Stated
+from grace_irl.demos.convert import convert as convert_files
+from grace_irl.demos.convert import scramble as scramble_files
+from grace_irl.demos.files import Format
+from grace_irl.demos.picture import Legend, picture, snapshots
+from grace_irl.demos.summary import EXAMPLES, GridCodes, Summary, summarise
+from grace_irl.demos.trajectory import LabelRule, Role
+from grace_irl.errors import InputError
+
+app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, convert them, scramble them.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
+
+
+@app.command()
+def inspect(
+    path: Annotated[str, typer.Argument(help="File, folder or Minari id.")],
+    json_: Json = False,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave the picture of grids out.")] = False,
+) -> None:
+    """Show what demonstrations hold: counts, shapes, tasks, value ranges and, for grids, a picture.
+
+    Example: grace-irl demos inspect datasets/babyai-go-to-obj
+    """
+    summary = summarise(path)
+    if json_:
+        typer.echo(json.dumps(summary.to_json()))
+        return
+    console = Console()
+    console.print(_about(summary))
+    console.print(_groups(summary))
+    console.print(_codes(summary) if isinstance(summary.values, GridCodes) else _fields(summary))
+    if summary.metadata.kind == "grid" and not no_picture:
+        console.print(_picture(summary))
+
+
+@app.command()
+def convert(
+    source: Annotated[str, typer.Argument(metavar="SRC", help="File, folder or Minari id.")],
+    target: Annotated[
+        str, typer.Argument(metavar="DST", help=".parquet, .npz or Minari id; a folder for a folder.")
+    ],
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help=f"{', '.join(get_args(Format))}; by default after DST's name."),
+    ] = None,
+    role: Annotated[str | None, typer.Option(help="Role of every episode: expert or negative.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
+    environment: Annotated[
+        str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
+    json_: Json = False,
+) -> None:
+    """Write demonstrations in another format, and state what the source does not say.
+
+    Example: grace-irl demos convert hopper.npz hopper.parquet --role expert --env Hopper-v4 --label all
+    """
+    _one_of("--format", format_, get_args(Format))
+    _one_of("--role", role, get_args(Role))
+    _one_of("--label", label, get_args(LabelRule))
+    fields = None
+    if environment is not None:
+        from grace_irl.rl.views import vector_fields
+
+        fields = vector_fields(environment) or None
+    stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), fields)
+    _report(convert_files(source, target, cast("Format | None", format_), stated), None, json_)
+
+
+@app.command()
+def scramble(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then where they go.")
+    ],
+    seed: Annotated[int, typer.Option(help="Of the map.")] = 0,
+    map_: Annotated[
+        Path | None, typer.Option("--map", help="Use this map again instead of a new one.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Write copies in which codes, axes, fields and words mean nothing, all by one map, kept beside them as JSON.
+
+    Example: grace-irl demos scramble datasets/babyai-go-to-obj /tmp/scrambled --seed 1
+    """
+    if len(paths) < 2:
+        raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name where the copies go")
+    copied, place = scramble_files(paths[:-1], paths[-1], seed, map_)
+    _report(copied, place, json_)
+
+
+def _one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> None:
+    if value is not None and value not in allowed:
+        raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
+
+
+def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:
+    if as_json:
+        about = {"files": [asdict(one) for one in copied], "map": None if place is None else str(place)}
+        typer.echo(json.dumps(about))
+        return
+    for one in copied:
+        typer.echo(f"{one.source} -> {one.path}: {one.trajectories} trajectories, {one.states} states")
+    if place is not None:
+        typer.echo(f"map: {place}")
+
+
+def _about(summary: Summary) -> RenderableType:
+    metadata = summary.metadata
+    shapes = ", ".join(
+        f"{'x'.join(map(str, shape))} {dtype}" + (f" ({count})" if len(summary.shapes) > 1 else "")
+        for (shape, dtype), count in summary.shapes.most_common(EXAMPLES)
+    )
+    total = sum(group.trajectories for group in summary.groups.values())
+    has = [f"{name} in {'all' if n == total else n}" for name, n in summary.has.items() if n]
+    table = Table.grid(padding=(0, 2))
+    for name, value in (
+        ("set", summary.path),
+        ("files", str(len(summary.files))),
+        ("states", f"{metadata.kind}, {shapes}{', …' if len(summary.shapes) > EXAMPLES else ''}"),
+        ("environment", metadata.environment or "not stated"),
+        ("view", metadata.view or "not stated"),
+        ("label", metadata.label or "not stated"),
+        ("beside states", "; ".join(has) or "nothing"),
+    ):
+        table.add_row(Text(name, style="bold"), Text(value))
+    return table
+
+
+def _groups(summary: Summary) -> RenderableType:
+    table = Table(title="Trajectories", title_justify="left")
+    table.add_column("task", overflow="fold")
+    table.add_column("role")
+    for name in ("number", "held out", "states", "length", "ended", "return"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for (task, role), group in summary.groups.items():
+        total, count = group.returns
+        table.add_row(
+            Text(task),
+            role,
+            str(group.trajectories),
+            str(group.held_out),
+            str(group.states),
+            f"{group.shortest}" if group.shortest == group.longest else f"{group.shortest}-{group.longest}",
+            str(group.terminated),
+            f"{total / count:.4g}" if count else "-",
+        )
+    texts = Counter(text for group in summary.groups.values() for text in group.instructions.elements())
+    if not texts:
+        return table
+    lines = [Text(f"{len(texts)} different instructions, such as", style="bold")]
+    lines += [Text(f"  {text}  ({count} trajectories)") for text, count in texts.most_common(EXAMPLES)]
+    return Group(table, *lines, Text(""))
+
+
+def _fields(summary: Summary) -> RenderableType:
+    table = Table(title="Fields", title_justify="left")
+    table.add_column("number", justify="right")
+    table.add_column("name")
+    for name in ("min", "mean", "max"):
+        table.add_column(name, justify="right")
+    for number, (name, *values) in enumerate(summary.fields()):
+        table.add_row(str(number), Text(name), *(f"{value:.4g}" for value in values))
+    return table
+
+
+def _codes(summary: Summary) -> RenderableType:
+    table = Table(title="Codes that occur", title_justify="left")
+    table.add_column("channel", justify="right")
+    table.add_column("code: share of cells")
+    counts = summary.values.counts if isinstance(summary.values, GridCodes) else ()
+    for channel, counter in enumerate(counts):
+        total = counter.total()
+        table.add_row(
+            str(channel), ", ".join(f"{code}: {counter[code] / total:.2%}" for code in sorted(counter))
+        )
+    return table
+
+
+def _picture(summary: Summary) -> RenderableType:
+    shown = {
+        role: [(step, sample.trajectory.states[step]) for step in snapshots(sample.trajectory.states)]
+        for role, sample in summary.samples.items()
+    }
+    legend = Legend([grid for steps in shown.values() for _, grid in steps])
+    parts: list[RenderableType] = []
+    for role, steps in shown.items():
+        sample = summary.samples[role].trajectory
+        said = f": {sample.extra_info!r}" if sample.extra_info else ""
+        names = ", ".join(str(step) for step, _ in steps)
+        parts += [Text(f"{role}{said}, states {names} of {sample.num_steps}", style="bold")]
+        parts += [picture([grid for _, grid in steps], legend), Text("")]
+    return Group(*parts, Text("state[i, j]: i down, j right; cells as (channel 0, 1, 2)"), legend.text())
