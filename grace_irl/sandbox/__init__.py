@@ -1,0 +1,6 @@
+"""Runs programs that nobody trusts (docs/sandbox.md)."""
+
+from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Sandbox
+from grace_irl.sandbox.tiers import open_sandbox
+
+__all__ = ["DebugRequest", "Inspection", "Limits", "Outcome", "Sandbox", "open_sandbox"]

@@ -1,0 +1,200 @@
+"""Static checks of a source: early, friendly errors before anything runs.
+
+They are no boundary: a hostile author gets around them in a line, and the layers of the sandbox are what holds
+(docs/sandbox.md). They tell an author, human or model, at once and with a line number what cannot work. Runs inside
+the sandbox child, because parsing is work that a hostile source controls.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from grace_irl.programs import contract
+from grace_irl.programs.imports import Bindings, bindings, root_name
+from grace_irl.programs.problem import Problem
+
+FORBIDDEN_NAMES = {
+    "open": "files are out of reach",
+    "exec": "source that is made at run time cannot be checked",
+    "eval": "source that is made at run time cannot be checked",
+    "compile": "source that is made at run time cannot be checked",
+    "__import__": "use an import statement",
+    "globals": "keep state on self",
+    "vars": "keep state on self",
+    "input": "there is nobody to ask",
+    "breakpoint": "there is nobody to debug",
+    "exit": "return a number instead",
+    "quit": "return a number instead",
+    "__builtins__": "use the builtins by their names",
+    "__loader__": "use an import statement",
+    "__spec__": "use an import statement",
+    "__file__": "files are out of reach",
+}
+
+FORBIDDEN_ATTRIBUTES = frozenset(
+    {
+        *("f_back", "f_builtins", "f_code", "f_globals", "f_locals", "gi_frame", "gi_code", "cr_frame"),
+        *("cr_code", "ag_frame", "ag_code", "tb_frame", "tb_next", "co_consts", "co_code"),
+        *("__code__", "__closure__", "__globals__", "__builtins__", "__traceback__", "__import__"),
+        *("__subclasses__", "__bases__", "__mro__", "__reduce__", "__reduce_ex__", "__loader__", "__spec__"),
+    }
+)
+"""Ways from a value to the interpreter's frames, code objects and class tree."""
+
+FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
+"""Ways from a module or an array to more than was handed over; on `self` they are an author's own names."""
+
+UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
+"""Generators that draw their seed from the machine when none is given: a reward must not change from run to run."""
+
+_REPORTED = 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the text of a source gives without running it.
+
+    Attributes:
+        tree: the syntax tree, or None for a source that does not parse.
+        problems: first come those of syntax, then refusals by line, then what the contract misses.
+        takes_action: reward_fn takes (state, action, next_state).
+    """
+
+    tree: ast.Module | None
+    problems: tuple[Problem, ...]
+    takes_action: bool = False
+
+
+def read(source: str) -> Reading:
+    """Parse and check a source. Never raises for what the source contains."""
+    size = len(source.encode("utf-8", "surrogatepass"))
+    if (problem := too_long(size)) is not None:
+        return Reading(None, (problem,))
+    try:
+        tree = ast.parse(source, contract.FILENAME)
+    except SyntaxError as error:
+        return Reading(None, (Problem(error.lineno or 0, f"syntax error: {error.msg}", "syntax"),))
+    except (ValueError, RecursionError, MemoryError) as error:
+        said = "nested too deeply" if not isinstance(error, ValueError) else str(error)
+        return Reading(None, (Problem(0, f"syntax error: {said}", "syntax"),))
+    refused = sorted(set(_refusals(tree, bindings(tree))))[:_REPORTED]
+    missing, takes_action = _contract(tree)
+    return Reading(tree, (*refused, *missing), takes_action)
+
+
+def too_long(size: int) -> Problem | None:
+    """The refusal of a source of `size` UTF-8 bytes, or None where it is short enough: the host's only check."""
+    if size <= contract.MAX_SOURCE_BYTES:
+        return None
+    return Problem(
+        0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it"
+    )
+
+
+def _refusals(tree: ast.Module, bound: Bindings) -> list[Problem]:
+    """Everything in a tree that the checks ban, in no particular order."""
+    found: list[Problem] = [*bound.refusals]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) if name in FORBIDDEN_NAMES:
+                found.append(Problem(node.lineno, f"`{name}` is not available: {FORBIDDEN_NAMES[name]}"))
+            case ast.Attribute():
+                found.extend(_attribute(node, bound))
+            case ast.Call():
+                found.extend(_call(node, bound))
+    return found
+
+
+def _attribute(node: ast.Attribute, bound: Bindings) -> list[Problem]:
+    name, line = node.attr, node.lineno
+    owner = node.value.id if isinstance(node.value, ast.Name) else ""
+    root = root_name(node)
+    if isinstance(node.ctx, (ast.Store, ast.Del)) and root in bound.modules:
+        return [
+            Problem(line, f"changes the module `{root}`, which every trajectory shares: keep state on self")
+        ]
+    if name in FORBIDDEN_ATTRIBUTES:
+        return [Problem(line, f"`.{name}` reaches into the interpreter: use the object itself")]
+    if name in FORBIDDEN_UNLESS_SELF and owner != "self":
+        return [Problem(line, f"`.{name}` leads out of the program: copy what you need onto self")]
+    if name in contract.NUMPY_FILES and root in bound.numpy:
+        return [Problem(line, f"`numpy.{name}` reads or writes files: files are out of reach")]
+    if name == "tofile":
+        return [Problem(line, "`.tofile` writes a file: files are out of reach")]
+    if name.startswith("_") and not name.startswith("__") and owner in bound.modules:
+        return [Problem(line, f"`{owner}.{name}` is private to its module: use its public names")]
+    return []
+
+
+def _call(node: ast.Call, bound: Bindings) -> list[Problem]:
+    match node:
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" as called), args=[target, *rest]):
+            root = root_name(target)
+            if called != "getattr" and root in bound.modules:
+                return [Problem(node.lineno, f"changes the module `{root}`: keep state on self")]
+            if rest and isinstance(rest[0], ast.Constant) and rest[0].value in FORBIDDEN_ATTRIBUTES:
+                return [Problem(node.lineno, f"`{rest[0].value}` reaches into the interpreter")]
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[], keywords=[]):
+            if name in UNSEEDED and root_name(node.func) in bound.modules | bound.members:
+                return [Problem(node.lineno, f"`{name}()` gives other numbers in every run: give it a seed")]
+    return []
+
+
+def _contract(tree: ast.Module) -> tuple[list[Problem], bool]:
+    """What a tree lacks to be a reward program, and whether its reward_fn takes actions."""
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    reward = classes.get(contract.REWARD_CLASS)
+    if reward is None:
+        return [Problem(0, _no_class(tree), "contract")], False
+    method = _method(reward, classes, contract.REWARD_METHOD)
+    if method is None:
+        said = f"class {contract.REWARD_CLASS} has no method {contract.REWARD_METHOD}; expected reward_fn(self, state)"
+        return [Problem(reward.lineno, said, "contract")], False
+    if isinstance(method, ast.AsyncFunctionDef):
+        return [Problem(method.lineno, "reward_fn is async; expected a plain method", "contract")], False
+    low, high = _arity(method)
+    if low <= 1 <= high:
+        return [], False
+    if low <= 3 <= high:
+        return [], True
+    said = f"reward_fn takes {low} arguments besides self; expected (state) or (state, action, next_state)"
+    return [Problem(method.lineno, said, "contract")], False
+
+
+def _no_class(tree: ast.Module) -> str:
+    said = "no class Reward; expected `class Reward` with a method reward_fn(self, state)"
+    functions = [node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    return f"{said} (found {', '.join(functions[:5])})" if functions else said
+
+
+def _method(
+    owner: ast.ClassDef, classes: dict[str, ast.ClassDef], name: str
+) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """A class's method, its own or inherited within the source; the last definition wins, as in Python."""
+    seen: set[str] = set()
+    waiting = [owner]
+    while waiting:
+        current = waiting.pop(0)
+        if current.name in seen:
+            continue
+        seen.add(current.name)
+        for node in reversed(current.body):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+                return node
+        names = [base.id for base in current.bases if isinstance(base, ast.Name)]
+        waiting.extend(classes[base] for base in names if base in classes)
+    return None
+
+
+def _arity(method: ast.FunctionDef) -> tuple[int, int]:
+    """The fewest and the most positional arguments that a method takes, without self."""
+    arguments = method.args
+    most = len(arguments.posonlyargs) + len(arguments.args)
+    least = most - len(arguments.defaults)
+    decorators = {node.id for node in method.decorator_list if isinstance(node, ast.Name)}
+    if "staticmethod" not in decorators:
+        most, least = most - 1, least - 1
+    if arguments.vararg is not None:
+        most = max(most, 3)
+    return max(least, 0), most

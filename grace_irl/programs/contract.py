@@ -1,0 +1,107 @@
+"""What a reward program must be: the names it defines, what it may import, what it is handed.
+
+Pure data and functions: the sandbox child reads them to check a source, an exported reward reads them to be fed
+the same states online as offline. The text for people is docs/contract.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_SOURCE_BYTES = 64 * 1024
+"""Longest source, UTF-8 bytes. The one check that the host makes; everything else needs a parse."""
+
+FILENAME = "reward.py"
+"""What a program's own lines are called in a traceback."""
+
+MODULE = "reward"
+"""`__name__` of the module that a source becomes, so that `if __name__ == "__main__":` blocks stay quiet."""
+
+REWARD_CLASS = "Reward"
+REWARD_METHOD = "reward_fn"
+DEBUG_METHOD = "debug_fn"
+
+ALLOWED_MODULES = frozenset(
+    {
+        "__future__",
+        "abc",
+        "bisect",
+        "cmath",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "difflib",
+        "enum",
+        "fractions",
+        "functools",
+        "heapq",
+        "html",
+        "itertools",
+        "json",
+        "lxml",
+        "math",
+        "numbers",
+        "numpy",
+        "operator",
+        "random",
+        "re",
+        "statistics",
+        "string",
+        "textwrap",
+        "types",
+        "typing",
+        "unicodedata",
+        "warnings",
+        "xml",
+    }
+)
+"""Top-level modules a program may import: the pure parts of the standard library, numpy and lxml."""
+
+FORBIDDEN_SUBMODULES = frozenset(
+    {"numpy.ctypeslib", "numpy.distutils", "numpy.f2py", "numpy.lib.format", "numpy.testing", "xml.sax"}
+)
+"""Parts of allowed modules that only serve files, compilers or foreign memory."""
+
+NUMPY_FILES = frozenset(
+    {
+        *(
+            "load",
+            "loadtxt",
+            "save",
+            "savetxt",
+            "savez",
+            "savez_compressed",
+            "genfromtxt",
+            "fromfile",
+            "fromregex",
+        ),
+        *("memmap", "DataSource", "open_memmap", "ctypeslib", "f2py", "testing"),
+    }
+)
+"""What numpy offers to read and write files, or to reach foreign memory."""
+
+
+def state_dtype(dtype: np.dtype[Any], ndim: int) -> np.dtype[Any]:
+    """The type in which states reach a program: vectors as floats, grids as int64.
+
+    A vector of floats keeps its own type. Grid codes are widened whatever the file stores, because differences of
+    `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no author of a reward expects.
+
+    Args:
+        dtype: the type in which the states are stored.
+        ndim: dimensions of one state: 1 for a vector, 3 for a grid.
+    """
+    if ndim == 1:
+        return dtype if dtype.kind == "f" else np.dtype(np.float64)
+    return np.dtype(np.int64)
+
+
+def as_state(array: NDArray[Any]) -> NDArray[Any]:
+    """One state `(n,)` or `(h, w, 3)` as a program is handed it: a fresh, writable copy of the right type."""
+    return np.array(array, dtype=state_dtype(array.dtype, array.ndim))

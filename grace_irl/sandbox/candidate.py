@@ -1,0 +1,124 @@
+"""A checked source as something to call: compiled once, run as a fresh module for every trajectory."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import random
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from grace_irl.programs import contract
+
+
+class ContractError(Exception):
+    """The source defines something else than the contract says."""
+
+
+class NotANumberError(Exception):
+    """reward_fn returned something that is not a number."""
+
+
+class Candidate:
+    """A program inside its child.
+
+    Args:
+        tree: the parsed source.
+        source: its text: programs that never mention `random` need no generators reset.
+        takes_action: reward_fn takes (state, action, next_state).
+    """
+
+    def __init__(self, tree: ast.Module | str, source: str, *, takes_action: bool) -> None:
+        self._code = compile(tree, contract.FILENAME, "exec", dont_inherit=True)
+        self._uses_random = "random" in source
+        self._construct: Callable[[Any, str], Any] | None = None
+        self.takes_action = takes_action
+
+    def start(self, extra_info: str) -> Reward:
+        """A fresh module and a fresh `Reward(extra_info)`: nothing of one trajectory reaches the next."""
+        if self._uses_random:
+            random.seed(0)
+            np.random.seed(0)
+        module = types.ModuleType(contract.MODULE)
+        sys.modules[contract.MODULE] = module
+        namespace = module.__dict__
+        namespace["__builtins__"] = builtins
+        exec(self._code, namespace)
+        owner = namespace.get(contract.REWARD_CLASS)
+        if not isinstance(owner, type):
+            raise ContractError("no class Reward after the module ran; expected `class Reward`")
+        if self._construct is None:
+            self._construct = _constructor(owner)
+        return Reward(self._construct(owner, extra_info))
+
+
+class Reward:
+    """One `Reward` object and its methods.
+
+    Attributes:
+        call: its bound reward_fn.
+    """
+
+    def __init__(self, instance: Any) -> None:
+        self.call: Callable[..., Any] = getattr(instance, contract.REWARD_METHOD)
+        self._instance = instance
+
+    def debug(self, *arguments: Any) -> str:
+        """debug_fn's text about a state; "" where there is no debug_fn.
+
+        Args:
+            arguments: (state) or, after the first step of a program that takes actions, (state, action, next_state).
+                A debug_fn of one argument gets the last of them, the state at hand.
+        """
+        method = getattr(self._instance, contract.DEBUG_METHOD, None)
+        if method is None:
+            return ""
+        if len(arguments) > 1 and _positional(method) < len(arguments):
+            arguments = arguments[-1:]
+        return str(method(*arguments))
+
+
+def number(value: Any) -> float:
+    """A reward as a float.
+
+    Raises:
+        NotANumberError: for anything but a Python or numpy number, or an array without dimensions that holds one.
+    """
+    if isinstance(value, (float, int, np.floating, np.integer, np.bool_)):
+        return float(value)
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiub":
+        return float(value)
+    found = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+    raise NotANumberError(f"reward_fn returned {found}; expected one number")
+
+
+def _constructor(owner: type) -> Callable[[Any, str], Any]:
+    """How to make a Reward: with extra_info by position or by name, or with nothing."""
+    try:
+        parameters = inspect.signature(owner).parameters.values()
+    except (TypeError, ValueError):
+        return lambda made, extra_info: made(extra_info)
+    kinds = [parameter.kind for parameter in parameters]
+    if any(
+        kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+    ):
+        return lambda made, extra_info: made(extra_info)
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return lambda made, extra_info: made(extra_info)
+    if any(parameter.name == "extra_info" for parameter in parameters):
+        return lambda made, extra_info: made(extra_info=extra_info)
+    return lambda made, extra_info: made()
+
+
+def _positional(method: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    counted = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(parameter.kind in counted for parameter in parameters)

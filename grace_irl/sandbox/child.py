@@ -1,0 +1,186 @@
+"""The child of batch mode: locked down, it runs one program over all the states of its job, and ends."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from typing import Any, NoReturn
+
+from grace_irl.programs.check import Reading, read
+from grace_irl.programs.identity import Identity, identify, text_id
+from grace_irl.sandbox.answer import Answer
+from grace_irl.sandbox.candidate import Candidate, Reward, number
+from grace_irl.sandbox.failure import Failure, explain
+from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.views import Shelf, View, Views
+
+NO_ACTIONS = "reward_fn takes (state, action, next_state), but the data holds states only; expected reward_fn(self, state)"
+
+
+def run_batch(
+    fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int
+) -> NoReturn:
+    """Score a job; the body of a forked child, which never returns.
+
+    Args:
+        fd: the job's memory.
+        shelf: the trajectories.
+        request: `layers`, `checks`, `cpu_s`, `memory_mb`.
+        base_bytes: the address space of the zygote.
+    """
+    answer = Answer(fd)
+    views = Views(shelf)
+    budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped + views.mapped)
+    lockdown.apply(request["layers"], budget)
+    gc.enable()
+    source = answer.source().decode("utf-8", "surrogatepass")
+    candidate = prepare(source, checks=request["checks"])
+    if isinstance(candidate, Failure):
+        answer.fail(candidate)
+    else:
+        _score(candidate, source, views, answer)
+    os._exit(0)
+
+
+def run_inspection(fd: int, lockdown: Lockdown, request: dict[str, Any], base_bytes: int) -> NoReturn:
+    """Parse and check a job's source; its message becomes JSON. Nothing of the source is executed."""
+    answer = Answer(fd)
+    lockdown.apply(
+        request["layers"],
+        Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped),
+    )
+    source = answer.source().decode("utf-8", "surrogatepass")
+    reading = read(source)
+    identity, problems = _identity(reading, source)
+    found = {
+        "id": identity.id,
+        "nodes": identity.nodes,
+        "functions": identity.functions,
+        "problems": problems,
+        "takes_action": reading.takes_action,
+    }
+    answer.finish("ok", json.dumps(found))
+    os._exit(0)
+
+
+def prepare(source: str, *, checks: bool) -> Candidate | Failure:
+    """Check and compile a source.
+
+    Args:
+        checks: False leaves the static checks' refusals aside, so that the layers below can be tested.
+    """
+    try:
+        reading = read(source)
+        problems = [p for p in reading.problems if checks or p.kind != "rejected"]
+        if problems:
+            return Failure(problems[0].kind, "; ".join(str(problem) for problem in problems[:5]))
+        # from the text, not the tree: compiling a tree walks it as Python objects, which costs more than parsing again
+        return Candidate(source, source, takes_action=reading.takes_action)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return explain(error, "syntax", source)
+
+
+def _score(candidate: Candidate, source: str, views: Views, answer: Answer) -> None:
+    """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
+    requests = answer.requests()
+    phase, where, start = "init", "", 0
+    episode = Episode(answer)
+    answer.transitions = candidate.takes_action
+    try:
+        for position, view in enumerate(views.of(answer.order())):
+            phase, where = "init", f"trajectory {position}"
+            episode.begin(start, requests.get(position, {}))
+            reward = candidate.start(view.extra_info)
+            phase = "runtime"
+            if not candidate.takes_action:
+                episode.states(reward, view)
+            elif view.actions is None:
+                answer.finish("contract", NO_ACTIONS)
+                return
+            else:
+                episode.transitions(reward, view)
+            start += len(view.states)
+    except BaseException as error:
+        if phase == "runtime":
+            where = f"state {episode.step} of {where}"
+        answer.fail(explain(error, phase, source, where))
+        return
+    answer.finish("ok")
+
+
+class Episode:
+    """One trajectory's pass through a program.
+
+    Attributes:
+        step: the state at hand, for messages.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._start = 0
+        self._requests: dict[int, int] = {}
+        self.step = 0
+
+    def begin(self, start: int, requests: dict[int, int]) -> None:
+        """Rewards go to `start`, …; `requests` maps steps to debug slots."""
+        self._start, self._requests, self.step = start, requests, 0
+
+    def states(self, reward: Reward, view: View) -> None:
+        """reward_fn(state) for each state, each a copy of its own."""
+        rewards, at, call, dtype = self._answer.rewards, self._start, reward.call, view.dtype
+        step = 0
+        try:
+            if self._requests:
+                for step, row in enumerate(view.states):
+                    state = row.astype(dtype)
+                    rewards[at + step] = number(call(state))
+                    self._debug(reward, step, row.astype(dtype))
+                return
+            for step, row in enumerate(view.states):
+                value = call(row.astype(dtype))
+                rewards[at + step] = value if type(value) is float else number(value)
+        finally:
+            self.step = step
+
+    def transitions(self, reward: Reward, view: View) -> None:
+        """reward_fn(state, action, next_state): entry t+1 is the reward of the step into state t+1, entry 0 is NaN."""
+        rewards, at, dtype, states, actions = (
+            self._answer.rewards,
+            self._start,
+            view.dtype,
+            view.states,
+            view.actions,
+        )
+        assert actions is not None
+        rewards[at] = float("nan")
+        for step in range(1, len(states)):
+            self.step = step
+            before, action, after = states[step - 1], actions[step - 1], states[step]
+            value = reward.call(before.astype(dtype), action.copy(), after.astype(dtype))
+            rewards[at + step] = value if type(value) is float else number(value)
+            if step in self._requests:
+                self._debug(reward, step, before.astype(dtype), action.copy(), after.astype(dtype))
+
+    def _debug(self, reward: Reward, step: int, *arguments: Any) -> None:
+        slot = self._requests.get(step)
+        if slot is not None:
+            self._answer.debug(slot, debug_text(reward, *arguments))
+
+
+def debug_text(reward: Reward, *arguments: Any) -> str:
+    """What debug_fn says, or how it failed: a broken debug_fn does not make the rewards wrong."""
+    try:
+        return reward.debug(*arguments)
+    except Exception as error:
+        return f"debug_fn raised {explain(error, 'runtime', '').message}"
+
+
+def _identity(reading: Reading, source: str) -> tuple[Identity, list[str]]:
+    problems = [str(problem) for problem in reading.problems]
+    if reading.tree is not None:
+        try:
+            return identify(reading.tree), problems
+        except RecursionError:
+            problems.append("nested too deeply")
+    return Identity(text_id(source), 0, ()), problems

@@ -1,0 +1,171 @@
+"""How a child ended, as the kernel tells it: waiting, killing on time, and what to make of the exit status."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_PAGE = resource.getpagesize()
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a child, from wait4.
+
+    Attributes:
+        exit_code: what it left with; 0 where a signal ended it.
+        signal: what killed it, or 0.
+        timeout: "wall", "cpu" or "memory" where this side killed it for that, or "".
+        cpu_s: seconds of CPU, its own children's included.
+        wall_s: seconds from fork to end.
+        peak_mb: peak resident memory, MiB.
+    """
+
+    exit_code: int
+    signal: int
+    timeout: str
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+
+    def verdict(self, cpu_limit_s: float) -> tuple[str, str] | None:
+        """Status and message of a child that did not end by itself with 0; None for one that did."""
+        if self.timeout == "wall":
+            return "timeout", f"killed after {self.wall_s:.1f} s: the time limit"
+        if self.timeout == "memory":
+            return "memory", f"killed at {self.peak_mb:.0f} MiB: the memory limit"
+        spent = self.timeout == "cpu" or self.signal == signal.SIGXCPU
+        if spent or (self.signal == signal.SIGKILL and self.cpu_s >= cpu_limit_s):
+            return "timeout", f"killed after {self.cpu_s:.1f} s of CPU: the limit"
+        if self.signal:
+            try:
+                name = signal.Signals(self.signal).name
+            except ValueError:
+                name = str(self.signal)
+            return "killed", f"died by signal {name}"
+        if self.exit_code:
+            return "killed", f"left with exit code {self.exit_code}"
+        return None
+
+
+class Child:
+    """A forked process that this one waits for, and can kill without hitting another (pidfd)."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.started = time.monotonic()
+        self.timeout = ""
+        self._pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+        # clockid of another process's CPU time: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), posix-timers_types.h
+        self._clock = (~pid << 3) | 2
+
+    def kill(self) -> None:
+        """SIGKILL, which nothing ignores."""
+        try:
+            if self._pidfd >= 0:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            else:
+                os.kill(self.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
+        except ProcessLookupError:
+            pass
+
+    def cpu_s(self) -> float:
+        """Seconds of CPU so far; NaN where the kernel does not say."""
+        try:
+            return time.clock_gettime(self._clock)
+        except OSError:
+            return math.nan
+
+    def remaining_s(self, wall_s: float, cpu_s: float) -> float:
+        """Seconds until a limit can be reached (one thread uses at most a second of CPU a second); 0 where one is.
+
+        Sets `timeout` in the latter case.
+        """
+        wall = wall_s - (time.monotonic() - self.started)
+        used = self.cpu_s()
+        cpu = cpu_s - used if used == used else wall
+        if wall <= 0:
+            self.timeout = "wall"
+        elif cpu <= 0:
+            self.timeout = "cpu"
+        return max(0.0, min(wall, cpu))
+
+    def watch(
+        self, wall_s: float, cpu_s: float, host: socket.socket | None, too_big: Callable[[int], bool]
+    ) -> Ended:
+        """Wait for the end, which comes by itself, by a limit, or because nobody waits for it any more.
+
+        Args:
+            wall_s: seconds it may take.
+            cpu_s: seconds of CPU it may take.
+            host: the line to the host; when the host is gone, so is the child.
+            too_big: asked now and then, by pid, where the kernel does not enforce a limit on memory.
+        """
+        if self._pidfd < 0:
+            return self._watch_by_polling(wall_s, cpu_s, too_big)
+        poller = select.poll()
+        poller.register(self._pidfd, select.POLLIN)
+        if host is not None:
+            poller.register(host, 0)  # hang-up is always reported
+        while True:
+            left = self.remaining_s(wall_s, cpu_s)
+            if self.timeout:
+                self.kill()
+                break
+            events = poller.poll(math.ceil(left * 1000))
+            if any(fd == self._pidfd for fd, _ in events):
+                break
+            if events:
+                self.kill()
+                break
+        return self.reap()
+
+    def _watch_by_polling(self, wall_s: float, cpu_s: float, too_big: Callable[[int], bool]) -> Ended:
+        while (ended := self._reaped(os.WNOHANG)) is None:
+            if self.remaining_s(wall_s, cpu_s) == 0:
+                self.kill()
+            elif too_big(self.pid):
+                self.timeout = "memory"
+                self.kill()
+            time.sleep(_POLL_S)
+        return ended
+
+    def reap(self) -> Ended:
+        """wait4; afterwards the child is gone and its memory with it."""
+        ended = self._reaped(0)
+        assert ended is not None  # wait4 without WNOHANG returns for this child only
+        return ended
+
+    def _reaped(self, options: int) -> Ended | None:
+        pid, status, usage = os.wait4(self.pid, options)
+        if pid == 0:
+            return None
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+        return Ended(
+            os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
+            os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+            self.timeout,
+            usage.ru_utime + usage.ru_stime,
+            time.monotonic() - self.started,
+            usage.ru_maxrss * _MAXRSS_UNIT / (1 << 20),
+        )
+
+
+def address_space() -> int:
+    """Bytes of this process's address space; 0 where /proc does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * _PAGE
+    except OSError:
+        return 0

@@ -1,0 +1,77 @@
+"""What to say of an exception of a program: its status, one line, and a traceback of the program's own lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+
+from grace_irl.programs import contract
+from grace_irl.sandbox.candidate import ContractError, NotANumberError
+
+_FRAMES = 12
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a program failed: a `Status`, one line for a person, its own lines for a repair."""
+
+    status: str
+    message: str
+    traceback: str = ""
+
+
+def explain(error: BaseException, phase: str, source: str, where: str = "") -> Failure:
+    """Put an exception into words.
+
+    Args:
+        error: what the program raised.
+        phase: the status of an ordinary exception at this point: "init" or "runtime".
+        source: the program's text.
+        where: which trajectory and state, or "".
+    """
+    if isinstance(error, ContractError):
+        return Failure("contract", str(error))
+    if isinstance(error, NotANumberError):
+        return Failure("type", _join(str(error), where))
+    text = _text(error)
+    lines = _own_lines(error.__traceback__, source)
+    traceback = "\n".join(["Traceback (most recent call last):", *lines, text]) if lines else text
+    status = phase
+    if isinstance(error, MemoryError):
+        status = "memory"
+    elif isinstance(error, (SystemExit, GeneratorExit, KeyboardInterrupt)):
+        status = "killed"
+    elif isinstance(error, SyntaxError) and phase == "syntax":
+        return Failure("syntax", f"line {error.lineno}: {error.msg}")
+    return Failure(status, _join(text.splitlines()[0], where), traceback)
+
+
+def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
+    """The frames of a traceback that lie in the program, as Python prints them; the outermost and the last ones."""
+    text = source.splitlines()
+    lines: list[str] = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == contract.FILENAME:
+            number = trace.tb_lineno
+            lines.append(f'  File "{contract.FILENAME}", line {number}, in {code.co_name}')
+            if 0 < number <= len(text):
+                lines.append(f"    {text[number - 1].strip()[:200]}")
+        trace = trace.tb_next
+    if len(lines) > 2 * _FRAMES:
+        lines = [*lines[:4], "  …", *lines[-2 * _FRAMES + 4 :]]
+    return lines
+
+
+def _text(error: BaseException) -> str:
+    """`Type: message`, where the message is the program's and may itself misbehave."""
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except BaseException:
+        said = "(its message cannot be shown)"
+    return f"{name}: {said}"[:2000] if said else name
+
+
+def _join(text: str, where: str) -> str:
+    return f"{text} ({where})" if where else text

@@ -1,0 +1,146 @@
+"""The host's end of one zygote: start it, hand it shelves and jobs, start it again when it died."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grace_irl.errors import SandboxError
+from grace_irl.sandbox import wire
+from grace_irl.sandbox.packing import Package
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_START_S = 60.0
+_GRACE_S = 30.0
+
+ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "LC_ALL": "C.UTF-8",
+}
+"""All that a zygote's environment holds: set and dict orders that repeat, and one thread for linear algebra."""
+
+
+class Zygote:
+    """One zygote, used by one thread at a time.
+
+    Args:
+        wrap: a command that runs the zygote (bubblewrap, sandbox-exec), or ().
+    """
+
+    def __init__(self, wrap: Sequence[str] = ()) -> None:
+        self._wrap = tuple(wrap)
+        self._held: set[int] = set()
+        self._ready = False
+        self.starts = 0
+        self._start()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the zygote, or of what wraps it."""
+        return self._process.pid
+
+    def holds(self, handle: int) -> bool:
+        """Whether `put` was called for this handle since the zygote started."""
+        return handle in self._held
+
+    def put(self, handle: int, package: Package) -> None:
+        """Hand a package over."""
+        self.ask({"op": "put", "handle": handle, "description": package.description}, package.fds)
+        self._held.add(handle)
+
+    def drop(self, handle: int) -> None:
+        """Have it forget a package."""
+        if handle in self._held:
+            self._held.discard(handle)
+            self.ask({"op": "drop", "handle": handle})
+
+    def ask(
+        self, request: dict[str, Any], fds: Sequence[int] = (), within_s: float = _GRACE_S
+    ) -> dict[str, Any]:
+        """One request and its reply.
+
+        Raises:
+            wire.Closed: the zygote died; `restart` it.
+        """
+        self.wait_until_ready()
+        try:
+            wire.send(self._socket, request, tuple(fds))
+            self._socket.settimeout(within_s)
+            return wire.receive(self._socket)[0]
+        except TimeoutError as error:  # it neither answers nor ends
+            self._process.kill()
+            raise wire.Closed from error
+
+    def wait_until_ready(self) -> None:
+        """Wait for the end of the start, which goes on in the background.
+
+        Raises:
+            SandboxError: the zygote did not come up.
+        """
+        if self._ready:
+            return
+        try:
+            self._socket.settimeout(_START_S)
+            wire.receive(self._socket)
+        except (wire.Closed, TimeoutError) as error:
+            self._process.kill()
+            self._process.wait()
+            self._errors.seek(0)
+            said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+            raise SandboxError(
+                f"the sandbox did not start: {said[-1] if said else 'no reason given'}"
+            ) from error
+        self._errors.close()
+        self._ready = True
+
+    def restart(self) -> None:
+        """A new zygote in the place of a dead one; it holds nothing."""
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        """Hang up, and make sure that it ends."""
+        self._socket.close()
+        try:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()
+
+    def _start(self) -> None:
+        self._held.clear()
+        self._ready = False
+        self.starts += 1
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._errors = tempfile.TemporaryFile()
+        path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]
+        options = json.dumps({"path": path})
+        boot = str(_PACKAGE / "sandbox" / "boot.py")
+        python = [sys.executable, "-s", "-P", boot, str(_PACKAGE), str(theirs.fileno()), options]
+        try:
+            self._process = subprocess.Popen(
+                [*self._wrap, *python],
+                env=ENVIRONMENT,
+                cwd="/",
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                start_new_session=True,  # Ctrl-C is for the host
+            )
+        except OSError as error:
+            raise SandboxError(f"the sandbox did not start: {error}") from error
+        finally:
+            theirs.close()

@@ -1,0 +1,134 @@
+"""A job as the host sees it: written before the run, read after the child is dead, trusted in nothing."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.sandbox import memory
+from grace_irl.sandbox.ending import Ended
+from grace_irl.sandbox.protocol import DebugRequest, Limits, Outcome
+from grace_irl.sandbox.wire import ANSWER, CODES, TRACEBACK_BYTES, Job
+
+
+class JobMemory:
+    """The memory of one run.
+
+    Args:
+        source: the program, UTF-8.
+        order: indices of the trajectories, `(positions,)`.
+        second: strict mode's second order, as positions in the first; or None.
+        states: states of all positions.
+        debug: debug requests.
+        debug_chars: longest debug text.
+        message: room for the message, where not the usual.
+    """
+
+    def __init__(
+        self,
+        source: bytes,
+        order: NDArray[np.int64] | None = None,
+        second: NDArray[np.int64] | None = None,
+        states: int = 0,
+        debug: Sequence[DebugRequest] = (),
+        debug_chars: int = 0,
+        message: int | None = None,
+    ) -> None:
+        positions = 0 if order is None else len(order)
+        layout = Job(len(source), positions, states, len(debug), 4 * debug_chars)
+        if message is not None:
+            layout = Job(len(source), message=message)
+        self._job, self._debug_chars = layout, debug_chars
+        head = bytearray(layout.rewards_at)
+        counts = layout.pack()
+        head[: len(counts)] = counts
+        head[layout.SOURCE_AT : layout.SOURCE_AT + len(source)] = source
+        if order is not None:
+            head[layout.order_at : layout.second_at] = order.astype("<i8").tobytes()
+        if second is not None:
+            head[layout.second_at : layout.requests_at] = second.astype("<i8").tobytes()
+        if debug:
+            pairs = np.array([(request.position, request.step) for request in debug], dtype="<i8")
+            head[layout.requests_at : layout.requests_at + pairs.nbytes] = pairs.tobytes()
+        self.fd = memory.create(layout.size)
+        memory.write_all(self.fd, bytes(head), 0)
+        memory.seal(self.fd, memory.SIZE_SEALED)
+
+    def close(self) -> None:
+        """Free it."""
+        memory.close(self.fd)
+
+    def answer(self) -> tuple[str, str, str, bool]:
+        """Status, message and traceback as the child wrote them, each made harmless; and whether it took actions."""
+        code, said, trace, transitions = ANSWER.unpack(
+            memory.read_all(self.fd, ANSWER.size, self._job.answer_at)
+        )
+        if not 0 < code < len(CODES):
+            return "killed", "ended without an answer", "", False
+        message = self._text(self._job.message_at, said, self._job.message)
+        lines = self._text(self._job.traceback_at, trace, TRACEBACK_BYTES, keep="\n")
+        return CODES[code], message, lines, transitions == 1
+
+    def outcome(self, ended: Ended, lengths: NDArray[np.int64], limits: Limits) -> Outcome:
+        """What the run gave. The kernel's account of the child's end comes before the child's own."""
+        account = {"cpu_s": ended.cpu_s, "wall_s": ended.wall_s, "peak_mb": ended.peak_mb}
+        verdict = ended.verdict(limits.cpu_s)
+        if verdict is not None:
+            return Outcome(verdict[0], message=verdict[1], **account)  # type: ignore[arg-type]
+        status, message, traceback, transitions = self.answer()
+        if status != "ok":
+            said = " ".join(message.split())
+            return Outcome(status, message=said, traceback=traceback, **account)  # type: ignore[arg-type]
+        rewards = np.frombuffer(
+            memory.read_all(self.fd, 8 * self._job.states, self._job.rewards_at), np.float64
+        )
+        ends = np.cumsum(lengths)
+        parts = tuple(np.split(rewards, ends[:-1])) if len(lengths) else ()
+        found = _unusable(rewards, ends - lengths, limits.max_abs, transitions=transitions)
+        if found:
+            return Outcome("nonfinite", message=found, **account)
+        return Outcome("ok", parts, debug=self._debug(), **account)
+
+    def _debug(self) -> tuple[str, ...]:
+        room = 8 + self._job.debug_bytes
+        texts = []
+        for slot in range(self._job.requests):
+            at = self._job.debug_at + slot * room
+            size = int.from_bytes(memory.read_all(self.fd, 8, at), "little")
+            texts.append(self._text(at + 8, size, self._job.debug_bytes, keep="\n\t")[: self._debug_chars])
+        return tuple(texts)
+
+    def _text(self, at: int, size: int, room: int, keep: str = "") -> str:
+        data = memory.read_all(self.fd, max(0, min(size, room)), at)
+        return harmless(data.decode("utf-8", "replace"), keep)
+
+
+def harmless(text: str, keep: str = "\n") -> str:
+    """Text without control, format and private characters, which can move a terminal's cursor or hide words."""
+    return "".join(
+        character for character in text if character in keep or unicodedata.category(character)[0] != "C"
+    )
+
+
+def _unusable(
+    rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, *, transitions: bool
+) -> str:
+    """The first reward that is not finite or too large, in words; "" where there is none.
+
+    A program that rewards transitions has none for the first state of a trajectory: NaN there is right.
+    """
+    bad = ~(np.abs(rewards) <= max_abs)
+    if transitions:
+        bad[starts] = False
+    if not bad.any():
+        return ""
+    at = int(np.flatnonzero(bad)[0])
+    position = int(np.searchsorted(starts, at, side="right")) - 1
+    step = at - int(starts[position])
+    return (
+        f"reward {rewards[at]:g} for state {step} of trajectory {position}; "
+        f"expected a finite number of at most {max_abs:g} in size"
+    )

@@ -1,0 +1,93 @@
+"""Takes privileges off a forked child, in the order that works; what it does not undo, nothing undoes."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import resource
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grace_irl.sandbox import kernel
+from grace_irl.sandbox.syscalls import architecture
+
+SECCOMP, LANDLOCK = "seccomp", "landlock"
+LAYERS = (SECCOMP, LANDLOCK)
+
+LAYER_REFUSED = 96
+"""Exit status of a child on which a layer that was asked for could not be put: it ran nothing."""
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a child may use: seconds of CPU, MiB of address space beyond `base_bytes`."""
+
+    cpu_s: float
+    memory_mb: int
+    base_bytes: int
+
+
+class Lockdown:
+    """The layers of this machine, prepared once in the zygote so that each child only puts them on."""
+
+    def __init__(self) -> None:
+        arch = architecture()
+        self._filter = kernel.Filter(arch) if arch else None
+        self._ruleset = kernel.Ruleset(arch) if arch else None
+
+    @staticmethod
+    def prepare_zygote() -> None:
+        """What every child inherits and the zygote does not need either."""
+        kernel.set_dumpable(False)
+        kernel.become_nobody()
+        kernel.set_dumpable(False)  # a change of user id sets it anew
+        kernel.no_new_privileges()
+        kernel.drop_capabilities()
+        for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
+            _limit(name, 0)
+
+    def apply(self, layers: Sequence[str], budget: Budget, keep: Sequence[int] = ()) -> None:
+        """Lock this process down. Ends it with `LAYER_REFUSED` where a layer cannot be put on.
+
+        Args:
+            layers: those of `LAYERS` to put on.
+            budget: what it may use from here on.
+            keep: descriptors that become 3, 4, … in this order; all others but 0, 1, 2 are closed.
+        """
+        kernel.die_with_parent()
+        kernel.set_dumpable(False)
+        ceiling = budget.base_bytes + budget.memory_mb * _MIB
+        _limit("RLIMIT_AS", ceiling)
+        _limit("RLIMIT_DATA", ceiling)
+        seconds = max(1, math.ceil(budget.cpu_s))
+        _limit("RLIMIT_CPU", seconds, seconds + 1)
+        _limit("RLIMIT_NPROC", 0)
+        if LANDLOCK in layers and not (self._ruleset and self._ruleset.apply()):
+            os._exit(LAYER_REFUSED)
+        _keep_only(keep)
+        # 0, and after the dup2 calls: with any other number a closed descriptor could be opened again
+        _limit("RLIMIT_NOFILE", 0)
+        if SECCOMP in layers and not (self._filter and self._filter.apply()):
+            os._exit(LAYER_REFUSED)
+
+
+def _keep_only(keep: Sequence[int]) -> None:
+    """Move `keep` to 3, 4, … and close everything else above the standard streams."""
+    high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 3 + len(keep)) for fd in keep]
+    for n, fd in enumerate(high):
+        os.dup2(fd, 3 + n)
+    os.closerange(3 + len(keep), 1 << 16)
+
+
+def _limit(name: str, soft: int, hard: int | None = None) -> None:
+    which = getattr(resource, name, None)
+    if which is None:
+        return
+    limit = (soft, soft if hard is None else hard)
+    try:
+        resource.setrlimit(which, limit)
+    except (ValueError, OSError):  # a hard limit that is lower already (macOS refuses some of them)
+        return

@@ -1,0 +1,71 @@
+"""Loads everything that a program may import, before anything is locked: afterwards no file can be opened.
+
+Modules that are loaded lazily in mid-run are named too; each of them failed when it was first needed after the
+lock-down.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import re
+import sys
+import types
+import warnings
+
+import numpy as np
+
+from grace_irl.programs.contract import ALLOWED_MODULES, MODULE
+
+LAZY = (
+    *("_strptime", "encodings.idna", "encodings.ascii", "encodings.latin_1", "encodings.unicode_escape"),
+    *(
+        "collections.abc",
+        "numpy.linalg",
+        "numpy.fft",
+        "numpy.random",
+        "numpy.ma",
+        "numpy.polynomial",
+        "numpy.char",
+    ),
+    *("numpy.strings", "numpy.rec", "numpy.typing", "numpy.lib.stride_tricks", "xml.etree.ElementTree"),
+    *("html.parser", "lxml.etree", "lxml.html", "importlib._bootstrap", "traceback"),
+)
+
+
+def preload() -> None:
+    """Import everything, call what loads more on its first call, and shut the import system."""
+    for name in sorted(ALLOWED_MODULES) + list(LAZY):
+        importlib.import_module(name)
+    _first_calls()
+    warnings.simplefilter("ignore")  # nobody reads them, and the first one of a kind looks up its source line
+    sys.dont_write_bytecode = True
+    # from here on an import finds what is loaded, or fails with the name
+    sys.meta_path.clear()
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+    sys.path_hooks.clear()
+
+
+def _first_calls() -> None:
+    from datetime import datetime
+
+    import lxml.etree
+
+    np.percentile(np.array([1.0, 2.0]), 5)
+    np.linalg.svd(np.eye(3))
+    np.random.default_rng(0).normal(size=3)
+    np.random.seed(0)
+    random.seed(0)
+    str(np.zeros((2, 2)))
+    re.compile(r"(\d+)").sub("", "a1")
+    "é".encode("ascii", "ignore").decode("latin-1")
+    datetime(2000, 1, 1).strftime("%Y")
+    lxml.etree.fromstring(b'<a b="1"><c/></a>').xpath("//c[@b]")
+    # the paths of the interpreter that classes and dataclasses take are warm from here on
+    module = sys.modules[MODULE] = types.ModuleType(MODULE)
+    exec(
+        "from dataclasses import dataclass\n@dataclass\nclass Reward:\n    a: int = 0\nReward()",
+        module.__dict__,
+    )
+    del sys.modules[MODULE]

@@ -1,0 +1,247 @@
+"""Strict mode: the program's child sees one state at a time and holds nothing else.
+
+A trusted runner forks two children from a process that has never mapped a state, then feeds the first in the given order
+and the second in another order of trajectories. A reward that depends on anything but its own trajectory (calls
+counted across trajectories, addresses, what lies in memory) gives other numbers the second time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.sandbox import kernel
+from grace_irl.sandbox.answer import Answer
+from grace_irl.sandbox.child import NO_ACTIONS
+from grace_irl.sandbox.ending import Child, Ended
+from grace_irl.sandbox.failure import Failure
+from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, LENGTH, STATE, TEXT_BYTES, perform
+from grace_irl.sandbox.views import Shelf, View, Views
+from grace_irl.sandbox.wire import CODES, Job
+
+_OK = CODES.index("ok")
+
+
+def run_strict(
+    fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int
+) -> NoReturn:
+    """Score a job in strict mode; the body of a forked, trusted runner, which never returns.
+
+    Arguments as for `run_batch`, and `request["source"]`, the bytes of the source.
+    """
+    source = os.pread(fd, request["source"], Job.SOURCE_AT).decode("utf-8", "surrogatepass")
+    budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes)
+    # Both before a state, a count or an order is read: what they inherit is all that they can find.
+    players = [_fork_player(source, lockdown, request, budget) for _ in range(2)]
+    answer, views = Answer(fd), Views(shelf)
+    order, second = answer.order(), answer.second()
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    requests = answer.requests()
+    lengths = np.array([len(view.states) for view in views.of(order)], dtype=np.int64)
+    ends = np.cumsum(lengths)
+    again = np.full(int(lengths.sum()), np.nan)
+    passes = ((np.arange(len(order)), answer.rewards, answer), (second, memoryview(again), None))
+    for player, (positions, rewards, texts) in zip(players, passes, strict=True):
+        feed = Feed(views, order, ends - lengths, requests, positions, rewards, texts)
+        failure = player.play(feed, request["wall_s"], request["cpu_s"])
+        if failure is not None:
+            answer.fail(failure)
+            os._exit(0)
+    differs = np.flatnonzero(np.frombuffer(answer.rewards) != again)
+    first = next((int(at) for at in differs if not np.isnan(again[at])), -1)
+    if first >= 0:
+        answer.finish("mismatch", _mismatch(first, ends, answer.rewards[first], again[first]))
+    else:
+        answer.finish("ok")
+    os._exit(0)
+
+
+def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float) -> str:
+    position = int(np.searchsorted(ends, at, side="right"))
+    return (
+        f"another order of trajectories gave other rewards (trajectory {position}: {reward:g}, then {again:g}); "
+        "expected a reward that depends on its own trajectory only"
+    )
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What one pass reads and fills.
+
+    Attributes:
+        views: the trajectories.
+        order: their indices, `(positions,)`.
+        starts: where each position's rewards begin.
+        requests: debug requests, position to step to slot.
+        positions: the order of this pass.
+        rewards: doubles, filled.
+        texts: where debug texts go, or None in the second pass (which asks for them all the same, so that a
+            debug_fn with side effects has them in both).
+    """
+
+    views: Views
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    requests: dict[int, dict[int, int]]
+    positions: NDArray[np.int64]
+    rewards: memoryview
+    texts: Answer | None
+
+
+class ProtocolError(Exception):
+    """The child answered something else than a frame."""
+
+
+class Player:
+    """The runner's end of one locked-down child."""
+
+    def __init__(self, pid: int, to_child: int, from_child: int) -> None:
+        self._child = Child(pid)
+        self._to, self._from = to_child, from_child
+
+    def play(self, feed: Feed, wall_s: float, cpu_s: float) -> Failure | None:
+        """Feed one pass; None when every state got its reward."""
+        failure: Failure | None = None
+        self._child.started = time.monotonic()
+        # A timer kills the child, and the feeder then reads the end of its pipe: no clock is read per state.
+        signal.signal(signal.SIGALRM, lambda *_: self._tick(wall_s, cpu_s))
+        self._tick(wall_s, cpu_s)
+        try:
+            for position in feed.positions.tolist():
+                failure = self._trajectory(feed, position)
+                if failure is not None:
+                    break
+            else:
+                failure = self._silence()
+        except (ProtocolError, BrokenPipeError):
+            failure = Failure("killed", "answered outside the protocol")
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        self._child.kill()
+        os.close(self._to)
+        os.close(self._from)
+        ended = self._child.reap()
+        return self._verdict(failure, ended, cpu_s)
+
+    def _verdict(self, failure: Failure | None, ended: Ended, cpu_s: float) -> Failure | None:
+        """The child's own account counts while it lives; a child that died has none."""
+        if failure is None or failure.status != "killed":
+            return failure
+        if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:
+            return failure  # this side's own kill
+        found = ended.verdict(cpu_s)
+        return Failure(*found) if found else failure
+
+    def _tick(self, wall_s: float, cpu_s: float) -> None:
+        left = self._child.remaining_s(wall_s, cpu_s)
+        if self._child.timeout:
+            self._child.kill()
+        else:
+            signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3))
+
+    def _trajectory(self, feed: Feed, position: int) -> Failure | None:
+        view = feed.views[int(feed.order[position])]
+        value, failure = self._ask(BEGIN, _begin(view))
+        if failure is not None:
+            return _at(failure, f"trajectory {position}")
+        takes_action = value == 1.0
+        if feed.texts is not None:
+            feed.texts.transitions = takes_action
+        if takes_action and view.actions is None:
+            return Failure("contract", NO_ACTIONS)
+        requests, start = feed.requests.get(position, {}), int(feed.starts[position])
+        states, actions, rewards = view.states, view.actions, feed.rewards
+        for step in range(len(states)):
+            state = states[step].tobytes()
+            if takes_action and step and actions is not None:
+                state = actions[step - 1].tobytes() + state
+            value, failure = self._ask(STATE, state)
+            if failure is not None:
+                return _at(failure, f"state {step} of trajectory {position}")
+            rewards[start + step] = value
+            if step in requests:
+                length, failure = self._ask(DEBUG, b"")
+                if failure is not None:
+                    return failure
+                text = self._read(_size(length)).decode("utf-8", "replace")
+                if feed.texts is not None:
+                    feed.texts.debug(requests[step], text)
+        return None
+
+    def _ask(self, op: bytes, payload: bytes) -> tuple[float, Failure | None]:
+        data = op + payload
+        written = os.write(self._to, data)
+        while written < len(data):
+            written += os.write(self._to, data[written:])
+        frame = os.read(self._from, FRAME.size)
+        if len(frame) < FRAME.size:
+            frame += self._read(FRAME.size - len(frame))
+        code, value = FRAME.unpack(frame)
+        if code == _OK:
+            return value, None
+        if code >= len(CODES):
+            raise ProtocolError
+        try:
+            said = json.loads(self._read(_size(value)))
+            return 0.0, Failure(CODES[code], str(said["message"]), str(said["traceback"]))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ProtocolError from error
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = os.read(self._from, size - len(data))
+            if not more:
+                raise ProtocolError
+            data += more
+        return data
+
+    def _silence(self) -> Failure | None:
+        """After the last answer nothing may be left in the pipe: a forger writes ahead."""
+        os.set_blocking(self._from, False)
+        try:
+            ahead = os.read(self._from, 1)
+        except BlockingIOError:
+            return None
+        return Failure("killed", "answered outside the protocol" if ahead else "ended before it was told to")
+
+
+def _fork_player(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Budget) -> Player:
+    """Fork a child that waits, locked down, for its first trajectory."""
+    child_in, to_child = os.pipe()
+    from_child, child_out = os.pipe()
+    pid = kernel.fork()
+    if pid == 0:
+        try:
+            lockdown.apply(request["layers"], budget, keep=(child_in, child_out))
+            perform(source, checks=request["checks"])
+        finally:
+            os._exit(98)
+    os.close(child_in)
+    os.close(child_out)
+    return Player(pid, to_child, from_child)
+
+
+def _begin(view: View) -> bytes:
+    action = None if view.actions is None else [view.actions.dtype.str, view.actions.shape[1:]]
+    state = [view.states.dtype.str, view.states.shape[1:]]
+    said = json.dumps({"extra_info": view.extra_info, "state": state, "action": action}).encode()
+    return LENGTH.pack(len(said)) + said
+
+
+def _at(failure: Failure, where: str) -> Failure:
+    return Failure(failure.status, f"{failure.message} ({where})", failure.traceback)
+
+
+def _size(value: float) -> int:
+    if not 0 <= value <= 4 * TEXT_BYTES:
+        raise ProtocolError
+    return int(value)

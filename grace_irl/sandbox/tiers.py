@@ -1,0 +1,132 @@
+"""How strong the sandbox is on this machine, found by canaries, and the way to open it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from grace_irl.errors import SandboxError
+from grace_irl.sandbox.canaries import ATTACKS, FILE_ATTACKS, Finding, release
+from grace_irl.sandbox.lockdown import LANDLOCK, LAYERS, SECCOMP
+from grace_irl.sandbox.pool import ZygotePool
+from grace_irl.sandbox.wrap import bubblewrap, macos_sandbox
+
+Letter = Literal["A", "B", "C", "D", "E"]
+
+MEANING: dict[Letter, str] = {
+    "A": "seccomp and Landlock",
+    "B": "seccomp only: Landlock is missing or switched off, which leaves one layer between a program and your files",
+    "C": "bubblewrap: the kernel refuses seccomp here, so a program is kept in namespaces, together with its zygote",
+    "D": "sandbox-exec: advisory; macOS documents no guarantee, and memory is only watched",
+    "E": "limits on time and memory only: generated code can read and change your files, use the network and start "
+    "programs, as you can",
+}
+WARNED: frozenset[Letter] = frozenset({"B", "C", "D", "E"})
+
+
+@dataclass(frozen=True)
+class Tier:
+    """What holds on this machine.
+
+    Attributes:
+        letter: "A" (strongest) to "E".
+        layers: what each child puts on.
+        wrap: the command that runs each zygote, or ().
+        findings: what the canaries found on the way.
+    """
+
+    letter: Letter
+    layers: tuple[str, ...]
+    wrap: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """The tier in words."""
+        return MEANING[self.letter]
+
+    @property
+    def escaped(self) -> tuple[str, ...]:
+        """The canary attacks that succeed under the layers in use."""
+        return self.findings[-1].escaped if self.findings else ATTACKS
+
+
+def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> ZygotePool:
+    """The strongest sandbox that this machine offers.
+
+    Args:
+        workers: runs at once; None for one per core.
+        allow_weak: take tier E, where nothing keeps generated code from the user's files.
+
+    Raises:
+        SandboxError: only tier E is left and `allow_weak` is False, or no worker starts.
+    """
+    pool, tier = open_with_tier(workers)
+    if tier.letter == "E" and not allow_weak:
+        pool.close()
+        raise SandboxError(
+            f"this machine offers no sandbox: {tier.meaning}; expected seccomp (any Linux since 3.5), bubblewrap or "
+            "macOS: install bubblewrap, use WSL2 on Windows, or accept the risk with --allow-weak-sandbox"
+        )
+    if tier.letter in WARNED:
+        warnings.warn(f"sandbox tier {tier.letter}: {tier.meaning}", stacklevel=2)
+    return pool
+
+
+def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
+    """Open whatever there is, and say what it is worth.
+
+    Raises:
+        SandboxError: no worker starts.
+    """
+    pool = ZygotePool(workers)
+    try:
+        tier = _probe(pool)
+    except BaseException:
+        pool.close()
+        raise
+    if tier.letter == "E":
+        found = _boxed(workers, tier)
+        if found is not None:
+            pool.close()
+            return found
+    pool.tier, pool.layers = tier.letter, tier.layers
+    return pool, tier
+
+
+def _probe(pool: ZygotePool) -> Tier:
+    """Which layers hold, each by itself and both together."""
+    seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
+    if seccomp.holds(ATTACKS):
+        if landlock.holds(FILE_ATTACKS):
+            both = release(pool, LAYERS)
+            if both.holds(ATTACKS):
+                return Tier("A", LAYERS, findings=(seccomp, landlock, both))
+        return Tier("B", (SECCOMP,), findings=(landlock, seccomp))
+    if landlock.holds(FILE_ATTACKS):
+        return Tier("E", (LANDLOCK,), findings=(seccomp, landlock))
+    return Tier("E", (), findings=(seccomp, landlock, release(pool, ())))
+
+
+def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
+    """The same pool with each zygote in a box of the operating system, where there is one that holds."""
+    boxes: Sequence[tuple[Letter, Callable[[], tuple[str, ...] | None]]] = (
+        ("C", bubblewrap),
+        ("D", macos_sandbox),
+    )
+    for letter, box in boxes:
+        wrap = box()
+        if wrap is None:
+            continue
+        pool = ZygotePool(workers, tier=letter, layers=bare.layers, wrap=wrap)
+        try:
+            finding = release(pool, bare.layers)
+        except SandboxError:  # installed, but not allowed to make namespaces here
+            pool.close()
+            continue
+        if finding.holds((*FILE_ATTACKS, "connect a socket")):
+            return pool, Tier(letter, bare.layers, wrap, (*bare.findings, finding))
+        pool.close()
+    return None

@@ -1,0 +1,98 @@
+"""A zygote: a small process with everything loaded, that forks a locked-down child for each program.
+
+It serves one host over one socket, one request at a time, and never reads a state, a reward or a line of a source.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from grace_irl.sandbox import kernel, memory, wire
+from grace_irl.sandbox.child import run_batch, run_inspection
+from grace_irl.sandbox.ending import Child, address_space
+from grace_irl.sandbox.lockdown import LAYERS, Lockdown
+from grace_irl.sandbox.macos import resident_bytes
+from grace_irl.sandbox.preload import preload
+from grace_irl.sandbox.strict import run_strict
+from grace_irl.sandbox.views import Shelf
+
+_RUNNER_GRACE_S = 10.0
+_CHILD_FAILED = 99
+
+
+def serve(descriptor: int) -> None:
+    """Answer the host until it hangs up."""
+    host = socket.socket(fileno=descriptor)
+    preload()
+    lockdown = Lockdown()
+    lockdown.prepare_zygote()
+    silence = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silence, stream)
+    os.environ.clear()
+    sys.argv[:] = [""]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # what is loaded now is never looked at by a child's collector, so its pages stay shared
+    gc.disable()
+    zygote = Zygote(host, lockdown)
+    wire.send(host, {"pid": os.getpid(), "layers": list(LAYERS)})
+    while True:
+        try:
+            request, fds = wire.receive(host)
+            wire.send(host, zygote.handle(request, fds))
+        except wire.Closed:
+            os._exit(0)
+
+
+class Zygote:
+    """What a zygote knows: the shelves that were put, and how to fork."""
+
+    def __init__(self, host: socket.socket, lockdown: Lockdown) -> None:
+        self._host = host
+        self._lockdown = lockdown
+        self._shelves: dict[int, Shelf] = {}
+        self._base_bytes = address_space()
+
+    def handle(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Serve one request."""
+        match request["op"]:
+            case "put":
+                self._shelves[request["handle"]] = Shelf(tuple(fds), request["description"].encode())
+                return {}
+            case "drop":
+                shelf = self._shelves.pop(request["handle"], None)
+                memory.close(*(shelf.fds if shelf else ()))
+                return {}
+            case "inspect":
+                return self._run(
+                    request, fds[0], lambda: run_inspection(fds[0], self._lockdown, request, self._base_bytes)
+                )
+        body = run_strict if request["op"] == "strict" else run_batch
+        shelf = self._shelves[request["handle"]]
+        return self._run(
+            request, fds[0], lambda: body(fds[0], shelf, self._lockdown, request, self._base_bytes)
+        )
+
+    def _run(self, request: dict[str, Any], fd: int, body: Callable[[], object]) -> dict[str, Any]:
+        """Fork, wait, tell how it ended."""
+        wall_s, cpu_s = request["wall_s"], request["cpu_s"]
+        if request["op"] == "strict":  # the runner watches its two children itself
+            wall_s, cpu_s = 2 * wall_s + _RUNNER_GRACE_S, float("1e9")
+        pid = kernel.fork()
+        if pid == 0:
+            try:
+                kernel.die_with_parent()
+                body()
+            finally:
+                os._exit(_CHILD_FAILED)
+        memory.close(fd)
+        most = request["memory_mb"] << 20
+        return asdict(Child(pid).watch(wall_s, cpu_s, self._host, lambda child: resident_bytes(child) > most))
