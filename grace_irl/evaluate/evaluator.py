@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_s
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.evaluate.failures import worst_states
-from grace_irl.evaluate.log_pi import LogPi, log_pi
+from grace_irl.evaluate.log_pi import LogPi
+from grace_irl.evaluate.metrics import metrics_of, task_metrics
 from grace_irl.evaluate.protocol import Bar
-from grace_irl.evaluate.ranking import ranking
 from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.evaluate.shaping import monotonicity
 from grace_irl.programs.program import Program
@@ -26,24 +26,9 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = (
-    4_096  # up to so many states are run at once; more are run as one trajectory, a sample, the rest
-)
+STAGE_STATES = 4_096  # up to so many states run at once; more run as one trajectory, a sample, the rest
 STRICT_STATES = 20_000  # an elite is checked in strict mode on about so many states; the winner on all
 EQUAL = 1e-9  # fitness within this is equal
-
-
-@dataclass(frozen=True)
-class Fitness:
-    """How fitness is computed.
-
-    Attributes:
-        log_pi: "constant", "uniform", "recorded" or "cloned" (docs/fitness.md).
-        calibrate: fit a scale and an offset, rather than take the reward as it comes.
-    """
-
-    log_pi: str = "constant"
-    calibrate: bool = True
 
 
 class DiscriminatorEvaluator:
@@ -54,22 +39,27 @@ class DiscriminatorEvaluator:
         problem: Problem,
         sandbox: Sandbox,
         *,
-        fitness: Fitness = Fitness(),
+        log_pi: LogPi = LogPi(),
+        calibrated: bool = True,
         cache: RewardCache | None = None,
         limits: Limits = Limits(),
     ) -> None:
         """Hands the trajectories to the sandbox.
 
+        Args:
+            log_pi: of every trajectory of the problem.
+            calibrated: fit a scale and an offset, rather than take rewards as they come.
+            cache: where rewards are remembered; None: in memory.
+            limits: of one run, besides 1 ms per state.
+
         Raises:
-            InputError: a task without positive or without negative states, or data that `fitness.log_pi`
-                cannot use.
+            InputError: a task without positive or without negative states.
         """
         require_both_sides(problem.train)
-        self._fitness = fitness
-        self._log_pi = log_pi(problem, fitness.log_pi)
+        self._calibrated = calibrated
         cache = cache or MemoryCache()
-        self._train = _Split(problem.train, self._log_pi, sandbox, cache, limits)
-        self._held_out = _Split(problem.held_out, self._log_pi, sandbox, cache, limits)
+        self._train = _Split(problem.train, log_pi, sandbox, cache, limits)
+        self._held_out = _Split(problem.held_out, log_pi, sandbox, cache, limits)
 
     def close(self) -> None:
         """Hands the trajectories back."""
@@ -102,22 +92,20 @@ class DiscriminatorEvaluator:
 
     def _train_evaluation(self, program: Program, bar: Bar) -> Evaluation:
         train = self._train
-        rewards = train.source.known(program)
-        missing = [digest for digest in train.source.digests if digest not in rewards]
-        for stage in train.stages(missing):
-            outcome, fresh = train.source.run(program, stage)
+        known = train.source.known(program)
+        rewards: dict[str, Floats] = {}
+        for stage in train.stages:
+            # What is cached is not run, but is judged: a resumed run stops where it would have.
+            missing = [digest for digest in stage if digest not in known]
+            outcome, fresh = train.source.run(program, missing) if missing else (Outcome("ok"), {})
             if outcome.status != "ok":
                 return _invalid(outcome)
-            rewards |= fresh
-            if len(rewards) < len(train.source.digests) and np.isfinite(bar.floor):
+            known |= fresh
+            rewards |= {digest: known[digest] for digest in stage}
+            if stage is not train.stages[-1] and np.isfinite(bar.floor):
                 bound = self._bound(rewards)
                 if bound < bar.floor - EQUAL:
-                    done, total = (
-                        train.source.states(list(rewards)),
-                        train.source.states(train.source.digests),
-                    )
-                    said = f"stopped after {done} of {total} states: fitness at most {bound:.4g}"
-                    return Evaluation("ok", f"{said}, below {bar.floor:.4g}", fitness=bound, complete=False)
+                    return _stopped(bound, bar.floor, train.source, rewards)
         takes_action = _takes_action(rewards)
         rows = train.columns(takes_action)
         if rows is None:
@@ -126,7 +114,7 @@ class DiscriminatorEvaluator:
             )
         values = flatten(train.items, rewards, takes_action=takes_action)
         objective = Objective.of(values, rows)
-        fitted = calibrate(objective) if self._fitness.calibrate else Calibration()
+        fitted = calibrate(objective) if self._calibrated else Calibration()
         reached = objective.value(fitted.scale, fitted.offset)
         if reached >= bar.elite - EQUAL:
             outcome = train.source.differs_in_strict_mode(program, train.sample(STRICT_STATES), rewards)
@@ -137,9 +125,9 @@ class DiscriminatorEvaluator:
             fitness=reached,
             scale=fitted.scale,
             offset=fitted.offset,
-            train=_metrics(values, rows, reached),
+            train=metrics_of(values, rows, reached),
         )
-        tasks = _task_metrics(values, rows, fitted)
+        tasks = task_metrics(values, rows, fitted)
         if reached < bar.floor - EQUAL:
             return replace(evaluation, tasks={name: (metrics, None) for name, metrics in tasks.items()})
         experts = [item.trajectory.digest for item in train.items if item.demonstration.role == "expert"]
@@ -166,7 +154,7 @@ class DiscriminatorEvaluator:
         part = rows.rows(np.array(done)[rows.item])
         items = [item for item, run in zip(train.items, done, strict=True) if run]
         objective = Objective.of(flatten(items, rewards, takes_action=takes_action), part)
-        return upper_bound(objective) if self._fitness.calibrate else objective.value(1.0, 0.0)
+        return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
 
     def _with_held_out(
         self, program: Program, evaluation: Evaluation, tasks: dict[str, Metrics], takes_action: bool
@@ -189,7 +177,7 @@ class DiscriminatorEvaluator:
             values = flatten(held_out.items, rewards | fresh, takes_action=takes_action)
             fitted = Calibration(evaluation.scale, evaluation.offset)
             loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
-            whole, found = _metrics(values, rows, loss), _task_metrics(values, rows, fitted)
+            whole, found = metrics_of(values, rows, loss), task_metrics(values, rows, fitted)
         pairs = {name: (metrics, found.get(name)) for name, metrics in tasks.items()}
         return replace(evaluation, held_out=whole, tasks=pairs)
 
@@ -204,10 +192,10 @@ class _Split:
         self.source = RewardSource([item.trajectory for item in items], sandbox, cache, limits)
         self._columns = {flag: columns(self.items, pi, takes_action=flag) for flag in (False, True)}
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
-        self._shortest = min(length, key=lambda digest: length[digest], default="")
         # A fixed order that mixes roles: which trajectories a stage holds must not differ between two runs.
         self._mixed = sorted(length)
         self._length = length
+        self.stages = self._stages()
 
     def columns(self, takes_action: bool) -> Columns | None:
         return self._columns[takes_action]
@@ -222,14 +210,21 @@ class _Split:
             states -= self._length[digest]
         return chosen
 
-    def stages(self, missing: list[str]) -> list[list[str]]:
+    def _stages(self) -> list[list[str]]:
         """What to run first, second, third: the shortest trajectory, a sample, the rest. Few: all at once."""
-        if self.source.states(missing) <= STAGE_STATES:
-            return [missing] if missing else []
-        first = [digest for digest in missing if digest == self._shortest]
-        second = [d for d in self.sample(STAGE_STATES) if d in set(missing) and d not in first]
-        third = [d for d in missing if d not in set(first) | set(second)]
+        everything = list(self._length)
+        if sum(self._length.values()) <= STAGE_STATES:
+            return [everything] if everything else []
+        first = [min(everything, key=lambda digest: (self._length[digest], digest))]
+        second = [digest for digest in self.sample(STAGE_STATES) if digest not in first]
+        third = [digest for digest in everything if digest not in {*first, *second}]
         return [stage for stage in (first, second, third) if stage]
+
+
+def _stopped(bound: float, floor: float, source: RewardSource, rewards: dict[str, Floats]) -> Evaluation:
+    done, total = source.states(list(rewards)), source.states(source.digests)
+    message = f"stopped after {done} of {total} states: fitness at most {bound:.4g}, below {floor:.4g}"
+    return Evaluation("ok", message, fitness=bound, complete=False)
 
 
 def _takes_action(rewards: dict[str, Floats]) -> bool:
@@ -239,27 +234,3 @@ def _takes_action(rewards: dict[str, Floats]) -> bool:
 
 def _invalid(outcome: Outcome) -> Evaluation:
     return Evaluation(outcome.status, outcome.message, outcome.traceback)
-
-
-def _metrics(values: Floats, rows: Columns, fitness: float) -> Metrics:
-    ranked = ranking(values, rows.positive)
-    experts = int(rows.positive.sum())
-    return Metrics(
-        fitness=fitness,
-        auc=ranked.auc,
-        accuracy=ranked.accuracy,
-        separated=ranked.separated,
-        experts=experts,
-        negatives=len(values) - experts,
-    )
-
-
-def _task_metrics(values: Floats, rows: Columns, fitted: Calibration) -> dict[str, Metrics]:
-    found = {}
-    for index, name in enumerate(rows.tasks):
-        part = rows.of_task(index)
-        if part is not None:
-            own = values[rows.task == index] if len(rows.tasks) > 1 else values
-            fitness = Objective.of(own, part).value(fitted.scale, fitted.offset)
-            found[name] = _metrics(own, part, fitness)
-    return found

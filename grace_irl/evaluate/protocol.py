@@ -28,7 +28,7 @@ class Evaluator(Protocol):
     """Scores programs, from several threads; an evaluation depends only on program, data and bar."""
 
     def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
-        """One evaluation per program, in order. What a program does is an `Evaluation`, never an exception."""
+        """One evaluation per program, in order. What a program does is never an exception."""
         ...
 
     def verify(self, program: Program) -> str:

@@ -36,10 +36,11 @@ def export_source(
     if own and not own.startswith(title):
         lines += ["", *own.splitlines()]
     docstring = "\n".join(_plain(line).rstrip() for line in lines)
+    gap = "\n" if body.startswith(("class ", "def ", "@")) else ""
     return f'''"""{docstring}
 """
 
-{body}
+{gap}{body}
 
 
 # The discriminator that this reward was fitted as: D(s) = sigmoid({scale_name} * reward + {offset_name} - log

@@ -79,7 +79,7 @@ class Search(Protocol):
 
     @property
     def floor(self) -> float:
-        """Fitness below which a program asked for now cannot enter the population; -inf while there is room."""
+        """Fitness below which a program asked for now cannot enter the population; -inf while it has room."""
         ...
 
     @property
@@ -88,5 +88,5 @@ class Search(Protocol):
         ...
 
     def finish(self) -> list[Fate]:
-        """No more results will come: decides what was told and is not yet decided. Called once, at the end."""
+        """No more results will come: decides what was told and is not yet decided. Called once."""
         ...

@@ -1,0 +1,148 @@
+"""The Python interface: fit, score, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from grace_irl.demos.trajectory import Demonstrations, LabelRule
+from grace_irl.propose.protocol import Proposer
+from grace_irl.runs import fit as fits
+from grace_irl.runs import score as scores
+from grace_irl.runs.config import resolve
+from grace_irl.runs.run import Run
+from grace_irl.runs.score import Score
+
+Paths = str | Path | Sequence[str | Path]
+
+SETTINGS = {
+    "label": "data.label",
+    "held_out": "data.held_out",
+    "method": "method",
+    "seed": "seed",
+    "population": "search.population",
+    "elite": "search.elite",
+    "generations": "search.generations",
+    "log_pi": "fitness.log_pi",
+    "calibrate": "fitness.calibrate",
+    "max_calls": "stop.max_calls",
+    "max_seconds": "stop.max_seconds",
+    "max_tokens": "stop.max_tokens",
+    "target_accuracy": "stop.target_accuracy",
+    "plateau": "stop.plateau",
+    "workers": "sandbox.workers",
+    "allow_weak_sandbox": "sandbox.allow_weak",
+}
+"""From an argument of `fit` (and a flag of the command line) to the setting that it overrides."""
+
+
+class Settings(TypedDict, total=False):
+    """Arguments of `fit` that override settings; docs/runs.md describes each."""
+
+    label: str
+    held_out: float
+    method: str
+    seed: int
+    population: int
+    elite: int
+    generations: int
+    log_pi: str
+    calibrate: bool
+    max_calls: int
+    max_seconds: float
+    max_tokens: int
+    target_accuracy: float
+    plateau: int
+    workers: int
+    allow_weak_sandbox: bool
+
+
+def fit(
+    demos: Paths | Demonstrations = (),
+    *,
+    negatives: Paths = (),
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    proposer: str | Proposer | None = None,
+    config: str | Path | None = None,
+    sets: Sequence[str] = (),
+    listener: fits.Listener | None = None,
+    **settings: Unpack[Settings],
+) -> Run:
+    """Recovers a reward from demonstrations.
+
+    Args:
+        demos: files, folders or Minari ids, roles from the files; or demonstrations in memory.
+        negatives: more of them, negative whatever they say.
+        out: the run's folder, new; None: `runs/<name of the set>-<time>`.
+        resume: the folder of a run to go on with, in place of `out`.
+        proposer: a registered name, or an object that proposes.
+        config: a TOML file of settings.
+        sets: `section.key=value` settings, stronger than the file.
+        listener: called after each result with where the run stands.
+        **settings: see `Settings`; stronger than `config` and `sets`.
+
+    Returns:
+        The run; `run.best.source` is the program, `run.reward_path` the file.
+
+    Raises:
+        InputError: data, settings or a folder that cannot be used.
+        GraceError: no valid program was found.
+        Interrupted: by Ctrl-C (a KeyboardInterrupt); the run is saved and can be resumed.
+    """
+    flags: dict[str, object] = {SETTINGS[name]: value for name, value in settings.items()}
+    in_memory = demos if isinstance(demos, Demonstrations) else None
+    if isinstance(proposer, str):
+        flags["proposer.name"] = proposer
+    writer = None if isinstance(proposer, str) else proposer
+    if not isinstance(demos, Demonstrations) and (names := _names(demos)):
+        flags["data.demos"] = names
+    if extra := _names(negatives):
+        flags["data.negatives"] = extra
+    if resume is not None:
+        return fits.resume(
+            Path(resume),
+            flags,
+            sets=tuple(sets),
+            demonstrations=in_memory,
+            proposer=writer,
+            listener=listener,
+        )
+    resolved = resolve(Path(config) if config else None, sets, flags)
+    return fits.start(
+        resolved, Path(out) if out else None, demonstrations=in_memory, proposer=writer, listener=listener
+    )
+
+
+def score(
+    reward: str | Path,
+    demos: Paths | Demonstrations,
+    *,
+    negatives: Paths = (),
+    label: LabelRule | None = None,
+    log_pi: str = "constant",
+    calibration: str = "file",
+    workers: int | None = None,
+    allow_weak_sandbox: bool = False,
+) -> Score:
+    """Scores a reward file on demonstrations, in the sandbox; see `grace_irl.runs.score.score`."""
+    if not isinstance(demos, Demonstrations):
+        from grace_irl.demos import load
+
+        demos = load(_names(demos), _names(negatives))
+    return scores.score(
+        Path(reward),
+        demos,
+        rule=label,
+        choice=log_pi,
+        calibration=calibration,
+        workers=workers,
+        allow_weak=allow_weak_sandbox,
+    )
+
+
+def _names(paths: Paths) -> tuple[str, ...]:
+    if isinstance(paths, str | Path):
+        return (str(paths),)
+    return tuple(str(path) for path in paths)

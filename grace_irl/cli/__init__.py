@@ -1,0 +1,66 @@
+"""The command line: `grace-irl VERB …`. Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from grace_irl.errors import GraceError
+
+MANY = ("--demos", "--negatives")  # options that take several values after one flag
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code. Prints one line, never a traceback, for whatever goes wrong.
+
+    With `GRACE_IRL_DEBUG=1` a defect of ours shows its traceback.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        from grace_irl.cli.app import build
+
+        called = next((word for word in given if not word.startswith("-")), None)
+        build(called)(args=spread(given), prog_name="grace-irl")
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else int(left.code is not None)
+    except GraceError as error:
+        return _say(str(error), error.exit_code)
+    except KeyboardInterrupt as error:
+        return _say(str(error) or "interrupted", 130)
+    except BrokenPipeError:
+        # Whoever read our output has left; nothing may be flushed to them at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        if os.environ.get("GRACE_IRL_DEBUG"):
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(f"{where}{error.strerror or error}", 1)
+    except Exception as error:
+        if os.environ.get("GRACE_IRL_DEBUG"):
+            raise
+        kind = type(error).__name__
+        return _say(f"a defect of grace-irl ({kind}: {error}); GRACE_IRL_DEBUG=1 shows where", 1)
+    return 0
+
+
+def _say(text: str, code: int) -> int:
+    line = " ".join(text.split())
+    print(f"grace-irl: {line}", file=sys.stderr)
+    return code
+
+
+def spread(arguments: Sequence[str]) -> list[str]:
+    """`--demos a b` as `--demos a --demos b`: what a shell's wildcard gives. A .py file is no such value."""
+    result: list[str] = []
+    flag = ""
+    for place, argument in enumerate(arguments):
+        if argument == "--":
+            return result + list(arguments[place:])
+        if argument.startswith("-") and len(argument) > 1:
+            flag = argument if argument in MANY else ""
+        elif flag and result[-1] != flag and not argument.endswith(".py"):
+            result.append(flag)
+        result.append(argument)
+    return result

@@ -1,0 +1,62 @@
+"""Which command is where."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated
+
+import typer
+
+from grace_irl.version import __version__
+
+COMMANDS = {
+    "fit": "grace_irl.cli.fit",
+    "score": "grace_irl.cli.score",
+    "export": "grace_irl.cli.export",
+    "show": "grace_irl.cli.show",
+    "collect": "grace_irl.cli.collect",
+    "doctor": "grace_irl.cli.doctor",
+}
+GROUPS = {"demos": "grace_irl.cli.demos"}
+HELP = "Recover a reward function from demonstrations, as one readable Python file."
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"grace-irl {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+]
+
+
+def build(called: str | None) -> typer.Typer:
+    """The application with the command that is called, or with all of them where none is (for help).
+
+    So a command imports nothing that only another one needs.
+    """
+    app = typer.Typer(
+        name="grace-irl",
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def options(version: Version = False) -> None:
+        del version  # answered by its callback
+
+    options.__doc__ = HELP
+    everything = {**COMMANDS, **GROUPS}
+    for name in [called] if called in everything else list(everything):
+        module = importlib.import_module(everything[name])
+        if name in GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(getattr(module, name))
+    return app

@@ -1,0 +1,210 @@
+"""`grace-irl show`: what a run did, and why each candidate was kept or dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from grace_irl.cli.output import console, metrics_table, print_json, print_source
+from grace_irl.errors import InputError
+from grace_irl.runs.history import Generation, history
+from grace_irl.runs.provenance import lineage
+from grace_irl.runs.run import opened
+from grace_irl.runs.store import FateRow, Record, Store
+
+SHOWN_FATES = 20
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="The folder of a run; a live one will do.")],
+    program: Annotated[
+        str,
+        typer.Option("--program", metavar="ID", help="One program: its source, score, lineage and fates."),
+    ] = "",
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of the best programs to list.")] = 10,
+    fates: Annotated[
+        bool, typer.Option("--fates", help="Every candidate's fate, not only the last ones.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
+) -> None:
+    """Show a run: its best programs, its progress, and what became of each candidate."""
+    with opened(run) as (store, _):
+        if program:
+            _show_program(store, run, program, as_json=as_json)
+        else:
+            _show_run(store, run, top=top, all_fates=fates, as_json=as_json)
+
+
+def find(store: Store, folder: Path, prefix: str) -> Record:
+    """The program whose id starts so.
+
+    Raises:
+        InputError: none, or several.
+    """
+    found = [record for name, record in store.records().items() if name.startswith(prefix)]
+    if len(found) != 1:
+        raise InputError(
+            f"{folder}: {len(found)} programs have an id that starts with {prefix!r}; "
+            f"expected one: see the ids with: grace-irl show {folder}"
+        )
+    return found[0]
+
+
+def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> None:
+    record = find(store, run, prefix)
+    own = [row for row in store.fates() if row.fate.program_id == record.program.id]
+    proposal = store.proposal(record.index)
+    ancestors = lineage(record, store.records())
+    if as_json:
+        print_json(
+            {
+                "program": record.program,
+                "evaluation": record.evaluation,
+                "fates": [_fate_object(row) for row in own],
+                "lineage": ancestors,
+                "reasoning": proposal.reasoning if proposal else "",
+            }
+        )
+        return
+    out = console()
+    print_source(out, record.program.source)
+    evaluation = record.evaluation
+    if evaluation.train is not None:
+        out.print(metrics_table([("train", evaluation.train), ("held out", evaluation.held_out)]))
+    if evaluation.message:
+        out.print(f"{evaluation.status}: {evaluation.message}", markup=False)
+    if evaluation.traceback:
+        out.print(evaluation.traceback, markup=False)
+    if proposal and proposal.reasoning:
+        out.print(f"reasoning: {proposal.reasoning}", markup=False)
+    out.print(f"lineage: {' <- '.join(ancestors)}", markup=False)
+    out.print(_fates_table(own))
+
+
+def _show_run(store: Store, run: Path, *, top: int, all_fates: bool, as_json: bool) -> None:
+    records, rows, best = store.records(), store.fates(), store.meta("best")
+    last = {row.fate.program_id: row.fate for row in rows if row.fate.verdict != "duplicate"}
+    kept = [record for name, record in records.items() if name in last and last[name].verdict == "kept"]
+    kept.sort(key=lambda r: (r.program.id != best, -r.evaluation.fitness, r.program.nodes, r.index))
+    generations = history(store)
+    told = store.told()
+    verdicts = Counter(row.fate.verdict for row in rows)
+    failures = [entry for entry in told.values() if entry.failure]
+    events = store.events()
+    if as_json:
+        print_json(
+            {
+                "run": str(run),
+                "best": best or None,
+                "calls": len(told),
+                "programs": len(records),
+                "seconds": max((entry.seconds for entry in told.values()), default=0.0),
+                "verdicts": dict(verdicts),
+                "population": [_record_object(record) for record in kept],
+                "generations": generations,
+                "fates": [_fate_object(row) for row in rows],
+                "failures": [{"index": entry.index, "failure": entry.failure} for entry in failures],
+                "events": [{"time": time, "kind": kind, "detail": detail} for time, kind, detail in events],
+            }
+        )
+        return
+    out = console()
+    out.print(_programs_table(kept[:top], best))
+    out.print(_generations_table(generations))
+    out.print(_fates_table(rows if all_fates else rows[-SHOWN_FATES:]))
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    out.print(f"fates: {counted or 'none yet'}; {len(failures)} answers without a program")
+    for reason, count in Counter(entry.failure for entry in failures).most_common(3):
+        out.print(f"  {count} times: {reason}", markup=False)
+    for time, kind, detail in events[-3:]:
+        out.print(f"{time}  {kind}: {detail}", markup=False)
+
+
+def _programs_table(records: list[Record], best: str) -> Table:
+    table = Table(title="best programs (* the best)", title_justify="left", box=None, pad_edge=False)
+    for name in ("", "program", "fitness", "accuracy", "held out", "auc", "nodes", "made by", "candidate"):
+        table.add_column(name)
+    for record in records:
+        train, held_out = record.evaluation.train, record.evaluation.held_out
+        table.add_row(
+            "*" if record.program.id == best else "",
+            record.program.id,
+            f"{record.evaluation.fitness:.5g}",
+            f"{train.accuracy:.4f}" if train else "-",
+            f"{held_out.accuracy:.4f}" if held_out else "-",
+            f"{train.auc:.4f}" if train else "-",
+            str(record.program.nodes),
+            record.program.operator,
+            str(record.index),
+        )
+    return table
+
+
+def _generations_table(generations: list[Generation]) -> Table:
+    table = Table(title="generations", title_justify="left", box=None, pad_edge=False)
+    names = (
+        "",
+        "answers",
+        "kept",
+        "dropped",
+        "invalid",
+        "duplicate",
+        "failed",
+        "best fitness",
+        "accuracy",
+        "held out",
+    )
+    for name in names:
+        table.add_column(name, justify="right")
+    for row in generations:
+        counts = (row.calls, row.kept, row.dropped, row.invalid, row.duplicate, row.failed)
+        scores = (f"{row.fitness:.5g}", row.accuracy, row.held_out)
+        shown = [
+            value if isinstance(value, str) else "-" if value is None else f"{value:.4f}" for value in scores
+        ]
+        table.add_row(str(row.number), *map(str, counts), *shown)
+    return table
+
+
+def _fates_table(rows: list[FateRow]) -> Table:
+    table = Table(title="fates", title_justify="left", box=None, pad_edge=False)
+    for name in ("generation", "program", "verdict", "why"):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(str(row.generation), row.fate.program_id, row.fate.verdict, _escaped(row.fate.reason))
+    return table
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(" ".join(text.split())[:120])
+
+
+def _record_object(record: Record) -> dict[str, Any]:
+    evaluation = record.evaluation
+    return {
+        "program": record.program.id,
+        "candidate": record.index,
+        "operator": record.program.operator,
+        "parents": record.program.parents,
+        "nodes": record.program.nodes,
+        "fitness": evaluation.fitness,
+        "train": evaluation.train,
+        "held_out": evaluation.held_out,
+    }
+
+
+def _fate_object(row: FateRow) -> dict[str, Any]:
+    fate = row.fate
+    return {
+        "generation": row.generation,
+        "candidate": row.index,
+        "program": fate.program_id,
+        "verdict": fate.verdict,
+        "reason": fate.reason,
+    }

@@ -1,0 +1,107 @@
+"""Loads a recovered reward for use."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import types
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.export import calibration_of
+from grace_irl.runs.score import read_reward, sandboxed_rewards
+
+
+class RewardFile:
+    """A reward file, ready to be used.
+
+    `rewards(trajectories)` runs it in the sandbox, and is always allowed. Calling the object
+    (`reward(extra_info)`) gives the program's own `Reward` object for one trajectory, in this process, with
+    everything that this process may do: only for a file that you have read and trust, and said so
+    (`load_reward(path, trust=True)`).
+
+    Attributes:
+        path: of the file.
+        source: its text.
+        trust: whether it may run in this process.
+        scale, offset: the calibration that an exported file carries; 1 and 0 where it carries none.
+    """
+
+    def __init__(self, path: Path, source: str, *, trust: bool) -> None:
+        self.path = path
+        self.source = source
+        self.trust = trust
+        self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
+
+    def __call__(self, extra_info: Any = None) -> Any:
+        """One `Reward` object for one trajectory; states go to its `reward_fn` in order.
+
+        Raises:
+            InputError: the file is not trusted.
+        """
+        return self._class(extra_info)
+
+    def discriminator_logit(
+        self, reward: float | NDArray[np.float64], log_pi: float | NDArray[np.float64] = 0.0
+    ) -> Any:
+        """Logit of D = sigmoid(scale * reward + offset - log pi); any shape."""
+        return self.scale * reward + self.offset - log_pi
+
+    def rewards(
+        self,
+        trajectories: Sequence[Trajectory],
+        *,
+        workers: int | None = None,
+        allow_weak_sandbox: bool = False,
+    ) -> list[NDArray[np.float64]]:
+        """Rewards `(T+1,)` of each trajectory, in order, computed in the sandbox.
+
+        Raises:
+            GraceError: the program fails, or gives something that is not a finite number.
+        """
+        return sandboxed_rewards(
+            self.path, self.source, trajectories, workers=workers, allow_weak=allow_weak_sandbox
+        )
+
+    @cached_property
+    def _class(self) -> type:
+        if not self.trust:
+            raise InputError(
+                f"{self.path}: not trusted to run in this process; "
+                "expected load_reward(path, trust=True) after reading the file, "
+                "or .rewards(trajectories), which runs it in the sandbox"
+            )
+        name = f"grace_irl_reward_{hashlib.sha256(self.source.encode()).hexdigest()[:16]}"
+        module = types.ModuleType(name)
+        module.__file__ = str(self.path)
+        sys.modules[name] = module  # dataclasses and typing look their module up
+        try:
+            exec(compile(self.source, str(self.path), "exec"), module.__dict__)
+        except Exception as error:
+            sys.modules.pop(name, None)
+            raise GraceError(f"{self.path}: does not load: {type(error).__name__}: {error}") from error
+        found = getattr(module, "Reward", None)
+        if not isinstance(found, type):
+            raise InputError(f"{self.path}: no class Reward; expected one, as docs/contract.md says")
+        return found
+
+
+def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
+    """Loads a reward file.
+
+    Args:
+        path: a file that `fit` or `grace-irl export` wrote, or any program of docs/contract.md.
+        trust: let it run in this process. Read it first.
+
+    Raises:
+        InputError: no such file, or not text.
+    """
+    file = Path(path)
+    return RewardFile(file, read_reward(file), trust=trust)

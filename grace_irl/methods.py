@@ -1,0 +1,56 @@
+"""The presets: a method is a named choice of search, operators and evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grace_irl.errors import InputError
+from grace_irl.runs.config import Config
+from grace_irl.search.evolution import Evolution, EvolutionSettings
+from grace_irl.search.protocol import Search
+
+
+@dataclass(frozen=True)
+class Method:
+    """A preset.
+
+    Attributes:
+        name: as in `--method`.
+        summary: one line for help.
+        make_search: from the resolved configuration to a search.
+    """
+
+    name: str
+    summary: str
+    make_search: Callable[[Config], Search]
+
+
+def _evolution(config: Config) -> Search:
+    search = config.search
+    settings = EvolutionSettings(
+        population=search.population,
+        elite=search.elite,
+        generations=search.generations,
+        include_expert=search.include_expert,
+        incorrect_only=search.incorrect_only,
+        expert_only=search.expert_only,
+    )
+    return Evolution(settings, config.seed)
+
+
+METHODS = {
+    method.name: method
+    for method in (Method("grace", "evolution on the discriminator's fitness, offline", _evolution),)
+}
+
+
+def method(name: str) -> Method:
+    """The preset of this name.
+
+    Raises:
+        InputError: for a name that is not a preset.
+    """
+    if name not in METHODS:
+        raise InputError(f"method {name!r} is unknown; expected one of {', '.join(METHODS)}")
+    return METHODS[name]

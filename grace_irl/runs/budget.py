@@ -1,0 +1,169 @@
+"""Stop rules: each an object, all checked in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from grace_irl.evaluate.evaluation import Metrics
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands after a result was told.
+
+    Attributes:
+        calls: proposals told.
+        tokens: in and out.
+        seconds: of search, over all sittings.
+        generation: generations complete.
+        generation_ended: this result completed one.
+        best: train metrics of the best program, or None.
+        stale: generations complete since the best last improved.
+        fruitless: answers in a row that were no program.
+        exhausted: of those, answers in a row that said that there is nothing new to propose.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    generation: int = 0
+    generation_ended: bool = False
+    best: Metrics | None = None
+    stale: int = 0
+    fruitless: int = 0
+    exhausted: int = 0
+
+
+class StopRule(Protocol):
+    """A reason to stop."""
+
+    def check(self, progress: Progress) -> str:
+        """Why to stop now, in a few words; "" to go on."""
+        ...
+
+
+@dataclass(frozen=True)
+class MaxCalls:
+    """Stops after so many proposals."""
+
+    limit: int
+
+    def check(self, progress: Progress) -> str:
+        """See `StopRule`."""
+        return f"max_calls: {progress.calls} proposals" if progress.calls >= self.limit else ""
+
+
+@dataclass(frozen=True)
+class MaxTokens:
+    """Stops after so many tokens; answers in flight are lost."""
+
+    limit: int
+
+    def check(self, progress: Progress) -> str:
+        """See `StopRule`."""
+        return f"max_tokens: {progress.tokens} tokens" if progress.tokens >= self.limit else ""
+
+
+@dataclass(frozen=True)
+class MaxSeconds:
+    """Stops after so many seconds of search."""
+
+    limit: float
+
+    def check(self, progress: Progress) -> str:
+        """See `StopRule`."""
+        return f"max_seconds: {progress.seconds:.1f} s" if progress.seconds >= self.limit else ""
+
+
+@dataclass(frozen=True)
+class TargetAccuracy:
+    """Stops at the end of a generation whose best program reaches this train accuracy.
+
+    A target of 1.0 also asks that expert and negative states be separated.
+    """
+
+    target: float
+
+    def check(self, progress: Progress) -> str:
+        """See `StopRule`."""
+        best = progress.best
+        if not progress.generation_ended or best is None or best.accuracy < self.target:
+            return ""
+        if self.target >= 1.0 and not best.separated:
+            return ""
+        return f"target_accuracy: {best.accuracy:.4g} on training data"
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Stops after so many generations without improvement."""
+
+    generations: int
+
+    def check(self, progress: Progress) -> str:
+        """See `StopRule`."""
+        reached = progress.generation_ended and progress.stale >= self.generations
+        return f"plateau: {progress.stale} generations without improvement" if reached else ""
+
+
+@dataclass(frozen=True)
+class Fruitless:
+    """Stops when so many answers in a row are no program, or half as many say that nothing new is left."""
+
+    answers: int
+
+    def check(self, progress: Progress) -> str:
+        """See `StopRule`."""
+        if 2 * progress.exhausted >= self.answers:
+            return f"exhausted: the proposer has nothing new ({progress.exhausted} answers in a row)"
+        return (
+            f"no program in {progress.fruitless} answers in a row"
+            if progress.fruitless >= self.answers
+            else ""
+        )
+
+
+class Budget:
+    """All stop rules of a run, checked in one place."""
+
+    def __init__(self, rules: Sequence[StopRule]) -> None:
+        self._rules = tuple(rules)
+        limits = [rule.limit for rule in self._rules if isinstance(rule, MaxCalls)]
+        self._calls = min(limits, default=None)
+
+    def may_ask(self, asked: int) -> bool:
+        """Whether one more proposal may be asked for, when so many were."""
+        return self._calls is None or asked < self._calls
+
+    def check(self, progress: Progress) -> str:
+        """The first reason to stop, or ""."""
+        return next((reason for rule in self._rules if (reason := rule.check(progress))), "")
+
+
+def budget(
+    *,
+    max_calls: int | None = None,
+    max_seconds: float | None = None,
+    max_tokens: int | None = None,
+    target_accuracy: float | None = None,
+    plateau: int | None = None,
+    fruitless: int | None = None,
+) -> Budget:
+    """A budget of the rules that are given."""
+    rules: list[StopRule] = []
+    # What the user asked for comes before what ran out, so that the reason shown is the best news.
+    if target_accuracy is not None:
+        rules.append(TargetAccuracy(target_accuracy))
+    if max_calls is not None:
+        rules.append(MaxCalls(max_calls))
+    if max_tokens is not None:
+        rules.append(MaxTokens(max_tokens))
+    if max_seconds is not None:
+        rules.append(MaxSeconds(max_seconds))
+    if plateau is not None:
+        rules.append(Plateau(plateau))
+    if fruitless is not None:
+        rules.append(Fruitless(fruitless))
+    return Budget(rules)

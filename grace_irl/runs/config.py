@@ -1,0 +1,253 @@
+"""The configuration of a run: frozen, complete, written beside the run as `config.toml`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from grace_irl.errors import InputError
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataConfig(_Section):
+    """What is fitted.
+
+    Attributes:
+        demos: files, folders and Minari ids, roles from the files.
+        negatives: more of them, all negative.
+        label: which expert states are positive; "" takes the rule from the data's metadata, else "all".
+        held_out: share of trajectories held out, per task and role; 0 holds out none.
+    """
+
+    demos: tuple[str, ...] = ()
+    negatives: tuple[str, ...] = ()
+    label: Literal["", "all", "last", "goal"] = ""
+    held_out: float = Field(default=0.25, ge=0, lt=1)
+
+
+class SearchConfig(_Section):
+    """GRACE's table 6, and how far asking may run ahead of telling.
+
+    Attributes:
+        population: programs kept.
+        elite: of those, how many always survive.
+        generations: rounds of mutation after the first population.
+        include_expert: chance that a mutation is shown an expert trajectory.
+        incorrect_only: chance that it is shown incorrect states only.
+        expert_only: chance that it is shown expert states only.
+        lag: request i is asked only when result i - lag has been told: requests in flight at most.
+    """
+
+    population: int = Field(default=20, ge=1)
+    elite: int = Field(default=4, ge=0)
+    generations: int = Field(default=100, ge=0)
+    include_expert: float = Field(default=0.25, ge=0, le=1)
+    incorrect_only: float = Field(default=0.5, ge=0, le=1)
+    expert_only: float = Field(default=0.75, ge=0, le=1)
+    lag: int = Field(default=8, ge=1)
+
+    @model_validator(mode="after")
+    def _elite_fits(self) -> SearchConfig:
+        if self.elite > self.population:
+            raise ValueError(f"elite {self.elite} exceeds population {self.population}")
+        return self
+
+
+class FitnessConfig(_Section):
+    """The discriminator (docs/fitness.md).
+
+    Attributes:
+        log_pi: "constant", "uniform", "recorded" or "cloned".
+        calibrate: fit a scale and an offset.
+    """
+
+    log_pi: Literal["constant", "uniform", "recorded", "cloned"] = "constant"
+    calibrate: bool = True
+
+
+class StopConfig(_Section):
+    """When a run ends, besides its generations; None: never for that reason.
+
+    Attributes:
+        max_calls: proposals asked for.
+        max_seconds: wall seconds of search, over all sittings.
+        max_tokens: tokens in and out.
+        target_accuracy: train accuracy at which to stop, once expert and negative states are also separated
+            (at 1.0).
+        plateau: generations without improvement.
+    """
+
+    max_calls: int | None = Field(default=None, ge=1)
+    max_seconds: float | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, ge=1)
+    target_accuracy: float | None = Field(default=1.0, ge=0.5, le=1)
+    plateau: int | None = Field(default=15, ge=1)
+
+
+class ProposerConfig(_Section):
+    """Who writes the programs.
+
+    Attributes:
+        name: a registered proposer ("synthesis").
+    """
+
+    name: str = "synthesis"
+
+
+class SandboxConfig(_Section):
+    """Where programs run.
+
+    Attributes:
+        workers: runs at once; None: one per core.
+        allow_weak: run even where this machine cannot confine programs.
+        wall_s, cpu_s: seconds one run may take, besides 1 ms per state.
+        memory_mb: memory one run may take beyond the worker's own, MiB.
+    """
+
+    workers: int | None = Field(default=None, ge=1)
+    allow_weak: bool = False
+    wall_s: float = Field(default=10.0, gt=0)
+    cpu_s: float = Field(default=10.0, gt=0)
+    memory_mb: int = Field(default=512, ge=1)
+
+
+class Config(_Section):
+    """A whole run.
+
+    Attributes:
+        method: a preset of `grace_irl.methods`.
+        seed: of everything random: split, search, proposer.
+    """
+
+    method: str = "grace"
+    seed: int = Field(default=0, ge=0)
+    data: DataConfig = DataConfig()
+    search: SearchConfig = SearchConfig()
+    fitness: FitnessConfig = FitnessConfig()
+    stop: StopConfig = StopConfig()
+    proposer: ProposerConfig = ProposerConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+
+
+def resolve(
+    file: Path | None = None,
+    sets: Iterable[str] = (),
+    flags: Mapping[str, object] | None = None,
+    base: Config | None = None,
+) -> Config:
+    """Defaults, or `base`, overridden by a TOML file, then by `a.b=value` settings, then by flags.
+
+    Args:
+        file: a TOML file of the shape of `config.toml`.
+        sets: `section.key=value`, the value as in TOML; what is no TOML value is taken as text; "none"
+            unsets.
+        flags: from `section.key` to a value; None means that the flag was not given.
+
+    Raises:
+        InputError: an unknown key, a value that does not fit, a file that cannot be read.
+    """
+    tree: dict[str, Any] = {} if base is None else base.model_dump()
+    if file is not None:
+        _merge(tree, _read(file))
+    for text in sets:
+        key, found, value = text.partition("=")
+        if not found:
+            raise InputError(
+                f"--set {text!r}: no '='; expected section.key=value, such as search.population=40"
+            )
+        _put(tree, key.strip(), _value(value.strip()))
+    for key, flag in (flags or {}).items():
+        if flag is not None:
+            _put(tree, key, flag)
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        raise InputError(_said(error)) from None
+
+
+def to_toml(config: Config) -> str:
+    """The configuration as TOML; a key that is None is left out with a comment, so that a reader sees it."""
+    top, tables = [], []
+    for key, value in config.model_dump().items():
+        if isinstance(value, dict):
+            tables.append(f"\n[{key}]")
+            tables += [_line(name, entry) for name, entry in value.items()]
+        else:
+            top.append(_line(key, value))
+    return "\n".join([*top, *tables]) + "\n"
+
+
+def _line(key: str, value: object) -> str:
+    if value is None:
+        return f"# {key}: none"
+    return f"{key} = {_literal(value)}"
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_literal(entry) for entry in value) + "]"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}; expected a TOML file for --config") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: not TOML ({error}); expected the shape of a run's config.toml") from None
+
+
+def _merge(tree: dict[str, Any], other: Mapping[str, Any]) -> None:
+    for key, value in other.items():
+        if isinstance(value, dict) and isinstance(tree.get(key), dict):
+            _merge(tree[key], value)
+        else:
+            tree[key] = value
+
+
+def _put(tree: dict[str, Any], key: str, value: object) -> None:
+    *sections, name = key.split(".")
+    for section in sections:
+        tree = tree.setdefault(section, {})
+        if not isinstance(tree, dict):
+            raise InputError(f"setting {key!r}: {section!r} is not a section; expected section.key")
+    tree[name] = value
+
+
+def _value(text: str) -> object:
+    if text.lower() == "none":
+        return None
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _said(error: ValidationError) -> str:
+    """The first problem, in one line."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "configuration"
+    if first["type"] == "extra_forbidden":
+        return f"setting {key!r} is unknown; expected one of {', '.join(_known())}"
+    return f"setting {key!r} is {first['input']!r}: {first['msg'].removeprefix('Value error, ')}"
+
+
+def _known() -> list[str]:
+    names = []
+    for name, value in Config().model_dump().items():
+        names += [f"{name}.{key}" for key in value] if isinstance(value, dict) else [name]
+    return names

@@ -1,0 +1,90 @@
+"""Where a recovered reward comes from, as the lines of an exported file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from grace_irl.evaluate.evaluation import Metrics
+from grace_irl.programs.export import export_source
+from grace_irl.runs.config import Config
+from grace_irl.runs.store import Record, Store, TrajectoryRow
+from grace_irl.version import __version__
+
+MAX_LINEAGE = 12  # ancestors that are named
+
+
+def export_record(record: Record, store: Store, config: Config) -> str:
+    """The program as one self-contained module with its provenance."""
+    evaluation = record.evaluation
+    return export_source(
+        record.program.source,
+        title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
+        facts=facts(record, store.records(), store.trajectories(), config, store.meta("label")),
+        scale=evaluation.scale,
+        offset=evaluation.offset,
+    )
+
+
+def facts(
+    record: Record,
+    records: Mapping[str, Record],
+    trajectories: Sequence[TrajectoryRow],
+    config: Config,
+    label: str,
+) -> list[tuple[str, str]]:
+    """What to say of a program: how good, from which data, by what."""
+    evaluation = record.evaluation
+    names = "calibrated" if config.fitness.calibrate else "not calibrated"
+    lines = [
+        ("fitness", f"{evaluation.fitness:.6g} on training data ({names}, log pi {config.fitness.log_pi})"),
+        ("train", _said(evaluation.train)),
+        ("held out", _said(evaluation.held_out)),
+        ("label", f"{label} (which expert states are positive)"),
+    ]
+    for split in ("train", "held_out"):
+        rows = [row for row in trajectories if row.split == split]
+        if rows:
+            lines.append((f"{split.replace('_', ' ')} data", _data(rows)))
+    if config.data.demos:
+        lines.append(("demos", ", ".join([*config.data.demos, *config.data.negatives])))
+    lines += [
+        ("method", f"{config.method}, seed {config.seed}, proposer {config.proposer.name}"),
+        ("program", f"{record.program.id} (candidate {record.index})"),
+        ("lineage", " <- ".join(lineage(record, records))),
+        ("calibration", f"scale {evaluation.scale:.6g}, offset {evaluation.offset:.6g}"),
+    ]
+    return lines
+
+
+def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
+    """The program and its ancestors along first parents, youngest first, each with its operator."""
+    names: list[str] = []
+    current: Record | None = record
+    while current is not None and len(names) < MAX_LINEAGE:
+        names.append(f"{current.program.id} ({current.program.operator})")
+        parents = current.program.parents
+        current = records.get(parents[0]) if parents else None
+    return names if current is None else [*names, "…"]
+
+
+def data_digest(digests: Iterable[str]) -> str:
+    """One digest (16 hex digits) of a set of trajectories, whatever their order."""
+    return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
+
+
+def _data(rows: Sequence[TrajectoryRow]) -> str:
+    experts = sum(row.role == "expert" for row in rows)
+    states = sum(row.states for row in rows)
+    digest = data_digest(row.digest for row in rows)
+    return f"{experts} expert + {len(rows) - experts} negative trajectories, {states} states, digest {digest}"
+
+
+def _said(metrics: Metrics | None) -> str:
+    if metrics is None:
+        return "none"
+    separated = "separated" if metrics.separated else "not separated"
+    return (
+        f"accuracy {metrics.accuracy:.4f}, auc {metrics.auc:.4f}, {separated}, fitness {metrics.fitness:.6g} "
+        f"({metrics.experts} positive, {metrics.negatives} negative states)"
+    )

@@ -1,0 +1,115 @@
+"""A run as its user sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.programs.program import Program
+from grace_irl.runs.config import Config, resolve
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.store import Record, Store
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best program of a run.
+
+    Attributes:
+        program: source, identity, lineage.
+        evaluation: its score.
+    """
+
+    program: Program
+    evaluation: Evaluation
+
+    @property
+    def source(self) -> str:
+        """The program as it was proposed; `Run.reward_path` holds it with provenance and calibration."""
+        return self.program.source
+
+    @property
+    def fitness(self) -> float:
+        """Train fitness."""
+        return self.evaluation.fitness
+
+    @property
+    def train(self) -> Metrics:
+        """Metrics on training data."""
+        if self.evaluation.train is None:
+            raise GraceError("the best program has no train metrics: this is a defect of the run")
+        return self.evaluation.train
+
+    @property
+    def held_out(self) -> Metrics | None:
+        """Metrics on held-out data, or None where there is none."""
+        return self.evaluation.held_out
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a fit gave.
+
+    Attributes:
+        folder: the run's folder.
+        best: the best program.
+        reward_path: the best program as a file.
+        reason: why the run ended, in a few words.
+        seconds: wall time of the search, over all sittings.
+        programs: different programs tried.
+        calls: proposals asked for.
+        generations: complete ones.
+        proposer: its name.
+    """
+
+    folder: Path
+    best: Best
+    reward_path: Path
+    reason: str
+    seconds: float
+    programs: int
+    calls: int
+    generations: int
+    proposer: str
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user interrupted a fit; everything told so far is saved in `folder`."""
+
+    def __init__(self, folder: Path, best: Best | None) -> None:
+        super().__init__(f"interrupted; {folder} can be resumed")
+        self.folder = folder
+        self.best = best
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
+    """The store and configuration of a run, for reading; works beside a live fit.
+
+    Raises:
+        InputError: not a run, or one of a newer version.
+    """
+    paths = RunPaths(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; expected the folder of a run")
+    store = Store(paths.database)
+    try:
+        yield store, resolve(paths.config)
+    finally:
+        store.close()
+
+
+def best_record(store: Store, folder: Path) -> Record:
+    """The best program so far.
+
+    Raises:
+        GraceError: there is none yet.
+    """
+    record = store.records().get(store.meta("best"))
+    if record is None:
+        raise GraceError(f"{folder}: no valid program yet; see why with: grace-irl show {folder}")
+    return record

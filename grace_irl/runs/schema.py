@@ -1,0 +1,50 @@
+"""The tables of run.db."""
+
+SCHEMA = """
+-- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- What the run is about. The digest is of what programs may see.
+CREATE TABLE trajectories (
+  place INTEGER PRIMARY KEY, digest TEXT NOT NULL, role TEXT NOT NULL, task TEXT NOT NULL,
+  split TEXT NOT NULL, states INTEGER NOT NULL, positives INTEGER NOT NULL, source TEXT NOT NULL
+);
+
+-- What the search asked for, in order.
+CREATE TABLE requests (
+  idx INTEGER PRIMARY KEY, generation INTEGER NOT NULL, operator TEXT NOT NULL, parents TEXT NOT NULL,
+  seed TEXT NOT NULL, context TEXT NOT NULL
+);
+
+-- What the proposer answered, prompt and raw answer kept.
+CREATE TABLE proposals (
+  idx INTEGER PRIMARY KEY, source TEXT NOT NULL, failure TEXT NOT NULL, reasoning TEXT NOT NULL,
+  prompt TEXT NOT NULL, raw TEXT NOT NULL, sketch TEXT NOT NULL, tokens_in INTEGER NOT NULL,
+  tokens_out INTEGER NOT NULL, seconds REAL NOT NULL
+);
+
+-- What the search was told, in order. The seconds are of search when it was told, over all sittings.
+CREATE TABLE results (
+  idx INTEGER PRIMARY KEY, program TEXT, failure TEXT NOT NULL, seconds REAL NOT NULL
+);
+
+-- Every program that was told, with its first score; idx is the request that it first answered.
+CREATE TABLE programs (
+  id TEXT PRIMARY KEY, idx INTEGER NOT NULL, source TEXT NOT NULL, nodes INTEGER NOT NULL,
+  operator TEXT NOT NULL, parents TEXT NOT NULL, evaluation TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- What became of candidates; final: decided only because the run ended, and decided anew when it is resumed.
+CREATE TABLE fates (
+  id INTEGER PRIMARY KEY, idx INTEGER NOT NULL, generation INTEGER NOT NULL, program TEXT NOT NULL,
+  verdict TEXT NOT NULL, reason TEXT NOT NULL, final INTEGER NOT NULL
+);
+
+-- Rewards (T+1,) as deflated little-endian float64.
+CREATE TABLE rewards (
+  program TEXT NOT NULL, trajectory TEXT NOT NULL, blob BLOB NOT NULL, PRIMARY KEY (program, trajectory)
+) WITHOUT ROWID;
+
+CREATE TABLE events (id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
+"""

@@ -1,0 +1,211 @@
+"""Scores a reward file on demonstrations, in the sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled, Problem, label
+from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
+from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.cache import MemoryCache
+from grace_irl.evaluate.calibration import Calibration, calibrate
+from grace_irl.evaluate.columns import columns, flatten, require_both_sides
+from grace_irl.evaluate.discriminator import Objective
+from grace_irl.evaluate.evaluation import Metrics
+from grace_irl.evaluate.log_pi import log_pi
+from grace_irl.evaluate.metrics import metrics_of, task_metrics
+from grace_irl.evaluate.rewards import RewardSource
+from grace_irl.evaluate.shaping import monotonicity
+from grace_irl.programs.export import calibration_of
+from grace_irl.programs.program import Program
+from grace_irl.sandbox.protocol import Limits, Sandbox
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RoleScore:
+    """Rewards of one group of states.
+
+    Attributes:
+        group: "expert, positive", "expert, other" or "negative".
+        right: share of states that D puts on the right side of one half.
+    """
+
+    group: str
+    trajectories: int
+    states: int
+    mean: float
+    least: float
+    most: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """A reward on a set of demonstrations.
+
+    Attributes:
+        metrics: over all tasks.
+        tasks: per task.
+        roles: per group of states.
+        scale, offset: the calibration used.
+        calibration: "file" (the reward's own), "fitted" (to these demonstrations) or "none".
+        label: the rule that marked the positive states.
+        monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
+        trajectories: how many were scored.
+    """
+
+    metrics: Metrics
+    tasks: dict[str, Metrics]
+    roles: tuple[RoleScore, ...]
+    scale: float
+    offset: float
+    calibration: str
+    label: str
+    monotonicity: float | None
+    trajectories: int
+
+
+def read_reward(path: Path) -> str:
+    """The source of a reward file.
+
+    Raises:
+        InputError: no such file, or not text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a reward file (Python)") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text; expected a reward file (Python)") from None
+
+
+def score(
+    reward: Path,
+    demonstrations: Demonstrations,
+    *,
+    rule: LabelRule | None = None,
+    choice: str = "constant",
+    calibration: str = "file",
+    sandbox: Sandbox | None = None,
+    workers: int | None = None,
+    allow_weak: bool = False,
+) -> Score:
+    """Scores a reward file; nothing of it runs outside the sandbox.
+
+    Args:
+        reward: the file.
+        demonstrations: all of them are scored, whatever their split.
+        rule: which expert states are positive; None: by the data's metadata, else "all".
+        choice: of log pi.
+        calibration: "file" takes the scale and offset that an exported file carries (and fits where it
+            carries none); "fitted" fits them to these demonstrations; "none" takes the reward as it comes.
+        sandbox: in place of one opened (and closed) here.
+        workers, allow_weak: of the sandbox that is opened here.
+
+    Raises:
+        InputError: a file or demonstrations that cannot be used.
+        GraceError: the reward is invalid: it fails, or gives something that is not a finite number.
+    """
+    source = read_reward(reward)
+    problem = label(demonstrations, rule or demonstrations.metadata.label or "all")
+    require_both_sides(problem.items)
+    items = problem.items
+    rewards = sandboxed_rewards(
+        reward,
+        source,
+        [item.trajectory for item in items],
+        sandbox=sandbox,
+        workers=workers,
+        allow_weak=allow_weak,
+    )
+    by_digest = {item.trajectory.digest: values for item, values in zip(items, rewards, strict=True)}
+    takes_action = bool(np.isnan(rewards[0][0]))
+    everything = Problem(problem.metadata, problem.rule, items)
+    rows = columns(items, log_pi(everything, choice), takes_action=takes_action)
+    if rows is None:
+        raise InputError(f"{reward}: the program rewards transitions, and no trajectory has one")
+    values = flatten(items, by_digest, takes_action=takes_action)
+    objective = Objective.of(values, rows)
+    own = calibration_of(source) if calibration == "file" else None
+    if calibration == "none":
+        fitted, said = Calibration(), "none"
+    elif own is not None:
+        fitted, said = Calibration(*own), "file"
+    else:
+        fitted, said = calibrate(objective), "fitted"
+    logits = fitted.scale * values + fitted.offset - (0.0 if rows.log_pi is None else rows.log_pi)
+    return Score(
+        metrics=metrics_of(values, rows, objective.value(fitted.scale, fitted.offset)),
+        tasks=task_metrics(values, rows, fitted),
+        roles=_roles(items, values, logits, rows.item, rows.positive),
+        scale=fitted.scale,
+        offset=fitted.offset,
+        calibration=said,
+        label=problem.rule,
+        monotonicity=monotonicity(
+            by_digest[item.trajectory.digest] for item in items if item.demonstration.role == "expert"
+        ),
+        trajectories=len(items),
+    )
+
+
+def sandboxed_rewards(
+    path: Path,
+    source: str,
+    trajectories: Sequence[Trajectory],
+    *,
+    sandbox: Sandbox | None = None,
+    workers: int | None = None,
+    allow_weak: bool = False,
+) -> list[Floats]:
+    """Rewards `(T+1,)` of each trajectory, in order.
+
+    Raises:
+        GraceError: the program is invalid, with the reason.
+    """
+    with ExitStack() as stack:
+        if sandbox is None:
+            from grace_irl.sandbox import open_sandbox
+
+            sandbox = stack.enter_context(open_sandbox(workers=workers, allow_weak=allow_weak))
+        assert sandbox is not None
+        inspection = sandbox.inspect(source)
+        if inspection.problems:
+            raise GraceError(f"{path}: {inspection.problems[0]}")
+        name = inspection.id or hashlib.sha256(source.encode()).hexdigest()[:16]
+        runner = stack.enter_context(closing(RewardSource(trajectories, sandbox, MemoryCache(), Limits())))
+        outcome, rewards = runner.run(Program(name, source, inspection.nodes), runner.digests)
+        if outcome.status != "ok":
+            raise GraceError(f"{path}: {outcome.status}: {outcome.message}")
+    return [rewards[trajectory.digest] for trajectory in trajectories]
+
+
+def _roles(
+    items: Sequence[Labelled],
+    values: Floats,
+    logits: Floats,
+    item: NDArray[np.int32],
+    positive: NDArray[np.bool_],
+) -> tuple[RoleScore, ...]:
+    expert = np.array([entry.demonstration.role == "expert" for entry in items])[item]
+    groups = (
+        ("expert, positive", positive, logits > 0),
+        ("expert, other", expert & ~positive, logits <= 0),
+        ("negative", ~expert, logits <= 0),
+    )
+    found = []
+    for name, mask, right in groups:
+        if mask.any():
+            part = values[mask]
+            numbers = (float(part.mean()), float(part.min()), float(part.max()), float(right[mask].mean()))
+            found.append(RoleScore(name, len(np.unique(item[mask])), len(part), *numbers))
+    return tuple(found)

@@ -1,0 +1,303 @@
+"""What a run remembers: one SQLite file (WAL), the only state of a run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.cache import pack, unpack
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.programs.program import Program
+from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.codec import from_text, to_text
+from grace_irl.runs.schema import SCHEMA
+from grace_irl.search.protocol import Fate, Request, Result
+
+FORMAT = 1  # of run.db; a higher number than this was written by a newer version
+
+
+@dataclass(frozen=True)
+class Record:
+    """A program that was told, with its score and the request that it first answered."""
+
+    program: Program
+    evaluation: Evaluation
+    index: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """A result as it was told.
+
+    Attributes:
+        program_id: None where there was no program.
+        seconds: of search at that time, over all sittings.
+    """
+
+    index: int
+    program_id: str | None
+    failure: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class FateRow:
+    """A fate with when it was decided: after result `index`, in generation `generation`."""
+
+    index: int
+    generation: int
+    fate: Fate
+
+
+@dataclass(frozen=True)
+class TrajectoryRow:
+    """What the store keeps of a trajectory."""
+
+    digest: str
+    role: str
+    task: str
+    split: str
+    states: int
+    positives: int
+    source: str
+
+
+class Store:
+    """The database of a run. Methods may be called from several threads; each is one transaction."""
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        """Opens or creates a database.
+
+        Raises:
+            InputError: not a run, or one of a newer version.
+        """
+        if not create and not path.is_file():
+            raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
+        self._path = path
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            if create:
+                self._create()
+            self._check()
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise InputError(
+                f"{path}: not the database of a run ({error}); expected one made by fit"
+            ) from None
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _create(self) -> None:
+        self._db.executescript(f"BEGIN;{SCHEMA}INSERT INTO meta VALUES ('format', '{FORMAT}');COMMIT;")
+
+    def _check(self) -> None:
+        found = self.meta("format")
+        if not found.isdigit() or int(found) > FORMAT:
+            raise InputError(
+                f"{self._path.parent}: a run of format {found or 'unknown'}; "
+                f"this version reads format {FORMAT} and older: use the version of grace-irl that made it"
+            )
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self._lock:
+            self._db.close()
+
+    def meta(self, key: str) -> str:
+        """A value kept under a name, or ""."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else ""
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keeps a value under a name."""
+        self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
+
+    def set_problem(self, problem: Problem) -> None:
+        """Keeps what the run is about."""
+        rows = [(place, *_describe(row)) for place, row in enumerate(trajectory_rows(problem))]
+        self._write([("INSERT INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+
+    def trajectories(self) -> list[TrajectoryRow]:
+        """What the run is about, in order."""
+        columns = "digest, role, task, split, states, positives, source"
+        return [
+            TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")
+        ]
+
+    def add_request(self, request: Request, generation: int) -> None:
+        """Keeps a request; one that is kept already must be the same.
+
+        Raises:
+            GraceError: another request of that index: the run cannot be replayed.
+        """
+        row = (
+            request.index,
+            generation,
+            request.operator,
+            json.dumps(request.parents),
+            str(request.seed),
+            json.dumps(request.context),
+        )
+        kept = self._rows("SELECT * FROM requests WHERE idx = ?", (request.index,))
+        if not kept:
+            self._write([("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", [row])])
+        elif tuple(kept[0]) != row:
+            raise GraceError(
+                f"{self._path.parent}: request {request.index} differs from the recorded one; "
+                "expected the same settings and version as when the run began: start a new run"
+            )
+
+    def requests(self) -> dict[int, tuple[int, str]]:
+        """Generation and operator of each request, by index."""
+        return {
+            row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")
+        }
+
+    def add_proposal(self, index: int, proposal: Proposal) -> None:
+        """Keeps an answer."""
+        fields = (
+            "source",
+            "failure",
+            "reasoning",
+            "prompt",
+            "raw",
+            "sketch",
+            "tokens_in",
+            "tokens_out",
+            "seconds",
+        )
+        row = (index, *(getattr(proposal, name) for name in fields))
+        self._write([("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])])
+
+    def proposal(self, index: int) -> Proposal | None:
+        """The answer to a request, if it is kept."""
+        rows = self._rows("SELECT * FROM proposals WHERE idx = ?", (index,))
+        return Proposal(*rows[0][1:]) if rows else None
+
+    def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
+        """Keeps what the search was told and what became of candidates because of it, in one transaction."""
+        program, evaluation, index = result.program, result.evaluation, result.request.index
+        told = (index, program.id if program else None, result.failure, seconds)
+        writes: list[tuple[str, Sequence[tuple[object, ...]]]] = [
+            ("INSERT INTO results VALUES (?, ?, ?, ?)", [told])
+        ]
+        if program is not None and evaluation is not None:
+            row = (
+                program.id,
+                index,
+                program.source,
+                program.nodes,
+                program.operator,
+                json.dumps(program.parents),
+            )
+            writes.append(
+                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?)", [(*row, to_text(evaluation))])
+            )
+        writes.append((_ADD_FATE, _fate_rows(fates, index, generation, final=False)))
+        self._write(writes)
+
+    def told(self) -> dict[int, Told]:
+        """Every result that was told, by index."""
+        return {row[0]: Told(*row) for row in self._rows("SELECT * FROM results")}
+
+    def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
+        """Keeps what was decided because the run ended, in place of what an earlier end decided."""
+        rows = _fate_rows(fates, index, generation, final=True)
+        self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
+
+    def fates(self) -> list[FateRow]:
+        """Every fate, in the order of deciding."""
+        rows = self._rows("SELECT idx, generation, program, verdict, reason FROM fates ORDER BY id")
+        return [FateRow(row[0], row[1], Fate(*row[2:])) for row in rows]
+
+    def records(self) -> dict[str, Record]:
+        """Every program that was told, by id, in the order of asking."""
+        columns = "id, source, nodes, operator, parents, evaluation, idx"
+        return {row[0]: _record(row) for row in self._rows(f"SELECT {columns} FROM programs ORDER BY idx")}
+
+    def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+        """See `RewardCache`."""
+        wanted = set(digests)
+        rows = self._rows("SELECT trajectory, blob FROM rewards WHERE program = ?", (program_id,))
+        return {row[0]: unpack(row[1]) for row in rows if row[0] in wanted}
+
+    def put(self, program_id: str, rewards: Mapping[str, NDArray[np.float64]]) -> None:
+        """See `RewardCache`."""
+        rows = [(program_id, digest, pack(values)) for digest, values in rewards.items()]
+        self._write([("INSERT OR REPLACE INTO rewards VALUES (?, ?, ?)", rows)])
+
+    def add_event(self, kind: str, detail: str) -> None:
+        """Keeps something that happened: "started", "resumed", "stopped", …"""
+        row = (datetime.now(UTC).isoformat(timespec="seconds"), kind, detail)
+        self._write([("INSERT INTO events (time, kind, detail) VALUES (?, ?, ?)", [row])])
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """What happened: time (UTC), kind, detail."""
+        return [
+            (row[0], row[1], row[2])
+            for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")
+        ]
+
+    def tokens(self) -> dict[int, int]:
+        """Tokens in and out of each answer, by index."""
+        return {row[0]: row[1] for row in self._rows("SELECT idx, tokens_in + tokens_out FROM proposals")}
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._db.execute(sql, values).fetchall()
+
+    def _write(self, statements: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> None:
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                for sql, rows in statements:
+                    self._db.executemany(sql, rows)
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+
+
+_ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
+    """What the store keeps of a problem."""
+    rows = []
+    for item in problem:
+        demonstration, trajectory = item.demonstration, item.trajectory
+        states, positives = len(item.positive), int(item.positive.sum())
+        role, task, split = demonstration.role, demonstration.task, demonstration.split
+        rows.append(TrajectoryRow(trajectory.digest, role, task, split, states, positives, trajectory.source))
+    return rows
+
+
+def _describe(row: TrajectoryRow) -> tuple[object, ...]:
+    return (row.digest, row.role, row.task, row.split, row.states, row.positives, row.source)
+
+
+def _fate_rows(
+    fates: Sequence[Fate], index: int, generation: int, *, final: bool
+) -> list[tuple[object, ...]]:
+    return [(index, generation, fate.program_id, fate.verdict, fate.reason, int(final)) for fate in fates]
+
+
+def _record(row: Sequence[object]) -> Record:
+    name, source, nodes, operator, parents, evaluation, index = row
+    program = Program(str(name), str(source), int(str(nodes)), str(operator), tuple(json.loads(str(parents))))
+    return Record(program, from_text(str(evaluation)), int(str(index)))

@@ -1,0 +1,178 @@
+"""GRACE's evolution (section 4.1, appendix): softmax parents, mutation, the best P of old and new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grace_irl.search.protocol import Fate, Request, Result, Wait
+from grace_irl.search.ranks import Scored, ranked
+
+ATTEMPTS = 3  # the first population may take up to this many times its size in requests
+
+
+@dataclass(frozen=True)
+class EvolutionSettings:
+    """GRACE's table 6.
+
+    Attributes:
+        population: P, programs kept.
+        elite: the best programs, which survive whatever comes.
+        generations: K, rounds of P mutations after the first population.
+        include_expert: chance that a mutation is shown an expert trajectory.
+        incorrect_only: chance that a mutation is shown incorrect states only.
+        expert_only: chance that a mutation is shown expert states only.
+    """
+
+    population: int = 20
+    elite: int = 4
+    generations: int = 100
+    include_expert: float = 0.25
+    incorrect_only: float = 0.5
+    expert_only: float = 0.75
+
+
+class Evolution:
+    """A search in generations: the first fills the population, each further one mutates P parents.
+
+    Parents are drawn with probability exp(f) / sum exp(f). The population changes only when a whole
+    generation is told; until then `ask` answers `Wait`. Every draw happens in `ask`, so the state depends on
+    nothing but the order of asking.
+    """
+
+    def __init__(self, settings: EvolutionSettings, seed: int) -> None:
+        self._settings = settings
+        self._rng = np.random.default_rng(seed)
+        self._members: list[Scored] = []
+        self._fresh: list[Scored] = []  # scored in this generation, not yet decided
+        self._seen: set[str] = set()
+        self._asked = 0
+        self._told = 0
+        self._generation = 0
+        self._left = settings.population  # requests of this generation that are still to be asked
+        self._exhausted = False
+
+    @property
+    def population(self) -> tuple[str, ...]:
+        """See `Search`."""
+        return tuple(member.program.id for member in self._members)
+
+    @property
+    def generation(self) -> int:
+        """See `Search`."""
+        return self._generation
+
+    @property
+    def floor(self) -> float:
+        """See `Search`: the worst member's fitness, once the population is full."""
+        return self._fitness_at(self._settings.population)
+
+    @property
+    def elite_floor(self) -> float:
+        """See `Search`: the last elite's fitness."""
+        return self._fitness_at(self._settings.elite)
+
+    def _fitness_at(self, place: int) -> float:
+        if len(self._members) < place:
+            return float("-inf")
+        return self._members[place - 1].evaluation.fitness
+
+    def ask(self) -> Request | Wait | None:
+        """See `Search`."""
+        if self._generation > self._settings.generations:
+            return None
+        if self._left == 0:
+            return Wait()
+        self._left -= 1
+        self._asked += 1
+        parents: tuple[str, ...] = ()
+        context: tuple[tuple[str, bool], ...] = ()
+        if self._members and self._generation > 0:
+            parents = (self._parent(),)
+            context = self._context()
+        seed = int(self._rng.integers(2**62))
+        operator = "mutate" if parents else "initialise"
+        return Request(self._asked - 1, operator, parents, seed, context)
+
+    def _parent(self) -> str:
+        fitness = np.array([member.evaluation.fitness for member in self._members])
+        chance = np.exp(fitness - fitness.max())
+        return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
+
+    def _context(self) -> tuple[tuple[str, bool], ...]:
+        names = ("include_expert", "incorrect_only", "expert_only")
+        return tuple((name, bool(self._rng.random() < getattr(self._settings, name))) for name in names)
+
+    def tell(self, result: Result) -> list[Fate]:
+        """See `Search`."""
+        self._told += 1
+        fates = self._take(result)
+        if self._left == 0 and self._told == self._asked:
+            missing = self._settings.population - len(self._fresh)
+            may_retry = self._told < ATTEMPTS * self._settings.population and not self._exhausted
+            if self._generation == 0 and missing > 0 and may_retry:
+                self._left = min(missing, ATTEMPTS * self._settings.population - self._told)
+                return fates
+            fates += self._close_generation()
+            self._generation += 1
+            self._left = self._settings.population
+        return fates
+
+    def _take(self, result: Result) -> list[Fate]:
+        program, evaluation = result.program, result.evaluation
+        self._exhausted = is_exhausted(result.failure)
+        if program is None or evaluation is None:
+            return []
+        if program.id in self._seen:
+            return [Fate(program.id, "duplicate", "the same program was tried before")]
+        self._seen.add(program.id)
+        if not evaluation.valid:
+            return [Fate(program.id, "invalid", f"{evaluation.status}: {evaluation.message}")]
+        if not evaluation.complete:
+            return [Fate(program.id, "dropped", evaluation.message)]
+        self._fresh.append(Scored(program, evaluation, result.request.index))
+        return []
+
+    def finish(self) -> list[Fate]:
+        """See `Search`."""
+        return self._close_generation()
+
+    def _close_generation(self) -> list[Fate]:
+        """Keeps the elites and the best of the rest, old and new."""
+        before = {member.program.id for member in self._members}
+        elites = self._members[: self._settings.elite]
+        safe = {member.program.id for member in elites}
+        order = ranked([*self._members, *self._fresh])
+        others = [c for c in order if c.program.id not in safe]
+        kept = ranked([*elites, *others[: self._settings.population - len(elites)]])
+        fates = _fates(order, kept, before, self._settings.population)
+        self._members, self._fresh = kept, []
+        return fates
+
+
+def is_exhausted(failure: str) -> bool:
+    """Whether a failure says that the proposer has nothing new to propose."""
+    return failure.lower().startswith("exhausted")
+
+
+def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], size: int) -> list[Fate]:
+    """What is new of "kept" and "dropped"; old members that stay have had their word."""
+    places = {candidate.program.id: place for place, candidate in enumerate(kept, start=1)}
+    worst = kept[-1].evaluation.fitness if kept else float("-inf")
+    fates = []
+    for candidate in order:
+        name, fitness = candidate.program.id, candidate.evaluation.fitness
+        if name in places and name not in before:
+            fates.append(Fate(name, "kept", f"place {places[name]} of {len(kept)}: fitness {fitness:.6g}"))
+        elif name not in places:
+            than = (
+                "below the last kept"
+                if worst - fitness > 0
+                else "equal to the last kept, but longer or later"
+            )
+            was = "displaced" if name in before else "outside"
+            reason = f"{was} the best {size}: fitness {fitness:.6g}, {than} ({worst:.6g})"
+            fates.append(Fate(name, "dropped", reason))
+    return fates
