@@ -94,7 +94,8 @@ def scramble(
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Write copies in which codes, axes, fields and words mean nothing, all by one map, kept beside them as JSON.
+    """Write copies in which codes, axes, fields and words mean nothing, all by one map, kept beside them as
+    JSON.
 
     Example: grace-irl demos scramble datasets/babyai-go-to-obj /tmp/scrambled --seed 1
     """

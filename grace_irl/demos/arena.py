@@ -41,9 +41,9 @@ def available_memory() -> int:
 class Arena:
     """A region of shared memory that arrays are cut from, one after the other.
 
-    The region is a memfd (Linux), an unlinked temporary file where it would take too large a share of the memory, or
-    an unlinked temporary file where memfd is missing. Pages that no array touches take no memory, so `capacity` may
-    be generous. An arena lives as long as one of its arrays does.
+    The region is a memfd (Linux), an unlinked temporary file where it would take too large a share of the
+    memory, or an unlinked temporary file where memfd is missing. Pages that no array touches take no memory,
+    so `capacity` may be generous. An arena lives as long as one of its arrays does.
 
     Args:
         capacity: bytes, an upper bound on all allocations, each rounded up to `ALIGNMENT`.
@@ -94,10 +94,11 @@ class Arena:
         return min(self._used, self.capacity)
 
     def seal(self) -> None:
-        """Ends writing: arrays become read-only, the file descriptor too, and the size is cut to what is used.
+        """Ends writing: arrays become read-only, the descriptor too, and the size is cut to what is used.
 
-        A memfd gets F_SEAL_FUTURE_WRITE rather than F_SEAL_WRITE: this process keeps its own mapping, which the
-        arrays stand on, and nobody can make another writable one. Slices taken before sealing stay writable here.
+        A memfd gets F_SEAL_FUTURE_WRITE rather than F_SEAL_WRITE: this process keeps its own mapping, which
+        the arrays stand on, and nobody can make another writable one. Slices taken before sealing stay
+        writable here.
         """
         if self._sealed:
             return
@@ -131,7 +132,7 @@ class Arena:
 
     @staticmethod
     def of(array: NDArray[Any]) -> tuple[Arena, int] | None:
-        """The arena that a C-contiguous array lies in and its byte offset there; None where it lies elsewhere."""
+        """The arena that a C-contiguous array lies in, and its byte offset; None if it lies elsewhere."""
         if not array.flags.c_contiguous:
             return None
         base: Any = array

@@ -61,7 +61,8 @@ def open_source(path: str | Path) -> Source:
     reader = READERS.get(file.suffix)
     if reader is None or not file.is_file():
         raise InputError(
-            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)} or a Minari dataset"
+            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)} or a "
+            "Minari dataset"
         )
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
@@ -69,7 +70,7 @@ def open_source(path: str | Path) -> Source:
 
 
 def expand(path: str | Path) -> list[str | Path]:
-    """The demo files that a path stands for: itself, or every file and Minari dataset in a folder, sorted by name.
+    """The demo files that a path stands for: itself, or what lies in a folder, sorted by name.
 
     Raises:
         InputError: a folder without demonstrations, or with a pickle among them.
@@ -85,7 +86,8 @@ def expand(path: str | Path) -> list[str | Path]:
     )
     if not files:
         raise InputError(
-            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files or Minari datasets"
+            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files or Minari "
+            "datasets"
         )
     return list(files)
 
@@ -110,7 +112,8 @@ def role_of(source: Source, path: str | Path) -> Role | None:
         if Path(path).stem.startswith(role):
             return role
     raise InputError(
-        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: "
+        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected "
+        "one: "
         "rename it, or pass negatives with --negatives"
     )
 
@@ -179,7 +182,8 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
 
         return MinariWriter(str(path), metadata, "arrow" if name == "minari-arrow" else "hdf5")
     raise InputError(
-        f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz or -vN (Minari), "
+        f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz or "
+        "-vN (Minari), "
         f"or --format with one of {', '.join(get_args(Format))}"
     )
 

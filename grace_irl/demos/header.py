@@ -75,7 +75,8 @@ class Header:
             )
         except (ValueError, TypeError) as error:
             raise InputError(
-                f"{where}: metadata {KEY!r} is not usable ({error}); expected the JSON object of docs/demonstrations.md"
+                f"{where}: metadata {KEY!r} is not usable ({error}); expected the JSON object of "
+                "docs/demonstrations.md"
             ) from None
         if version > FORMAT_VERSION:
             raise InputError(
@@ -88,7 +89,8 @@ class Header:
         ):
             if value not in allowed:
                 raise InputError(
-                    f"{where}: {name} {value!r} in the metadata; expected one of {', '.join(map(repr, allowed))}"
+                    f"{where}: {name} {value!r} in the metadata; expected one of "
+                    f"{', '.join(map(repr, allowed))}"
                 )
         check_kind(kind, where)
         return header
@@ -137,8 +139,8 @@ class HeaderBuilder:
 def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
     """The metadata of several files read as one set.
 
-    Kinds must agree, and field names where both files have them. An environment or view that differs is left out,
-    as several tasks are one set. The label comes from the first file that states one and holds experts.
+    Kinds must agree, and field names where both files have them. An environment or view that differs is left
+    out, as several tasks are one set. The label comes from the first file that states one and holds experts.
 
     Args:
         headers: one for each file.

@@ -67,8 +67,8 @@ class Problem:
 def positive_states(demonstration: Demonstration, rule: LabelRule) -> NDArray[np.bool_]:
     """Marks the states of one demonstration; shape `(T+1,)`.
 
-    "all": every expert state is positive. "last": only an expert's final state is. "goal": the states listed in
-    `Demonstration.goals`. A negative trajectory has no positive state.
+    "all": every expert state is positive. "last": only an expert's final state is. "goal": the states listed
+    in `Demonstration.goals`. A negative trajectory has no positive state.
 
     Raises:
         InputError: rule "goal" for an expert without goals, or goals outside the trajectory.

@@ -1,8 +1,8 @@
 """Reads Minari datasets, by id under MINARI_DATASETS_PATH or by folder, in hdf5 and in arrow.
 
-Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`: with an `image`
-it is a grid, otherwise its boxes of one dimension are joined in the order of their names; a `mission` text becomes the
-instruction. Nothing is ever downloaded.
+Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`: with
+an `image` it is a grid, otherwise its boxes of one dimension are joined in the order of their names; a
+`mission` text becomes the instruction. Nothing is ever downloaded.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class MinariSource:
                 (about,) = self._storage.get_episode_metadata([index])
             except Exception as error:  # as above
                 raise InputError(
-                    f"{self.path}: episode {index} is damaged ({error}); expected a whole dataset: write it again"
+                    f"{self.path}: episode {index} is damaged ({error}); expected a whole dataset: write it "
+                    "again"
                 ) from None
             yield self._demonstration(index, episode, about, role, allocate)
 
@@ -183,7 +184,8 @@ class _Layout:
                 self.image = space
         if not parts or not all(isinstance(part, Box) for part in parts):
             raise InputError(
-                f"{where}: observations of {space}; expected a Box of one dimension, a Box (h, w, 3) of integers, "
+                f"{where}: observations of {space}; expected a Box of one dimension, a Box (h, w, 3) of "
+                "integers, "
                 "or a Dict of them"
             )
         self.kind: Any = "vector" if self.image is None else "grid"

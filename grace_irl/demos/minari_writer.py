@@ -29,12 +29,12 @@ MAX_MISSION = 4096
 class MinariWriter:
     """A `Writer` of a Minari dataset, written beside its place and moved there whole.
 
-    Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` where the first trajectory
-    has an instruction. Images are stored as they are: Minari's JPEG encoding would change codes.
+    Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` where the first
+    trajectory has an instruction. Images are stored as they are: Minari's JPEG encoding would change codes.
 
     Args:
-        target: an id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or the path of a folder whose
-            name ends in -vN.
+        target: an id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or the path of a
+            folder whose name ends in -vN.
         metadata: of the set.
         data_format: Minari's name of the storage.
 
@@ -83,13 +83,15 @@ class MinariWriter:
         trajectory = demonstration.trajectory
         if len(trajectory.extra_info) > MAX_MISSION:
             raise InputError(
-                f"{trajectory.source}: an instruction of over {MAX_MISSION} characters; expected a shorter one"
+                f"{trajectory.source}: an instruction of over {MAX_MISSION} characters; expected a shorter "
+                "one"
             )
         self._header.add(demonstration)
         shape = self._header.header().shape
         if None in shape:
             raise InputError(
-                f"{trajectory.source}: a state of shape {trajectory.states.shape[1:]} after others; Minari holds one "
+                f"{trajectory.source}: a state of shape {trajectory.states.shape[1:]} after others; Minari "
+                "holds one "
                 "shape: expected a .parquet file"
             )
         self._pending.append(demonstration)
@@ -142,7 +144,8 @@ class MinariWriter:
                 self._dataset = self._minari.create_dataset_from_buffers(
                     self._id,
                     buffers,
-                    description=f"Demonstrations in {self._metadata.environment or 'an unnamed environment'}.",
+                    description=f"Demonstrations in "
+                    f"{self._metadata.environment or 'an unnamed environment'}.",
                     data_format=self._format,
                     jpeg_encoding=False,
                     **spaces,
@@ -203,7 +206,8 @@ class MinariWriter:
         actions = np.zeros(steps, np.int64) if trajectory.actions is None else trajectory.actions
         if self._actions is not None and actions.max(initial=0) >= self._actions:
             raise InputError(
-                f"{trajectory.source}: action {actions.max()} after {self._actions} different ones; Minari fixes their "
+                f"{trajectory.source}: action {actions.max()} after {self._actions} different ones; Minari "
+                "fixes their "
                 "number at the start: put a trajectory with the largest action first"
             )
         ends = np.arange(steps) == steps - 1

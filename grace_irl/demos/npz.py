@@ -1,12 +1,12 @@
 """Reads npz archives: plain arrays with episode lengths, and the layout of the `imitation` library.
 
-Plain: `observations (N, ...)`, `actions (N, ...)`, `episode_lengths (n,)`, and where the source has them `rewards (N,)`,
-`log_probs (N,)`, `terminals (N,)`, and the state that follows each episode, as `next_observations (N, ...)` or
-`final_observations (n, ...)`. Where neither says what the last action led to, that action is left out: an episode of
-L rows is then L states and L-1 actions.
+Plain: `observations (N, ...)`, `actions (N, ...)`, `episode_lengths (n,)`, and where the source has them
+`rewards (N,)`, `log_probs (N,)`, `terminals (N,)`, and the state that follows each episode, as
+`next_observations (N, ...)` or `final_observations (n, ...)`. Where neither says what the last action led to,
+that action is left out: an episode of L rows is then L states and L-1 actions.
 
-`imitation`: `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)`, `rews (N,)`; its `infos` is a pickle and
-stays unread. Whatever else is pickled is refused.
+`imitation`: `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)`, `rews (N,)`; its `infos` is
+a pickle and stays unread. Whatever else is pickled is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Member:
             ) from None
         if self.dtype.hasobject:
             raise InputError(
-                f"{self._where} holds pickled objects, which run whatever code their author put in them when they "
+                f"{self._where} holds pickled objects, which run whatever code their author put in them "
+                "when they "
                 "are opened; expected numbers or text: write it again without objects"
             )
         if fortran and len(self.shape) > 1:
@@ -115,7 +116,8 @@ class NpzSource:
         missing = [name for name in needed if name not in self._names]
         if missing:
             raise InputError(
-                f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names)) or 'none'}; expected observations, "
+                f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names)) or 'none'}; "
+                "expected observations, "
                 "actions and episode_lengths, or imitation's obs, acts and indices"
             )
         self._lengths = self._episode_lengths()
@@ -136,7 +138,8 @@ class NpzSource:
         for name, values in per_episode.items():
             if len(values) != len(self._lengths):
                 raise InputError(
-                    f"{self.path}: {len(values)} entries in {name!r} for {len(self._lengths)} episodes; expected one each"
+                    f"{self.path}: {len(values)} entries in {name!r} for {len(self._lengths)} episodes; "
+                    "expected one each"
                 )
         for index, length in enumerate(self._lengths.tolist()):
             about = {name: values[index] for name, values in per_episode.items()}
@@ -213,7 +216,8 @@ class NpzSource:
                 or lengths.sum() != rows
             ):
                 raise InputError(
-                    f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for {rows} observations; "
+                    f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for "
+                    f"{rows} observations; "
                     "expected one count for each episode that sum to all of them"
                 )
         else:
@@ -221,7 +225,8 @@ class NpzSource:
             lengths = np.diff(np.concatenate([[0], indices.astype(np.int64), [rows]]))
             if (lengths < 0).any() or len(self._open("observations")) != rows + len(lengths):
                 raise InputError(
-                    f"{self.path}: {len(self._open('observations'))} obs for {rows} acts in {len(lengths)} trajectories; "
+                    f"{self.path}: {len(self._open('observations'))} obs for {rows} acts in {len(lengths)} "
+                    "trajectories; "
                     "expected one more obs than acts in each"
                 )
         if not len(lengths):
@@ -234,7 +239,8 @@ class NpzSource:
         kind = KIND_OF_NDIM.get(len(states.shape))
         if kind is None:
             raise InputError(
-                f"{self.path}: observations of shape {states.shape}; expected (N, n) for vectors or (N, h, w, 3) for grids"
+                f"{self.path}: observations of shape {states.shape}; expected (N, n) for vectors or (N, h, "
+                "w, 3) for grids"
             )
         return Header(Metadata(kind))
 

@@ -1,4 +1,4 @@
-"""Writes npz archives that `npz.py` reads: plain arrays with episode lengths, or the layout of `imitation`."""
+"""Writes npz archives that `npz.py` reads: plain arrays with lengths, or the layout of `imitation`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class NpzWriter:
     Args:
         path: the archive.
         metadata: of the set.
-        imitation: write the layout that `imitation.data.serialize.load` reads. Its `infos` are the texts "{}", since
-            its own are pickles.
+        imitation: write the layout that `imitation.data.serialize.load` reads. Its `infos` are the texts
+            "{}", since its own are pickles.
     """
 
     def __init__(self, path: Path, metadata: Metadata, *, imitation: bool = False) -> None:
@@ -139,7 +139,8 @@ class _Spool:
         """Appends rows of one shape and dtype."""
         if values.shape[1:] != self._shape or not np.can_cast(values.dtype, self._dtype, "safe"):
             raise InputError(
-                f"{where}: {name} of shape {values.shape[1:]} and {values.dtype} after {self._shape} and {self._dtype}; "
+                f"{where}: {name} of shape {values.shape[1:]} and {values.dtype} after {self._shape} and "
+                f"{self._dtype}; "
                 "npz holds one shape: expected a .parquet file"
             )
         self.file.write(np.ascontiguousarray(values, self._dtype).data)

@@ -1,8 +1,8 @@
 """Reads demonstrations in Parquet: one row per state, the metadata of the set in the file.
 
-A trajectory of T steps is T+1 consecutive rows with one number in `episode`; `action`, `reward` and `log_prob` are null
-in its last row. Vectors are fixed-size lists; grids are lists with `height` and `width` beside them, so that
-trajectories of one file may differ in size. docs/demonstrations.md has the whole schema.
+A trajectory of T steps is T+1 consecutive rows with one number in `episode`; `action`, `reward` and
+`log_prob` are null in its last row. Vectors are fixed-size lists; grids are lists with `height` and `width`
+beside them, so that trajectories of one file may differ in size. docs/demonstrations.md has the whole schema.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class ParquetSource:
                         episode, index = None, index + 1
         except (pa.ArrowException, OSError) as error:
             raise InputError(
-                f"{self.path}: episode {index} is damaged ({first_line(error)}); expected a whole Parquet file: "
+                f"{self.path}: episode {index} is damaged ({first_line(error)}); expected a whole Parquet "
+                "file: "
                 "write or copy it again"
             ) from None
 
@@ -89,7 +90,8 @@ class ParquetSource:
         missing = [name for name in needed if name not in names]
         if missing:
             raise InputError(
-                f"{self.path}: no column {missing[0]!r} among {', '.join(names) or 'none'}; expected one row per state "
+                f"{self.path}: no column {missing[0]!r} among {', '.join(names) or 'none'}; expected one "
+                "row per state "
                 "with the columns of docs/demonstrations.md"
             )
         state = self._schema.field("state").type
@@ -106,7 +108,7 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
-        """Rows of each episode, from the one small column, so that memory can be asked for before states come."""
+        """Rows of each episode, from the one small column: memory is asked for before states come."""
         lengths: list[int] = []
         seen: set[int] = set()
         last: int | None = None
@@ -129,7 +131,8 @@ class ParquetSource:
                     last = number
         except (pa.ArrowException, OSError) as error:
             raise InputError(
-                f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers without nulls"
+                f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers "
+                "without nulls"
             ) from None
         return lengths
 
@@ -231,7 +234,8 @@ class _Episode:
             shape = (*(0 if side is None else int(side[0]) for side in sides), 3)
         if int(np.prod(shape)) != self._size:
             raise InputError(
-                f"{self._where}: {self._size} numbers in a state of shape {shape}; expected height * width * 3"
+                f"{self._where}: {self._size} numbers in a state of shape {shape}; expected height * width "
+                "* 3"
             )
         self._states = allocate((length, *shape), rows.values.dtype)
         self._flat = self._states.reshape(length, self._size)

@@ -21,7 +21,7 @@ TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 class ParquetWriter:
-    """A `Writer` of Parquet. Holds one row group in memory; the schema follows the first row group's demonstrations."""
+    """A `Writer` of Parquet; holds one row group, and the first one's demonstrations set the schema."""
 
     def __init__(self, path: Path, metadata: Metadata) -> None:
         self._path = path
@@ -128,7 +128,7 @@ class ParquetWriter:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _step_columns(self, trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str, Any]:
-        """`action`, `reward`, `log_prob`: null in the last row, and everywhere where the trajectory has none."""
+        """`action`, `reward`, `log_prob`: null in the last row, and wherever the trajectory has none."""
         columns: dict[str, Any] = {}
         rows = len(trajectory.states)
         parts = {"action": trajectory.actions, "reward": trajectory.rewards, "log_prob": trajectory.log_probs}

@@ -14,9 +14,9 @@ from grace_irl.errors import InputError
 def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonstrations:
     """Holds a share of every task's expert and of its negative trajectories out, chosen by chance.
 
-    The draw of one task does not depend on the others, so that adding a task moves nothing. Trajectories that are
-    held out already stay so and count towards the share. At least one trajectory of each group is held out, and at
-    least one stays for training.
+    The draw of one task does not depend on the others, so that adding a task moves nothing. Trajectories that
+    are held out already stay so and count towards the share. At least one trajectory of each group is held
+    out, and at least one stays for training.
 
     Args:
         demonstrations: the set.
@@ -37,7 +37,8 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
     for (task, role), members in groups.items():
         if len(members) == 1:
             raise InputError(
-                f"task {task!r}: one {role} trajectory ({demonstrations[members[0]].trajectory.source}), which cannot be "
+                f"task {task!r}: one {role} trajectory ({demonstrations[members[0]].trajectory.source}), "
+                "which cannot be "
                 "split; expected at least two: add some, or fit without a held-out set (--held-out 0)"
             )
         free = [index for index in members if splits[index] != "held_out"]
@@ -48,7 +49,8 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
                 splits[index] = "held_out"
         if all(splits[index] == "held_out" for index in members):
             raise InputError(
-                f"task {task!r}: all {len(members)} {role} trajectories are held out; expected some for training: "
+                f"task {task!r}: all {len(members)} {role} trajectories are held out; expected some for "
+                "training: "
                 "add some, or mark some as train"
             )
     items = tuple(replace(item, split=mark) for item, mark in zip(demonstrations, splits, strict=True))

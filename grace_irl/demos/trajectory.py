@@ -87,7 +87,7 @@ class Trajectory:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (16 hex digits) of everything that a program may see: states, actions and the instruction."""
+        """SHA-256 (16 hex digits) of all that a program may see: states, actions and the instruction."""
         digest = hashlib.sha256(repr((self.states.shape, self.states.dtype.str, self.extra_info)).encode())
         digest.update(np.ascontiguousarray(self.states).data)
         if self.actions is not None:
@@ -151,7 +151,8 @@ class Demonstrations(Sequence[Demonstration]):
             first = self.items[0].trajectory
             if trajectory.kind == "vector" and trajectory.states.shape[1] != first.states.shape[1]:
                 raise InputError(
-                    f"{trajectory.source}: states of {trajectory.states.shape[1]} numbers beside {first.source} "
+                    f"{trajectory.source}: states of {trajectory.states.shape[1]} numbers beside "
+                    f"{first.source} "
                     f"with {first.states.shape[1]}; expected one width: fit them apart"
                 )
 

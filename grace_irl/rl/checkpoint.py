@@ -1,7 +1,8 @@
 """Acts with a Stable-Baselines3 checkpoint, of which only the weights are read.
 
-A checkpoint keeps its settings as pickles beside the weights. Those pickles are never opened: the kind of policy, its
-layers and its activation are read from the readable JSON next to them, and the weights by torch's weights-only loader.
+A checkpoint keeps its settings as pickles beside the weights. Those pickles are never opened: the kind of
+policy, its layers and its activation are read from the readable JSON next to them, and the weights by torch's
+weights-only loader.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ READABLE = (
 
 
 class CheckpointPolicy:
-    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically where it is stochastic.
+    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically where it is
+    stochastic.
 
     It observes what programs see: the view's state.
 
@@ -44,7 +46,8 @@ class CheckpointPolicy:
         path: the .zip that `model.save` wrote.
 
     Raises:
-        InputError: missing, not a checkpoint, of a policy that cannot be rebuilt, or made for other observations.
+        InputError: missing, not a checkpoint, of a policy that cannot be rebuilt, or made for other
+            observations.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,12 +61,14 @@ class CheckpointPolicy:
                 about = json.loads(archive.read("data"))
         except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
             raise InputError(
-                f"--policy {path}: not a Stable-Baselines3 checkpoint ({error}); expected what model.save() wrote"
+                f"--policy {path}: not a Stable-Baselines3 checkpoint ({error}); expected what model.save() "
+                "wrote"
             ) from None
         self._module = str(about.get("policy_class", {}).get("__module__", ""))
         if self._module not in POLICIES:
             raise InputError(
-                f"--policy {path}: a policy from {self._module or 'an unknown module'}; expected an MlpPolicy of PPO, A2C, "
+                f"--policy {path}: a policy from {self._module or 'an unknown module'}; expected an "
+                "MlpPolicy of PPO, A2C, "
                 "SAC, TD3 or DQN"
             )
         self._options = self._policy_options(about)
@@ -92,7 +97,7 @@ class CheckpointPolicy:
             drawn = distribution.get_actions()
             log_prob = float(distribution.log_prob(drawn).reshape(()))
         action = drawn.numpy().reshape(self._space.shape)
-        # As in SB3's own rollouts, the density is that of the action as drawn, before it is clipped to the box.
+        # As in SB3's own rollouts, the density is that of the action as drawn, before it is clipped.
         if hasattr(self._space, "low"):
             action = np.clip(action, self._space.low, self._space.high)
         return action, log_prob
@@ -105,7 +110,8 @@ class CheckpointPolicy:
             from stable_baselines3.common.save_util import load_from_zip_file
         except ImportError as error:
             raise InputError(
-                f"--policy {self._path}: {error.name} is not installed; install the extra, pip install 'grace-irl[rl]'"
+                f"--policy {self._path}: {error.name} is not installed; install the extra, pip install "
+                "'grace-irl[rl]'"
             ) from None
         low, high = (-np.inf, np.inf) if state.dtype.kind == "f" else (0, np.iinfo(state.dtype).max)
         space = Box(low, high, state.shape, state.dtype.type)
@@ -146,7 +152,8 @@ class CheckpointPolicy:
             )
             if found is None or found[1] not in ACTIVATIONS:
                 raise InputError(
-                    f"--policy {self._path}: activation {options['activation_fn']}; expected {', '.join(ACTIVATIONS)}"
+                    f"--policy {self._path}: activation {options['activation_fn']}; expected "
+                    f"{', '.join(ACTIVATIONS)}"
                 )
             options["activation_fn"] = found[1]
         return options

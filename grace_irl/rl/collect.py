@@ -16,7 +16,7 @@ from grace_irl.rl.policies import Policy, PolicyFailureError, make_policy
 from grace_irl.rl.views import View
 
 PATIENCE = 10
-"""Give up when failures exceed this many and also this many times the episodes kept: the level is beyond the policy."""
+"""Give up when this many times more episodes failed than were kept: the level is beyond the policy."""
 
 
 @dataclass
@@ -63,8 +63,8 @@ def collect(
 ) -> Demonstrations:
     """Plays episodes until `episodes` of them can be kept.
 
-    An expert's episode in an environment with a goal must reach it; a negative's must not, as a rollout that happens to
-    succeed would be a false negative.
+    An expert's episode in an environment with a goal must reach it; a negative's must not, as a rollout that
+    happens to succeed would be a false negative.
 
     Args:
         env_id: Gymnasium id.

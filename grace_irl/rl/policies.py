@@ -7,8 +7,8 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,7 +54,8 @@ class RandomPolicy:
 class BotPolicy:
     """MiniGrid's `BabyAIBot`, which plans with full knowledge of the level.
 
-    It hangs on some levels (GoToImpUnlock, UnlockToUnlock) and fails an assertion on others, so that it is given an
+    It hangs on some levels (GoToImpUnlock, UnlockToUnlock) and fails an assertion on others, so that it is
+    given an
     alarm: one episode may think for `alarm_s` seconds in all.
 
     Raises:
@@ -64,7 +65,8 @@ class BotPolicy:
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:
         if not environment_id.startswith("BabyAI-"):
             raise InputError(
-                f"{environment_id}: the bot plays BabyAI levels only; expected --policy random or a checkpoint"
+                f"{environment_id}: the bot plays BabyAI levels only; expected --policy random or a "
+                "checkpoint"
             )
         if threading.current_thread() is not threading.main_thread():
             raise InputError("the bot needs the main thread for its alarm; collect in a process of its own")

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import LabelRule, Metadata
 from grace_irl.errors import InputError
 
-# Components of the observation, in order, as Gymnasium's documentation of each environment lists them ("Observation
-# Space" of Hopper, HalfCheetah, Walker2d; v2, v4 and v5 agree). `z`, `x`: position of the torso; `angle_*`: of a joint
-# or the torso, in radians; `velocity_*`: their rates, metres or radians per second.
+# Components of the observation, in order, as Gymnasium's documentation of each environment lists them
+# ("Observation Space" of Hopper, HalfCheetah, Walker2d; v2, v4 and v5 agree). `z_torso`: height in metres;
+# `angle_*`: of a joint or the torso, in radians; `velocity_*`: rates, metres or radians per second.
 _HOPPER_JOINTS = ("thigh", "leg", "foot")
 _CHEETAH_JOINTS = ("back_thigh", "back_shin", "back_foot", "front_thigh", "front_shin", "front_foot")
 _WALKER_JOINTS = ("right_thigh", "right_leg", "right_foot", "left_thigh", "left_leg", "left_foot")
@@ -33,7 +33,7 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def vector_fields(environment_id: str) -> tuple[str, ...]:
-    """Names of the observation's components, whatever the environment's version; () where they are not known."""
+    """Names of the observation's components, whatever the version; () where they are not known."""
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
 
 
@@ -56,7 +56,7 @@ class View(Protocol):
         ...
 
     def success(self, terminated: bool, reward: float) -> bool:
-        """Whether an episode that ended so reached its goal; False where the environment has no such notion."""
+        """Whether an episode that ended so reached its goal; False where there is no such notion."""
         ...
 
 
@@ -77,7 +77,8 @@ class VectorView:
         shape = getattr(observation_space, "shape", None)
         if shape is None or len(shape) != 1:
             raise InputError(
-                f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
+                f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid "
+                "environment"
             )
         fields = vector_fields(environment_id)
         label: LabelRule = "all"
@@ -104,8 +105,8 @@ class VectorView:
 class MiniGridView:
     """The whole grid of a MiniGrid or BabyAI environment, `(width, height, 3)` uint8, mission as instruction.
 
-    The array equals that of MiniGrid's `FullyObsWrapper`, encoded straight from the grid: the wrapper would have the
-    environment render the agent's partial view first and throw it away.
+    The array equals that of MiniGrid's `FullyObsWrapper`, encoded straight from the grid: the wrapper would
+    have the environment render the agent's partial view first and throw it away.
     """
 
     has_goal = True
@@ -132,7 +133,7 @@ class MiniGridView:
 
 
 def encode_grid(environment: Any) -> NDArray[np.uint8]:
-    """The array of `FullyObsWrapper` for an unwrapped MiniGrid environment: `(width, height, 3)`, C-contiguous."""
+    """What `FullyObsWrapper` gives, for an unwrapped environment: `(width, height, 3)`, C-contiguous."""
     from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX
 
     grid = environment.grid

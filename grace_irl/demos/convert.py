@@ -1,0 +1,169 @@
+"""Copies files and folders of demonstrations, to another format or scrambled, one trajectory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
+from grace_irl.demos.header import Header
+from grace_irl.demos.scramble import ScrambleMap
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Role
+from grace_irl.errors import InputError
+
+SUFFIX: dict[Format, str] = {"parquet": ".parquet", "npz": ".npz", "imitation": ".npz"}
+MAP_NAME = "scramble.json"
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the user says about data that say nothing of it themselves; None leaves what is there.
+
+    Attributes:
+        role: of every episode.
+        task: of every episode.
+        environment: Gymnasium id.
+        label: rule that fits the data.
+        fields: names of a vector's components.
+    """
+
+    role: Role | None = None
+    task: str | None = None
+    environment: str | None = None
+    label: LabelRule | None = None
+    fields: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Copied:
+    """One file that was written.
+
+    Attributes:
+        source: what was read.
+        path: what was written.
+        trajectories: how many.
+        states: how many.
+    """
+
+    source: str
+    path: str
+    trajectories: int
+    states: int
+
+
+def convert(
+    source: str | Path, target: str | Path, format: Format | None = None, stated: Stated | None = None
+) -> list[Copied]:
+    """Writes demonstrations again in another format, without holding more than a part in memory.
+
+    A folder becomes a folder, each file keeping its name.
+
+    Args:
+        source: file, folder or Minari id.
+        target: file, Minari id, or for a folder a folder.
+        format: of the files written; follows the target's suffix, Parquet in a folder.
+        stated: what to put in the metadata.
+
+    Raises:
+        InputError: for data that cannot be used, or a target that cannot be written.
+    """
+    return [_copy(*pair, format, stated or Stated(), None) for pair in _targets([source], target, format)]
+
+
+def scramble(
+    sources: Sequence[str | Path], target: str | Path, seed: int, map_path: str | Path | None = None
+) -> tuple[list[Copied], Path]:
+    """Writes scrambled copies of files or folders, all by one map, and the map beside them.
+
+    Args:
+        sources: files, folders or Minari ids.
+        target: a file for one file, else a folder.
+        seed: of a new map.
+        map_path: a map to use again instead.
+
+    Returns:
+        What was written, and the path of the map: `scramble.json` in a folder, `NAME.scramble.json` beside a
+        file.
+
+    Raises:
+        InputError: for data that cannot be used, or that the map does not fit.
+    """
+    pairs = _targets(sources, target, None)
+    if map_path is not None:
+        table = ScrambleMap.load(Path(map_path))
+    else:
+        metadata = open_source(pairs[0][0]).header.metadata
+        width = _first(pairs[0][0]).trajectory.states.shape[1] if metadata.kind == "vector" else 0
+        table = ScrambleMap.draw(seed, metadata.kind, width)
+    copied = [_copy(source, path, None, Stated(), table) for source, path in pairs]
+    file = Path(target)
+    beside = (
+        file.with_name(f"{file.stem}.scramble.json")
+        if len(copied) == 1 and copied[0].path == str(file)
+        else None
+    )
+    place = beside or file / MAP_NAME
+    table.save(place)
+    return copied, place
+
+
+def _targets(
+    sources: Sequence[str | Path], target: str | Path, format: Format | None
+) -> list[tuple[str | Path, str | Path]]:
+    """Which file becomes which: one takes the target's name, those of a folder go into the target."""
+    files = [(source, file) for source in sources for file in expand(source)]
+    if len(sources) == 1 and files == [(sources[0], sources[0])]:
+        if not Path(target).is_dir():
+            return [(sources[0], target)]
+        files = [(sources[0], Path(sources[0]))]
+    folder = Path(target)
+    if folder.suffix in SUFFIX.values() or folder.is_file():
+        raise InputError(f"{target}: a file, for {len(files)} files; expected a folder")
+    if format in ("minari", "minari-arrow"):
+        raise InputError(
+            f"{target}: a folder of files in one Minari dataset; expected one file: convert them one by one"
+        )
+    suffix = SUFFIX[format or "parquet"]
+    pairs: list[tuple[str | Path, str | Path]] = []
+    for source, file in files:
+        # Files of several folders may share names: each folder keeps its own.
+        inner = Path(source).name if len(sources) > 1 and source != file else "."
+        pairs.append((file, folder / inner / (Path(file).stem + suffix)))
+    twice = {str(path) for _, path in pairs if sum(path == other for _, other in pairs) > 1}
+    if twice:
+        raise InputError(
+            f"{target}: two of the files would become {min(twice)}; expected different names: rename one"
+        )
+    return pairs
+
+
+def _copy(
+    source: str | Path, target: str | Path, format: Format | None, stated: Stated, table: ScrambleMap | None
+) -> Copied:
+    if Path(source).resolve() == Path(target).resolve():
+        raise InputError(f"{target}: source and target are the same; expected another name")
+    opened = open_source(source)
+    header = _restated(opened.header, stated)
+    metadata = table.metadata(header.metadata) if table else header.metadata
+    role = stated.role or role_of(opened, source)
+    trajectories = states = 0
+    with open_writer(target, metadata, format) as writer:
+        for demonstration in opened.demonstrations(role, np.empty):
+            copy = demonstration if stated.task is None else replace(demonstration, task=stated.task)
+            writer.add(table.apply(copy) if table else copy)
+            trajectories, states = trajectories + 1, states + len(demonstration.trajectory.states)
+    return Copied(str(source), str(target), trajectories, states)
+
+
+def _restated(header: Header, stated: Stated) -> Header:
+    about = {"environment": stated.environment, "label": stated.label, "fields": stated.fields}
+    changed = {name: value for name, value in about.items() if value is not None}
+    return replace(header, metadata=replace(header.metadata, **changed))  # type: ignore[arg-type]
+
+
+def _first(path: str | Path) -> Demonstration:
+    source = open_source(path)
+    return next(iter(source.demonstrations(role_of(source, path), np.empty)))

@@ -1,0 +1,181 @@
+"""Copies of demonstrations in which nothing means what it did: a test of what a method learns from data
+alone.
+
+Grid codes are permuted per channel, axes flipped or transposed, instruction words replaced by invented ones;
+a vector's fields are permuted, rescaled and renamed. One map serves a whole set and is kept beside it as
+JSON. What is equal, what recurs and when an episode ends stay as they are, and so do actions and rewards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind
+from grace_irl.errors import InputError
+
+CODES = 256
+"""Grid codes lie in 0 … 255, before and after."""
+
+WORD = re.compile(r"\w+")
+CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
+SYLLABLES = 3
+
+
+@dataclass
+class ScrambleMap:
+    """What replaces what.
+
+    Axes, order and scale are drawn at the start; codes and words when they are first met, by the seed, so
+    that a map may be used again for data with codes and words that it has not seen.
+
+    Attributes:
+        seed: of every choice.
+        kind: of the states.
+        width: number of a vector's fields; 0 for grids.
+        transpose: swap the two axes of a grid, before flipping.
+        flip: reverse the first axis, the second axis.
+        order: for a vector, the old number of each new field.
+        scale: factor of each new field.
+        codes: for each of the three channels of a grid, new code by old one.
+        words: invented word by old one (lower case).
+    """
+
+    seed: int
+    kind: StateKind
+    width: int = 0
+    transpose: bool = False
+    flip: tuple[bool, bool] = (False, False)
+    order: tuple[int, ...] = ()
+    scale: tuple[float, ...] = ()
+    codes: tuple[dict[int, int], ...] = field(default_factory=lambda: ({}, {}, {}))
+    words: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def draw(cls, seed: int, kind: StateKind, width: int = 0) -> ScrambleMap:
+        """A fresh map for grids, whose axes always change, or for vectors of `width` fields."""
+        rng = np.random.default_rng([seed, 0])
+        if kind == "grid":
+            choice = int(rng.integers(1, 8))  # every way but the one that leaves the axes alone
+            return cls(seed, kind, transpose=bool(choice & 1), flip=(bool(choice & 2), bool(choice & 4)))
+        order = tuple(int(i) for i in rng.permutation(width))
+        # A decade either way, and no factor near 1, which would leave a field as it is.
+        exponents = rng.uniform(0.1, 1.0, width) * rng.choice([-1.0, 1.0], width)
+        return cls(seed, kind, width, order=order, scale=tuple(float(10.0**e) for e in exponents))
+
+    def metadata(self, metadata: Metadata) -> Metadata:
+        """That of the copy: no environment gives such states, and fields have names that say nothing."""
+        fields = tuple(f"x{number}" for number in range(self.width))
+        return replace(metadata, fields=fields, environment="", view="scrambled")
+
+    def apply(self, demonstration: Demonstration) -> Demonstration:
+        """The copy of one demonstration; codes and words that are new join the tables.
+
+        Raises:
+            InputError: states of another kind or width than the map's, or codes out of range.
+        """
+        trajectory = demonstration.trajectory
+        width = trajectory.states.shape[1] if trajectory.kind == "vector" else 0
+        if (trajectory.kind, width) != (self.kind, self.width):
+            raise InputError(
+                f"{trajectory.source}: {_kind(trajectory.kind, width)}; expected "
+                f"{_kind(self.kind, self.width)}, "
+                "as the map was made for: scramble it with a map of its own"
+            )
+        states = (
+            self._grid(trajectory.states, trajectory.source)
+            if width == 0
+            else self._vector(trajectory.states)
+        )
+        text = WORD.sub(lambda match: self._word(match[0].lower()), trajectory.extra_info)
+        return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text))
+
+    def _grid(self, states: NDArray[Any], where: str) -> NDArray[np.uint8]:
+        low, high = int(states.min()), int(states.max())
+        if low < 0 or high >= CODES:
+            raise InputError(f"{where}: codes from {low} to {high}; expected 0 to {CODES - 1} for scrambling")
+        table = np.zeros((3, CODES), np.uint8)
+        for channel, known in enumerate(self.codes):
+            rng = np.random.default_rng([self.seed, 1, channel])
+            permutation = rng.permutation(CODES)
+            for code in np.unique(states[..., channel]).tolist():
+                known.setdefault(code, int(permutation[code]))
+            table[channel, list(known)] = list(known.values())
+        mapped = np.stack([table[channel][states[..., channel]] for channel in range(3)], axis=-1)
+        if self.transpose:
+            mapped = mapped.swapaxes(1, 2)
+        rows, columns = (slice(None, None, -1 if reverse else 1) for reverse in self.flip)
+        return np.ascontiguousarray(mapped[:, rows, columns])
+
+    def _vector(self, states: NDArray[Any]) -> NDArray[Any]:
+        dtype = states.dtype if states.dtype.kind == "f" else np.dtype(np.float64)
+        scaled: NDArray[Any] = states[:, list(self.order)] * np.array(self.scale)
+        return scaled.astype(dtype)
+
+    def _word(self, word: str) -> str:
+        """The invented word for a word, made of syllables; different words get different ones."""
+        if word not in self.words:
+            taken = {*self.words, *self.words.values()}
+            rng = np.random.default_rng([self.seed, 2, *word.encode()])
+            invented = word
+            while invented in taken or invented == word:
+                pairs = zip(
+                    rng.choice(list(CONSONANTS), SYLLABLES), rng.choice(list(VOWELS), SYLLABLES), strict=True
+                )
+                invented = "".join(consonant + vowel for consonant, vowel in pairs)
+            self.words[word] = invented
+        return self.words[word]
+
+    def save(self, path: Path) -> None:
+        """Writes the map as JSON, atomically."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            part.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path) -> ScrambleMap:
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: missing, or not such a map.
+        """
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
+            if (
+                about["kind"] not in ("grid", "vector")
+                or len(codes) != 3
+                or len(about["order"]) != about["width"]
+            ):
+                raise ValueError("not a map for grids or vectors")
+            return cls(
+                seed=int(about["seed"]),
+                kind=about["kind"],
+                width=int(about["width"]),
+                transpose=bool(about["transpose"]),
+                flip=(bool(about["flip"][0]), bool(about["flip"][1])),
+                order=tuple(int(i) for i in about["order"]),
+                scale=tuple(float(x) for x in about["scale"]),
+                codes=codes,
+                words={str(old): str(new) for old, new in about["words"].items()},
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise InputError(
+                f"{path}: not a scramble map ({type(error).__name__}: {error}); expected the JSON that "
+                "grace-irl demos scramble writes"
+            ) from None
+
+
+def _kind(kind: str, width: int) -> str:
+    return f"vectors of {width}" if kind == "vector" else f"{kind}s"

@@ -1,0 +1,203 @@
+"""What a set of demonstrations holds, gathered in one pass over data of any size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.files import describe, iter_trajectories
+from grace_irl.demos.header import merge
+from grace_irl.demos.trajectory import Demonstration, Metadata
+
+EXAMPLES = 5
+"""Instructions that are kept as examples."""
+
+
+@dataclass
+class GroupSummary:
+    """The trajectories of one task and role.
+
+    Attributes:
+        trajectories: how many.
+        held_out: how many of them are held out.
+        states: how many in all.
+        shortest, longest: states of a trajectory.
+        terminated, truncated: how many ended so.
+        returns: sum of all true rewards, and of how many trajectories.
+        instructions: how often each text occurs.
+    """
+
+    trajectories: int = 0
+    held_out: int = 0
+    states: int = 0
+    shortest: int = 0
+    longest: int = 0
+    terminated: int = 0
+    truncated: int = 0
+    returns: tuple[float, int] = (0.0, 0)
+    instructions: Counter[str] = field(default_factory=Counter)
+
+    def add(self, demonstration: Demonstration) -> None:
+        """Counts one demonstration."""
+        trajectory = demonstration.trajectory
+        length = len(trajectory.states)
+        self.shortest = min(self.shortest or length, length)
+        self.longest = max(self.longest, length)
+        self.trajectories += 1
+        self.held_out += demonstration.split == "held_out"
+        self.states += length
+        self.terminated += trajectory.terminated
+        self.truncated += trajectory.truncated
+        if trajectory.rewards is not None:
+            total, count = self.returns
+            self.returns = (total + float(trajectory.rewards.sum()), count + 1)
+        if trajectory.extra_info:
+            self.instructions[trajectory.extra_info] += 1
+
+
+class VectorRanges:
+    """Smallest, mean and largest value of each component."""
+
+    def __init__(self, width: int) -> None:
+        self.low = np.full(width, np.inf)
+        self.high = np.full(width, -np.inf)
+        self._sum = np.zeros(width)
+        self._count = 0
+
+    def add(self, states: NDArray[Any]) -> None:
+        """Takes `(T+1, n)` states."""
+        self.low = np.minimum(self.low, states.min(axis=0))
+        self.high = np.maximum(self.high, states.max(axis=0))
+        self._sum += states.sum(axis=0, dtype=np.float64)
+        self._count += len(states)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean of each component."""
+        return self._sum / max(self._count, 1)
+
+
+class GridCodes:
+    """How often each code occurs in each of the three channels."""
+
+    def __init__(self) -> None:
+        self.counts: tuple[Counter[int], ...] = (Counter(), Counter(), Counter())
+
+    def add(self, states: NDArray[Any]) -> None:
+        """Takes `(T+1, h, w, 3)` states."""
+        for channel, counter in enumerate(self.counts):
+            codes, counts = np.unique(states[..., channel], return_counts=True)
+            for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+                counter[code] += count
+
+
+@dataclass
+class Summary:
+    """What `grace-irl demos inspect` shows.
+
+    Attributes:
+        path: what was read.
+        files: the demo files in it.
+        metadata: of the set.
+        groups: by task and role, in order of first appearance.
+        shapes: how many trajectories have states of each shape and dtype.
+        values: ranges of a vector's components, or codes of a grid's channels.
+        has: how many trajectories carry actions, rewards, log_probs, goals.
+        samples: the first demonstration of each role.
+    """
+
+    path: str
+    files: tuple[str, ...]
+    metadata: Metadata
+    groups: dict[tuple[str, str], GroupSummary] = field(default_factory=dict)
+    shapes: Counter[tuple[tuple[int, ...], str]] = field(default_factory=Counter)
+    values: VectorRanges | GridCodes | None = None
+    has: Counter[str] = field(default_factory=Counter)
+    samples: dict[str, Demonstration] = field(default_factory=dict)
+
+    def add(self, demonstration: Demonstration) -> None:
+        """Counts one demonstration."""
+        trajectory = demonstration.trajectory
+        states = trajectory.states
+        self.groups.setdefault((demonstration.task, demonstration.role), GroupSummary()).add(demonstration)
+        self.shapes[states.shape[1:], states.dtype.name] += 1
+        if self.values is None:
+            self.values = VectorRanges(states.shape[1]) if trajectory.kind == "vector" else GridCodes()
+        self.values.add(states)
+        for name in ("actions", "rewards", "log_probs"):
+            self.has[name] += getattr(trajectory, name) is not None
+        self.has["goals"] += demonstration.goals is not None
+        self.samples.setdefault(demonstration.role, demonstration)
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as plain values."""
+        groups = [
+            {
+                "task": task,
+                "role": role,
+                "trajectories": group.trajectories,
+                "held_out": group.held_out,
+                "states": group.states,
+                "shortest": group.shortest,
+                "longest": group.longest,
+                "terminated": group.terminated,
+                "truncated": group.truncated,
+                "mean_return": group.returns[0] / group.returns[1] if group.returns[1] else None,
+                "instructions": [text for text, _ in group.instructions.most_common(EXAMPLES)],
+                "distinct_instructions": len(group.instructions),
+            }
+            for (task, role), group in self.groups.items()
+        ]
+        about: dict[str, Any] = {
+            "path": self.path,
+            "files": list(self.files),
+            "kind": self.metadata.kind,
+            "environment": self.metadata.environment,
+            "view": self.metadata.view,
+            "label": self.metadata.label,
+            "trajectories": sum(group.trajectories for group in self.groups.values()),
+            "states": sum(group.states for group in self.groups.values()),
+            "groups": groups,
+            "shapes": [
+                {"shape": list(s), "dtype": d, "trajectories": n} for (s, d), n in self.shapes.items()
+            ],
+            "has": dict(self.has),
+        }
+        if isinstance(self.values, VectorRanges):
+            about["fields"] = [
+                {"name": name, "min": low, "mean": mean, "max": high}
+                for name, low, mean, high in self.fields()
+            ]
+        elif self.values is not None:
+            about["codes"] = [
+                {str(code): counter[code] for code in sorted(counter)} for counter in self.values.counts
+            ]
+        return about
+
+    def fields(self) -> list[tuple[str, float, float, float]]:
+        """Name, smallest, mean and largest value of each component of a vector."""
+        if not isinstance(self.values, VectorRanges):
+            return []
+        width = len(self.values.low)
+        names = self.metadata.fields or tuple(f"[{number}]" for number in range(width))
+        low, mean, high = self.values.low.tolist(), self.values.mean.tolist(), self.values.high.tolist()
+        return list(zip(names, low, mean, high, strict=True))
+
+
+def summarise(path: str | Path) -> Summary:
+    """Reads everything that a path stands for, once.
+
+    Raises:
+        InputError: for data that cannot be used, or kinds that do not go together.
+    """
+    about = describe(path)
+    metadata = merge([header for _, header in about], [str(file) for file, _ in about])
+    summary = Summary(str(path), tuple(str(file) for file, _ in about), metadata)
+    for demonstration in iter_trajectories(path):
+        summary.add(demonstration)
+    return summary
