@@ -1,8 +1,8 @@
 """Static checks of a source: early, friendly errors before anything runs.
 
-They are no boundary: a hostile author gets around them in a line, and the layers of the sandbox are what holds
-(docs/sandbox.md). They tell an author, human or model, at once and with a line number what cannot work. Runs inside
-the sandbox child, because parsing is work that a hostile source controls.
+They are no boundary: a hostile author gets around them in a line, and the layers of the sandbox are what
+holds (docs/sandbox.md). They tell an author, human or model, at once and with a line number what cannot
+work. Runs inside the sandbox child, because parsing is work that a hostile source controls.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
 """Ways from a module or an array to more than was handed over; on `self` they are an author's own names."""
 
 UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
-"""Generators that draw their seed from the machine when none is given: a reward must not change from run to run."""
+"""Generators that seed themselves anew in every run where no seed is given."""
 
 _REPORTED = 20
 
@@ -84,7 +84,7 @@ def read(source: str) -> Reading:
 
 
 def too_long(size: int) -> Problem | None:
-    """The refusal of a source of `size` UTF-8 bytes, or None where it is short enough: the host's only check."""
+    """The refusal of a source of `size` UTF-8 bytes, or None: the one check that the host makes."""
     if size <= contract.MAX_SOURCE_BYTES:
         return None
     return Problem(
@@ -149,7 +149,7 @@ def _contract(tree: ast.Module) -> tuple[list[Problem], bool]:
         return [Problem(0, _no_class(tree), "contract")], False
     method = _method(reward, classes, contract.REWARD_METHOD)
     if method is None:
-        said = f"class {contract.REWARD_CLASS} has no method {contract.REWARD_METHOD}; expected reward_fn(self, state)"
+        said = "class Reward has no method reward_fn; expected reward_fn(self, state)"
         return [Problem(reward.lineno, said, "contract")], False
     if isinstance(method, ast.AsyncFunctionDef):
         return [Problem(method.lineno, "reward_fn is async; expected a plain method", "contract")], False

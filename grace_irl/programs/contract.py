@@ -1,7 +1,7 @@
 """What a reward program must be: the names it defines, what it may import, what it is handed.
 
-Pure data and functions: the sandbox child reads them to check a source, an exported reward reads them to be fed
-the same states online as offline. The text for people is docs/contract.md.
+Pure data and functions: the sandbox child reads them to check a source, an exported reward reads them to
+be fed the same states online as offline. The text for people is docs/contract.md.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ NUMPY_FILES = frozenset(
 def state_dtype(dtype: np.dtype[Any], ndim: int) -> np.dtype[Any]:
     """The type in which states reach a program: vectors as floats, grids as int64.
 
-    A vector of floats keeps its own type. Grid codes are widened whatever the file stores, because differences of
-    `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no author of a reward expects.
+    A vector of floats keeps its own type. Grid codes are widened whatever the file stores, because
+    differences of `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no author of a
+    reward expects.
 
     Args:
         dtype: the type in which the states are stored.

@@ -1,6 +1,7 @@
 """Which program is which: hashes of normalised syntax trees.
 
-Comments, layout, docstrings and the spelling of literals (`'a'` or `"a"`, `1_000` or `1000`) do not count; names do.
+Comments, layout, docstrings and the spelling of literals (`'a'` or `"a"`, `1_000` or `1000`) do not count;
+names do.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def identify(tree: ast.Module) -> Identity:
 
 
 def text_id(source: str) -> str:
-    """The id of a source that does not parse: the hash of its text, marked so that it never equals a tree's."""
+    """The id of a source that does not parse: the hash of its text, never equal to a tree's."""
     text = b"text:" + source.encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:DIGEST_CHARS]
 

@@ -10,7 +10,8 @@ class Program:
     """A reward program.
 
     Attributes:
-        id: hash of the normalised syntax tree (16 hex digits), computed where the source is parsed: in the sandbox.
+        id: hash of the normalised syntax tree (16 hex digits), computed where the source is parsed: in the
+            sandbox.
         source: Python text that defines `class Reward` (docs/contract.md).
         nodes: size of the syntax tree; the shorter of two equals wins.
         operator: what made it ("initialise", "mutate", …).

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.sandbox.failure import Failure
-from grace_irl.sandbox.wire import ANSWER, CODES, TRACEBACK_BYTES, Job
+from grace_irl.sandbox.wire import ANSWER, CODES, COUNTS, TRACEBACK_BYTES, Job
 
 
 class Answer:
@@ -24,7 +24,7 @@ class Answer:
 
     def __init__(self, fd: int) -> None:
         self._map = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE)
-        self.job = Job.unpack(self._map)
+        self.job = Job.unpack(self._map[: COUNTS.size])
         self.mapped = len(self._map)
         self.transitions = False
         self._view = memoryview(self._map)
@@ -55,7 +55,7 @@ class Answer:
         """Say how the run ended. The code is written last: half an answer is no answer."""
         said = self._text(self.job.message_at, message, self.job.message)
         trace = self._text(self.job.traceback_at, traceback, TRACEBACK_BYTES)
-        ANSWER.pack_into(self._map, self.job.answer_at, CODES.index(status), said, trace, self.transitions)
+        ANSWER.pack_into(self._map, self.job.answer_at, CODES[status], said, trace, self.transitions)
 
     def fail(self, failure: Failure) -> None:
         """`finish` for a failure."""

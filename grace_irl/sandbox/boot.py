@@ -1,7 +1,7 @@
 """The script a zygote starts from: `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`.
 
-The packages are entered as bare names, so that what their `__init__` files import never lands in a zygote: every page
-of it would be copied, and could be looked through, by every child.
+The packages are entered as bare names, so that what their `__init__` files import never lands in a zygote:
+every page of it would be copied, and could be looked through, by every child.
 """
 
 import json

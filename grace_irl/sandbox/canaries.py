@@ -1,6 +1,7 @@
 """Canary attacks: a program that tries to get out, each time in a way that does no harm where it succeeds.
 
-What holds on this machine is what stops them here, today; version numbers say nothing about a container's own rules.
+What holds on this machine is what stops them here, today; version numbers say nothing about a container's
+own rules.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def release(pool: ZygotePool, layers: Sequence[str]) -> Finding:
 
 @contextlib.contextmanager
 def _bait() -> Iterator[str]:
-    """A folder and a listening port that anyone on this machine may use, so that only the sandbox can be what refuses."""
+    """A folder and a port that anyone on this machine may use: only the sandbox can be what refuses."""
     folder = Path(tempfile.mkdtemp(prefix="grace-irl-canary-"))
     try:
         for name in ("secret", "decoy"):

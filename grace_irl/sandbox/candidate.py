@@ -72,8 +72,8 @@ class Reward:
         """debug_fn's text about a state; "" where there is no debug_fn.
 
         Args:
-            arguments: (state) or, after the first step of a program that takes actions, (state, action, next_state).
-                A debug_fn of one argument gets the last of them, the state at hand.
+            arguments: (state) or, after the first step of a program that takes actions, (state, action,
+                next_state). A debug_fn of one argument gets the last of them, the state at hand.
         """
         method = getattr(self._instance, contract.DEBUG_METHOD, None)
         if method is None:
@@ -87,7 +87,8 @@ def number(value: Any) -> float:
     """A reward as a float.
 
     Raises:
-        NotANumberError: for anything but a Python or numpy number, or an array without dimensions that holds one.
+        NotANumberError: for anything but a Python or numpy number, or an array without dimensions that
+            holds one.
     """
     if isinstance(value, (float, int, np.floating, np.integer, np.bool_)):
         return float(value)
@@ -112,7 +113,7 @@ def _constructor(owner: type) -> Callable[[Any, str], Any]:
         return lambda made, extra_info: made(extra_info)
     if any(parameter.name == "extra_info" for parameter in parameters):
         return lambda made, extra_info: made(extra_info=extra_info)
-    return lambda made, extra_info: made()
+    return lambda made, _extra_info: made()
 
 
 def _positional(method: Callable[..., Any]) -> int:

@@ -13,9 +13,13 @@ from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.failure import Failure, explain
 from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.views import Shelf, View, Views
 
-NO_ACTIONS = "reward_fn takes (state, action, next_state), but the data holds states only; expected reward_fn(self, state)"
+NO_ACTIONS = (
+    "reward_fn takes (state, action, next_state), but the data holds states only; "
+    "expected reward_fn(self, state)"
+)
 
 
 def run_batch(
@@ -75,7 +79,7 @@ def prepare(source: str, *, checks: bool) -> Candidate | Failure:
         problems = [p for p in reading.problems if checks or p.kind != "rejected"]
         if problems:
             return Failure(problems[0].kind, "; ".join(str(problem) for problem in problems[:5]))
-        # from the text, not the tree: compiling a tree walks it as Python objects, which costs more than parsing again
+        # from the text: compiling a tree of Python objects costs more than parsing once more
         return Candidate(source, source, takes_action=reading.takes_action)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return explain(error, "syntax", source)
@@ -84,7 +88,8 @@ def prepare(source: str, *, checks: bool) -> Candidate | Failure:
 def _score(candidate: Candidate, source: str, views: Views, answer: Answer) -> None:
     """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
     requests = answer.requests()
-    phase, where, start = "init", "", 0
+    phase: Status = "init"
+    where, start = "", 0
     episode = Episode(answer)
     answer.transitions = candidate.takes_action
     try:
@@ -144,7 +149,7 @@ class Episode:
             self.step = step
 
     def transitions(self, reward: Reward, view: View) -> None:
-        """reward_fn(state, action, next_state): entry t+1 is the reward of the step into state t+1, entry 0 is NaN."""
+        """reward_fn(state, action, next_state): entry t+1 rewards the step into state t+1, entry 0 is NaN."""
         rewards, at, dtype, states, actions = (
             self._answer.rewards,
             self._start,

@@ -1,4 +1,4 @@
-"""How a child ended, as the kernel tells it: waiting, killing on time, and what to make of the exit status."""
+"""How a child ended, as the kernel tells it: waiting, killing on time, reading the exit status."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from grace_irl.sandbox.protocol import Status
 
 _PAGE = resource.getpagesize()
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
@@ -38,7 +40,7 @@ class Ended:
     wall_s: float
     peak_mb: float
 
-    def verdict(self, cpu_limit_s: float) -> tuple[str, str] | None:
+    def verdict(self, cpu_limit_s: float) -> tuple[Status, str] | None:
         """Status and message of a child that did not end by itself with 0; None for one that did."""
         if self.timeout == "wall":
             return "timeout", f"killed after {self.wall_s:.1f} s: the time limit"
@@ -66,7 +68,7 @@ class Child:
         self.started = time.monotonic()
         self.timeout = ""
         self._pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
-        # clockid of another process's CPU time: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), posix-timers_types.h
+        # the clock of another process's CPU time: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of Linux
         self._clock = (~pid << 3) | 2
 
     def kill(self) -> None:
@@ -87,7 +89,8 @@ class Child:
             return math.nan
 
     def remaining_s(self, wall_s: float, cpu_s: float) -> float:
-        """Seconds until a limit can be reached (one thread uses at most a second of CPU a second); 0 where one is.
+        """Seconds until a limit can be reached (one thread uses at most a second of CPU a second); 0 where
+        one is.
 
         Sets `timeout` in the latter case.
         """

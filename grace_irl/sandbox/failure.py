@@ -1,4 +1,4 @@
-"""What to say of an exception of a program: its status, one line, and a traceback of the program's own lines."""
+"""What to say of a program's exception: its status, one line, and a traceback of its own lines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import TracebackType
 
 from grace_irl.programs import contract
 from grace_irl.sandbox.candidate import ContractError, NotANumberError
+from grace_irl.sandbox.protocol import Status
 
 _FRAMES = 12
 
@@ -15,12 +16,12 @@ _FRAMES = 12
 class Failure:
     """How a program failed: a `Status`, one line for a person, its own lines for a repair."""
 
-    status: str
+    status: Status
     message: str
     traceback: str = ""
 
 
-def explain(error: BaseException, phase: str, source: str, where: str = "") -> Failure:
+def explain(error: BaseException, phase: Status, source: str, where: str = "") -> Failure:
     """Put an exception into words.
 
     Args:
@@ -36,7 +37,7 @@ def explain(error: BaseException, phase: str, source: str, where: str = "") -> F
     text = _text(error)
     lines = _own_lines(error.__traceback__, source)
     traceback = "\n".join(["Traceback (most recent call last):", *lines, text]) if lines else text
-    status = phase
+    status: Status = phase
     if isinstance(error, MemoryError):
         status = "memory"
     elif isinstance(error, (SystemExit, GeneratorExit, KeyboardInterrupt)):
@@ -47,7 +48,7 @@ def explain(error: BaseException, phase: str, source: str, where: str = "") -> F
 
 
 def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
-    """The frames of a traceback that lie in the program, as Python prints them; the outermost and the last ones."""
+    """The frames of a traceback that lie in the program, as Python prints them; the middle of many is cut."""
     text = source.splitlines()
     lines: list[str] = []
     while trace is not None:

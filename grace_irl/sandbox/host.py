@@ -28,7 +28,7 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
 }
-"""All that a zygote's environment holds: set and dict orders that repeat, and one thread for linear algebra."""
+"""All of a zygote's environment: orders of sets that repeat, one thread for linear algebra."""
 
 
 class Zygote:
@@ -71,7 +71,7 @@ class Zygote:
         """One request and its reply.
 
         Raises:
-            wire.Closed: the zygote died; `restart` it.
+            wire.ClosedError: the zygote died; `restart` it.
         """
         self.wait_until_ready()
         try:
@@ -80,7 +80,7 @@ class Zygote:
             return wire.receive(self._socket)[0]
         except TimeoutError as error:  # it neither answers nor ends
             self._process.kill()
-            raise wire.Closed from error
+            raise wire.ClosedError from error
 
     def wait_until_ready(self) -> None:
         """Wait for the end of the start, which goes on in the background.
@@ -93,7 +93,7 @@ class Zygote:
         try:
             self._socket.settimeout(_START_S)
             wire.receive(self._socket)
-        except (wire.Closed, TimeoutError) as error:
+        except (wire.ClosedError, TimeoutError) as error:
             self._process.kill()
             self._process.wait()
             self._errors.seek(0)
@@ -124,7 +124,7 @@ class Zygote:
         self._ready = False
         self.starts += 1
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the zygote is up)
         path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]
         options = json.dumps({"path": path})
         boot = str(_PACKAGE / "sandbox" / "boot.py")

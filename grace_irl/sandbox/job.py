@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.protocol import DebugRequest, Limits, Outcome
-from grace_irl.sandbox.wire import ANSWER, CODES, TRACEBACK_BYTES, Job
+from grace_irl.sandbox.protocol import DebugRequest, Limits, Outcome, Status
+from grace_irl.sandbox.wire import ANSWER, STATUSES, TRACEBACK_BYTES, Job
+
+_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+"""Escape sequences of ECMA-48: control sequences, operating system commands, single ones."""
 
 
 class JobMemory:
@@ -61,36 +66,32 @@ class JobMemory:
         """Free it."""
         memory.close(self.fd)
 
-    def answer(self) -> tuple[str, str, str, bool]:
-        """Status, message and traceback as the child wrote them, each made harmless; and whether it took actions."""
-        code, said, trace, transitions = ANSWER.unpack(
-            memory.read_all(self.fd, ANSWER.size, self._job.answer_at)
-        )
-        if not 0 < code < len(CODES):
+    def answer(self) -> tuple[Status, str, str, bool]:
+        """Status, message, traceback, and whether it took actions: as the child wrote them, made harmless."""
+        data = memory.read_all(self.fd, ANSWER.size, self._job.answer_at)
+        code, said, trace, transitions = ANSWER.unpack(data)
+        if not 0 < code <= len(STATUSES):
             return "killed", "ended without an answer", "", False
         message = self._text(self._job.message_at, said, self._job.message)
-        lines = self._text(self._job.traceback_at, trace, TRACEBACK_BYTES, keep="\n")
-        return CODES[code], message, lines, transitions == 1
+        lines = self._text(self._job.traceback_at, trace, TRACEBACK_BYTES)
+        return STATUSES[code - 1], message, lines, transitions == 1
 
     def outcome(self, ended: Ended, lengths: NDArray[np.int64], limits: Limits) -> Outcome:
         """What the run gave. The kernel's account of the child's end comes before the child's own."""
-        account = {"cpu_s": ended.cpu_s, "wall_s": ended.wall_s, "peak_mb": ended.peak_mb}
+        account = Outcome("ok", cpu_s=ended.cpu_s, wall_s=ended.wall_s, peak_mb=ended.peak_mb)
         verdict = ended.verdict(limits.cpu_s)
         if verdict is not None:
-            return Outcome(verdict[0], message=verdict[1], **account)  # type: ignore[arg-type]
+            return replace(account, status=verdict[0], message=verdict[1])
         status, message, traceback, transitions = self.answer()
         if status != "ok":
-            said = " ".join(message.split())
-            return Outcome(status, message=said, traceback=traceback, **account)  # type: ignore[arg-type]
-        rewards = np.frombuffer(
-            memory.read_all(self.fd, 8 * self._job.states, self._job.rewards_at), np.float64
-        )
-        ends = np.cumsum(lengths)
-        parts = tuple(np.split(rewards, ends[:-1])) if len(lengths) else ()
+            return replace(account, status=status, message=" ".join(message.split()), traceback=traceback)
+        data = memory.read_all(self.fd, 8 * self._job.states, self._job.rewards_at)
+        rewards, ends = np.frombuffer(data, np.float64), np.cumsum(lengths)
         found = _unusable(rewards, ends - lengths, limits.max_abs, transitions=transitions)
         if found:
-            return Outcome("nonfinite", message=found, **account)
-        return Outcome("ok", parts, debug=self._debug(), **account)
+            return replace(account, status="nonfinite", message=found)
+        parts = tuple(np.split(rewards, ends[:-1])) if len(lengths) else ()
+        return replace(account, rewards=parts, debug=self._debug())
 
     def _debug(self) -> tuple[str, ...]:
         room = 8 + self._job.debug_bytes
@@ -98,19 +99,18 @@ class JobMemory:
         for slot in range(self._job.requests):
             at = self._job.debug_at + slot * room
             size = int.from_bytes(memory.read_all(self.fd, 8, at), "little")
-            texts.append(self._text(at + 8, size, self._job.debug_bytes, keep="\n\t")[: self._debug_chars])
+            texts.append(self._text(at + 8, size, self._job.debug_bytes)[: self._debug_chars])
         return tuple(texts)
 
-    def _text(self, at: int, size: int, room: int, keep: str = "") -> str:
+    def _text(self, at: int, size: int, room: int) -> str:
         data = memory.read_all(self.fd, max(0, min(size, room)), at)
-        return harmless(data.decode("utf-8", "replace"), keep)
+        return harmless(data.decode("utf-8", "replace"))
 
 
-def harmless(text: str, keep: str = "\n") -> str:
-    """Text without control, format and private characters, which can move a terminal's cursor or hide words."""
-    return "".join(
-        character for character in text if character in keep or unicodedata.category(character)[0] != "C"
-    )
+def harmless(text: str) -> str:
+    """Text without terminal sequences and without control, format and private characters but line ends."""
+    text = _TERMINAL.sub("", text)
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
 
 
 def _unusable(

@@ -27,7 +27,7 @@ def die_with_parent() -> bool:
 
 
 def no_new_privileges() -> bool:
-    """No program started from here gains rights; Linux asks for it before seccomp and Landlock without root."""
+    """Nothing started from here gains rights: what seccomp and Landlock ask for without root."""
     return _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -42,8 +42,8 @@ def drop_capabilities() -> bool:
 def fork() -> int:
     """`fork(2)` without Python's after-fork hooks.
 
-    Those of `random`, `threading` and the interpreter touch some 180 pages, each a copy that costs as much as the rest of
-    the fork. A zygote has one thread and seeds `random` itself, so none of them is wanted.
+    Those of `random`, `threading` and the interpreter touch some 180 pages, each a copy that costs as much
+    as the rest of the fork. A zygote has one thread and seeds `random` itself, so none of them is wanted.
     """
     return int(_libc.fork())
 
@@ -77,7 +77,7 @@ class Ruleset:
         self._fd = self._create(create) if self.abi else -1
 
     def _create(self, create: int) -> int:
-        # rights by ABI (linux/landlock.h): 13 of files, then refer (2), truncate (3), ioctl (5); net (4); scopes (6)
+        # rights by ABI (linux/landlock.h): 13 of files, refer 2, truncate 3, ioctl 5; net 4; scopes 6
         files = (1 << 13) - 1
         files |= sum(1 << bit for bit, since in ((13, 2), (14, 3), (15, 5)) if self.abi >= since)
         net = 3 if self.abi >= 4 else 0

@@ -1,6 +1,8 @@
-"""What macOS offers in place of seccomp and Landlock: a profile for sandbox-exec, and memory watched from outside.
+"""What macOS offers in place of seccomp and Landlock: a profile for sandbox-exec, and memory watched from
+outside.
 
-Advisory (tier D): Apple documents neither the profile language nor its guarantees, and RLIMIT_AS is not enforced there.
+Advisory (tier D): Apple documents neither the profile language nor its guarantees, and RLIMIT_AS is not
+enforced there.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ def resident_bytes(pid: int) -> int:
 
 
 def sandbox_exec(readable: Iterable[str], executable: str) -> tuple[str, ...]:
-    """The command that runs a zygote under a profile: no network, no writing, no other programs, no home folder.
+    """The command that runs a zygote under a profile: no network, no writing, no other programs, no home
+    folder.
 
     Args:
         readable: folders that Python and its packages lie in.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -70,7 +71,7 @@ class ZygotePool:
         self._lock = threading.Lock()
         self._random = np.random.Generator(np.random.PCG64(int.from_bytes(os.urandom(16), "little")))
         self._zygotes: list[Zygote] = []
-        self._idle: queue.LifoQueue[Zygote | None] = queue.LifoQueue()
+        self._idle: queue.LifoQueue[Zygote] = queue.LifoQueue()
         self._closed = False
         self._finalize = weakref.finalize(self, _close_all, self._zygotes)
         for _ in range(self._workers):
@@ -102,13 +103,9 @@ class ZygotePool:
         package.close()
         # idle ones at once: the memory is theirs as long as they hold it
         idle: list[Zygote] = []
-        while True:
-            try:
-                zygote = self._idle.get_nowait()
-            except queue.Empty:
-                break
-            if zygote is not None:
-                idle.append(zygote)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                idle.append(self._idle.get_nowait())
         for zygote in idle:
             self._settle(zygote)
             self._idle.put(zygote)
@@ -156,7 +153,7 @@ class ZygotePool:
         debug: Sequence[DebugRequest] = (),
         layers: Sequence[str] | None = None,
     ) -> Outcome:
-        """Run what the static checks would refuse, under these layers only: for canaries, and for tests of the layers."""
+        """Run what the static checks would refuse, under these layers only: for canaries and tests."""
         chosen = self.layers if layers is None else layers
         return self._run(source, handle, order, mode, limits, debug, chosen, checks=False)
 
@@ -224,7 +221,7 @@ class ZygotePool:
                     if package is not None and not zygote.holds(request["handle"]):
                         zygote.put(request["handle"], package)
                     return Ended(**zygote.ask(request, (job.fd,), within_s))
-                except wire.Closed:
+                except wire.ClosedError:
                     zygote.restart()
         raise SandboxError(
             "a sandbox worker died twice on the same program; expected it to outlive any program: "
@@ -236,9 +233,6 @@ class ZygotePool:
         if self._closed:
             raise SandboxError("the sandbox is closed")
         zygote = self._idle.get()
-        if zygote is None:
-            self._idle.put(None)
-            raise SandboxError("the sandbox is closed")
         try:
             self._settle(zygote)
             yield zygote
@@ -252,7 +246,7 @@ class ZygotePool:
         try:
             for handle in handles:
                 zygote.drop(handle)
-        except wire.Closed:
+        except wire.ClosedError:
             zygote.restart()
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
@@ -288,7 +282,7 @@ def _lengths(
 ) -> NDArray[np.int64]:
     """States of each position of a run; checks what the caller asks for."""
     count = len(package.lengths)
-    if len(positions) and not (0 <= positions.min() and positions.max() < count):
+    if len(positions) and (positions.min() < 0 or positions.max() >= count):
         raise ValueError(
             f"order reaches to {positions.max()}; expected indices of the {count} trajectories put"
         )

@@ -1,7 +1,7 @@
 """Loads everything that a program may import, before anything is locked: afterwards no file can be opened.
 
-Modules that are loaded lazily in mid-run are named too; each of them failed when it was first needed after the
-lock-down.
+Modules that are loaded lazily in mid-run are named too; each of them failed when it was first needed after
+the lock-down.
 """
 
 from __future__ import annotations

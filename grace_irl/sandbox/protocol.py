@@ -24,7 +24,7 @@ Status = Literal[
     "timeout",  # wall or CPU time used up; killed
     "memory",  # memory used up
     "killed",  # died by a signal, left with an exit code, or answered outside the protocol
-    "mismatch",  # strict mode: the second permutation gave other rewards, so the program looks at more than the state
+    "mismatch",  # strict mode: the second permutation gave other rewards: it looks at more than the state
 ]
 
 
@@ -76,7 +76,12 @@ class Inspection:
 
 @dataclass(frozen=True)
 class DebugRequest:
-    """Ask for debug_fn's text right after `reward_fn` saw state `step` of the `position`-th trajectory of the run."""
+    """Ask for debug_fn's text right after `reward_fn` saw a state.
+
+    Attributes:
+        position: which trajectory of the run, from 0.
+        step: which of its states, from 0.
+    """
 
     position: int
     step: int
@@ -88,7 +93,8 @@ class Outcome:
 
     Attributes:
         status: see `Status`.
-        rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A program that
+        rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A
+            program that
             takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
         message: one line for a person; "" when ok.
         traceback: the program's own traceback, only its own lines, for a repair; "" where there is none.
@@ -143,7 +149,8 @@ class Sandbox(Protocol):
         limits: Limits = Limits(),
         debug: Sequence[DebugRequest] = (),
     ) -> Outcome:
-        """Run the source over the trajectories `order` (indices into the `put` sequence), one Reward object for each.
+        """Run the source over the trajectories `order` (indices into the `put` sequence), one Reward
+        object for each.
 
         Raises:
             SandboxError: the sandbox itself failed. Whatever the program does is an `Outcome`.

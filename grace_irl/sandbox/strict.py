@@ -1,8 +1,9 @@
 """Strict mode: the program's child sees one state at a time and holds nothing else.
 
-A trusted runner forks two children from a process that has never mapped a state, then feeds the first in the given order
-and the second in another order of trajectories. A reward that depends on anything but its own trajectory (calls
-counted across trajectories, addresses, what lies in memory) gives other numbers the second time.
+A trusted runner forks two children from a process that has never mapped a state, then feeds the first in
+the given order and the second in another order of trajectories. A reward that depends on anything but its
+own trajectory (calls counted across trajectories, addresses, what lies in memory) gives other numbers the
+second time.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from grace_irl.sandbox.failure import Failure
 from grace_irl.sandbox.lockdown import Budget, Lockdown
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, LENGTH, STATE, TEXT_BYTES, perform
 from grace_irl.sandbox.views import Shelf, View, Views
-from grace_irl.sandbox.wire import CODES, Job
+from grace_irl.sandbox.wire import CODES, STATUSES, Job
 
-_OK = CODES.index("ok")
+_OK = CODES["ok"]
 
 
 def run_strict(
@@ -48,7 +49,7 @@ def run_strict(
     lengths = np.array([len(view.states) for view in views.of(order)], dtype=np.int64)
     ends = np.cumsum(lengths)
     again = np.full(int(lengths.sum()), np.nan)
-    passes = ((np.arange(len(order)), answer.rewards, answer), (second, memoryview(again), None))
+    passes = ((np.arange(len(order)), answer.rewards, answer), (second, memoryview(again.data), None))
     for player, (positions, rewards, texts) in zip(players, passes, strict=True):
         feed = Feed(views, order, ends - lengths, requests, positions, rewards, texts)
         failure = player.play(feed, request["wall_s"], request["cpu_s"])
@@ -67,7 +68,7 @@ def run_strict(
 def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float) -> str:
     position = int(np.searchsorted(ends, at, side="right"))
     return (
-        f"another order of trajectories gave other rewards (trajectory {position}: {reward:g}, then {again:g}); "
+        f"another order of trajectories gave other rewards (for {position}: {reward:g}, then {again:g}); "
         "expected a reward that depends on its own trajectory only"
     )
 
@@ -92,7 +93,7 @@ class Feed:
     starts: NDArray[np.int64]
     requests: dict[int, dict[int, int]]
     positions: NDArray[np.int64]
-    rewards: memoryview
+    rewards: memoryview[float]
     texts: Answer | None
 
 
@@ -187,11 +188,11 @@ class Player:
         code, value = FRAME.unpack(frame)
         if code == _OK:
             return value, None
-        if code >= len(CODES):
+        if not 0 < code <= len(STATUSES):
             raise ProtocolError
         try:
             said = json.loads(self._read(_size(value)))
-            return 0.0, Failure(CODES[code], str(said["message"]), str(said["traceback"]))
+            return 0.0, Failure(STATUSES[code - 1], str(said["message"]), str(said["traceback"]))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ProtocolError from error
 
@@ -238,6 +239,8 @@ def _begin(view: View) -> bytes:
 
 
 def _at(failure: Failure, where: str) -> Failure:
+    if failure.status in ("syntax", "rejected", "contract"):  # nothing ran
+        return failure
     return Failure(failure.status, f"{failure.message} ({where})", failure.traceback)
 
 

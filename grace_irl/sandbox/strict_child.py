@@ -15,6 +15,7 @@ from grace_irl.programs.contract import state_dtype
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.child import debug_text, prepare
 from grace_irl.sandbox.failure import Failure, explain
+from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.wire import CODES
 
 FRAME = struct.Struct("<Bd")
@@ -25,7 +26,7 @@ BEGIN, STATE, DEBUG = b"R", b"S", b"D"
 TEXT_BYTES = 1 << 16
 
 _IN, _OUT = 3, 4
-_OK = CODES.index("ok")
+_OK = CODES["ok"]
 
 
 def perform(source: str, *, checks: bool) -> NoReturn:
@@ -36,7 +37,8 @@ def perform(source: str, *, checks: bool) -> NoReturn:
         _receive(1)
         _reply_failure(candidate)
         os._exit(0)
-    stage, phase = Stage(candidate), "init"
+    stage = Stage(candidate)
+    phase: Status = "init"
     try:
         while True:
             op = os.read(_IN, 1)
@@ -123,4 +125,4 @@ def _receive(size: int) -> bytes:
 
 def _reply_failure(failure: Failure) -> None:
     said = json.dumps({"message": failure.message[:4000], "traceback": failure.traceback[:16000]}).encode()
-    os.write(_OUT, FRAME.pack(CODES.index(failure.status), len(said)) + said)
+    os.write(_OUT, FRAME.pack(CODES[failure.status], len(said)) + said)

@@ -1,7 +1,7 @@
 """The system calls that a locked-down child may make, and the seccomp filter that enforces the list.
 
-Numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux. Filter: classic BPF
-over `struct seccomp_data` (nr at byte 0, arch at 4, arguments from 16), as seccomp(2) describes.
+Numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux. Filter:
+classic BPF over `struct seccomp_data` (nr at byte 0, arch at 4, arguments from 16), as seccomp(2) describes.
 """
 
 from __future__ import annotations
@@ -12,36 +12,69 @@ import struct
 import sys
 from dataclasses import dataclass
 
-# Enough to compute, to allocate memory that is not executable, to take signals, to use the descriptors it holds and
-# to end. Nothing that opens, creates, names another process, or starts one.
+# Enough to compute, to allocate memory that is not executable, to take signals, to use the descriptors it
+# holds and to end. Nothing that opens, creates, names another process, or starts one.
 _X86_64 = {
-    **{"read": 0, "write": 1, "close": 3, "lseek": 8, "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12},
-    **{"rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "sched_yield": 24, "mremap": 25},
-    **{"madvise": 28, "nanosleep": 35, "getpid": 39, "exit": 60, "gettimeofday": 96, "getrusage": 98},
-    **{"sigaltstack": 131, "gettid": 186, "futex": 202, "sched_getaffinity": 204, "restart_syscall": 219},
-    **{
-        "clock_gettime": 228,
-        "clock_getres": 229,
-        "clock_nanosleep": 230,
-        "exit_group": 231,
-        "getrandom": 318,
-    },
+    "read": 0,
+    "write": 1,
+    "close": 3,
+    "lseek": 8,
+    "mmap": 9,
+    "mprotect": 10,
+    "munmap": 11,
+    "brk": 12,
+    "rt_sigaction": 13,
+    "rt_sigprocmask": 14,
+    "rt_sigreturn": 15,
+    "sched_yield": 24,
+    "mremap": 25,
+    "madvise": 28,
+    "nanosleep": 35,
+    "getpid": 39,
+    "exit": 60,
+    "gettimeofday": 96,
+    "getrusage": 98,
+    "sigaltstack": 131,
+    "gettid": 186,
+    "futex": 202,
+    "sched_getaffinity": 204,
+    "restart_syscall": 219,
+    "clock_gettime": 228,
+    "clock_getres": 229,
+    "clock_nanosleep": 230,
+    "exit_group": 231,
+    "getrandom": 318,
 }
 _AARCH64 = {
-    **{
-        "read": 63,
-        "write": 64,
-        "close": 57,
-        "lseek": 62,
-        "mmap": 222,
-        "mprotect": 226,
-        "munmap": 215,
-        "brk": 214,
-    },
-    **{"rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "sched_yield": 124, "mremap": 216},
-    **{"madvise": 233, "nanosleep": 101, "getpid": 172, "exit": 93, "gettimeofday": 169, "getrusage": 165},
-    **{"sigaltstack": 132, "gettid": 178, "futex": 98, "sched_getaffinity": 123, "restart_syscall": 128},
-    **{"clock_gettime": 113, "clock_getres": 114, "clock_nanosleep": 115, "exit_group": 94, "getrandom": 278},
+    "read": 63,
+    "write": 64,
+    "close": 57,
+    "lseek": 62,
+    "mmap": 222,
+    "mprotect": 226,
+    "munmap": 215,
+    "brk": 214,
+    "rt_sigaction": 134,
+    "rt_sigprocmask": 135,
+    "rt_sigreturn": 139,
+    "sched_yield": 124,
+    "mremap": 216,
+    "madvise": 233,
+    "nanosleep": 101,
+    "getpid": 172,
+    "exit": 93,
+    "gettimeofday": 169,
+    "getrusage": 165,
+    "sigaltstack": 132,
+    "gettid": 178,
+    "futex": 98,
+    "sched_getaffinity": 123,
+    "restart_syscall": 128,
+    "clock_gettime": 113,
+    "clock_getres": 114,
+    "clock_nanosleep": 115,
+    "exit_group": 94,
+    "getrandom": 278,
 }
 
 
@@ -83,7 +116,8 @@ def architecture() -> Architecture | None:
 def build_filter(arch: Architecture) -> bytes:
     """The BPF program: allowed calls pass, executable maps and all other calls fail with EPERM.
 
-    EPERM rather than a kill, so that an honest program which tries something reads a Python exception with its line.
+    EPERM rather than a kill, so that an honest program which tries something reads a Python exception with
+    its line.
     """
     program = [
         _instruction(_LOAD, 0, 0, _ARCH),

@@ -17,11 +17,11 @@ Letter = Literal["A", "B", "C", "D", "E"]
 
 MEANING: dict[Letter, str] = {
     "A": "seccomp and Landlock",
-    "B": "seccomp only: Landlock is missing or switched off, which leaves one layer between a program and your files",
-    "C": "bubblewrap: the kernel refuses seccomp here, so a program is kept in namespaces, together with its zygote",
+    "B": "seccomp only: Landlock is missing or off, which leaves one layer between a program and your files",
+    "C": "bubblewrap: seccomp is refused here, so a program is kept in namespaces, together with its zygote",
     "D": "sandbox-exec: advisory; macOS documents no guarantee, and memory is only watched",
-    "E": "limits on time and memory only: generated code can read and change your files, use the network and start "
-    "programs, as you can",
+    "E": "limits on time and memory only: generated code can read and change your files, use the network and "
+    "start programs, as you can",
 }
 WARNED: frozenset[Letter] = frozenset({"B", "C", "D", "E"})
 
@@ -67,8 +67,8 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
     if tier.letter == "E" and not allow_weak:
         pool.close()
         raise SandboxError(
-            f"this machine offers no sandbox: {tier.meaning}; expected seccomp (any Linux since 3.5), bubblewrap or "
-            "macOS: install bubblewrap, use WSL2 on Windows, or accept the risk with --allow-weak-sandbox"
+            f"this machine offers no sandbox: {tier.meaning}; expected seccomp (Linux), bubblewrap or macOS: "
+            "install bubblewrap, use WSL2 on Windows, or accept the risk with --allow-weak-sandbox"
         )
     if tier.letter in WARNED:
         warnings.warn(f"sandbox tier {tier.letter}: {tier.meaning}", stacklevel=2)

@@ -31,7 +31,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class View:
-    """One trajectory: stored states `(T+1, …)`, the type they are handed over in, actions `(T, …)` or None."""
+    """One trajectory: stored states `(T+1, …)`, the type handed over, actions `(T, …)` or None."""
 
     states: NDArray[Any]
     dtype: np.dtype[Any]

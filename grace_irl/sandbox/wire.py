@@ -1,4 +1,4 @@
-"""How host and zygote talk: framed JSON with descriptors, and the layout of a job's shared memory. Never pickle."""
+"""How host and zygote talk: framed JSON with descriptors, and a job's shared memory. Never pickle."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ INSPECTION_BYTES = 4 << 20
 MAX_FDS = 64
 """Descriptors in one message; Linux allows 253."""
 
-CODES: tuple[str, ...] = ("unanswered", *get_args(Status))
-"""A status on the wire is its index; 0 is what a fresh job holds, so that silence is not success."""
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)}
+"""A status on the wire. 0 is what a fresh job holds, so that silence is not success."""
 
 _LENGTH = struct.Struct("<I")
 ANSWER = struct.Struct("<4q")  # code, bytes of message, bytes of traceback, 1 where transitions are rewarded
@@ -41,7 +43,7 @@ TRAJECTORY = np.dtype(
 """One row per trajectory that was put; actions and texts lie in segment 0, where the table lies too."""
 
 
-class Closed(Exception):
+class ClosedError(Exception):
     """The other side is gone."""
 
 
@@ -49,7 +51,7 @@ def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
     """One message. Descriptors travel with its first byte.
 
     Raises:
-        Closed: nobody listens any more.
+        ClosedError: nobody listens any more.
     """
     data = json.dumps(message, separators=(",", ":")).encode()
     data = _LENGTH.pack(len(data)) + data
@@ -57,14 +59,14 @@ def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
         sent = socket.send_fds(sock, [data], list(fds)) if fds else sock.send(data)
         sock.sendall(data[sent:])
     except (BrokenPipeError, ConnectionError) as error:
-        raise Closed from error
+        raise ClosedError from error
 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """The next message and its descriptors.
 
     Raises:
-        Closed: the other side ended.
+        ClosedError: the other side ended.
         TimeoutError: the socket's timeout passed.
     """
     try:
@@ -72,19 +74,19 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
         while data and len(data) < _LENGTH.size:
             data += _more(sock, 65536)
         if not data:
-            raise Closed
+            raise ClosedError
         size = _LENGTH.unpack_from(data)[0] + _LENGTH.size
         while len(data) < size:
             data += _more(sock, size - len(data))
     except ConnectionError as error:
-        raise Closed from error
+        raise ClosedError from error
     return json.loads(data[_LENGTH.size :]), fds
 
 
 def _more(sock: socket.socket, size: int) -> bytes:
     data = sock.recv(size)
     if not data:
-        raise Closed
+        raise ClosedError
     return data
 
 
@@ -93,7 +95,8 @@ class Job:
     """Where everything lies in a job's memory.
 
     In: counts, the source, the order, strict mode's second order, debug requests. Out: the answer, rewards,
-    message, traceback, debug texts. The source lies first, so that strict mode's child can read it knowing nothing else.
+    message, traceback, debug texts. The source lies first, so that strict mode's child can read it knowing
+    nothing else.
 
     Attributes:
         source: bytes of the source.
@@ -154,7 +157,7 @@ class Job:
         return COUNTS.pack(*(getattr(self, field.name) for field in fields(self)))
 
     @classmethod
-    def unpack(cls, data: bytes | memoryview) -> Job:
+    def unpack(cls, data: bytes) -> Job:
         """The inverse of `pack`."""
         return cls(*COUNTS.unpack_from(data))
 

@@ -13,7 +13,7 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cach
 
 
 def bubblewrap() -> tuple[str, ...] | None:
-    """Namespaces of everything, and only the interpreter's own folders to be read; None where it is not installed."""
+    """Namespaces of everything, and the interpreter's folders to be read; None where it is not installed."""
     command = shutil.which("bwrap")
     if command is None:
         return None

@@ -1,6 +1,7 @@
 """A zygote: a small process with everything loaded, that forks a locked-down child for each program.
 
-It serves one host over one socket, one request at a time, and never reads a state, a reward or a line of a source.
+It serves one host over one socket, one request at a time, and never reads a state, a reward or a line of a
+source.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def serve(descriptor: int) -> None:
         try:
             request, fds = wire.receive(host)
             wire.send(host, zygote.handle(request, fds))
-        except wire.Closed:
+        except wire.ClosedError:
             os._exit(0)
 
 
