@@ -1,0 +1,79 @@
+"""From what the data makes likely to what the program says: the choice with the least expected loss.
+
+A meaning that is required but wrong loses expert states; one that is left out lets negative states through. How much
+the second costs depends on how often negatives come near: that is measured, not assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from grace_irl.propose.synthesis.grid.evidence import Evidence
+from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior, Reading
+from grace_irl.propose.synthesis.grid.meaning import Filter, Hypothesis, Meanings
+
+MISS = 0.8
+"""Chance that a thing with another meaning of a word fails the wrong one: about 1 - 1/5 for a handful of values."""
+NOVEL_TRUST = 0.85
+"""Trust that a word never seen before names a value that no known word names."""
+
+
+def decide(lexicon: Lexicon, posterior: Posterior) -> Hypothesis:
+    """The hypothesis that a posterior supports."""
+    evidence = lexicon.evidence
+    pressure = negative_pressure(lexicon, posterior.best)
+    sure: list[tuple[str, tuple[Filter, ...]]] = []
+    guesses: list[tuple[str, tuple[Filter, ...]]] = []
+    for word in lexicon.words:
+        chances = posterior.words[word]
+        best = posterior.best.meanings.get(word, -1)
+        kept = safest(chances, pressure, evidence)
+        if kept:
+            sure.append((word, tuple(evidence.filters[column] for column in kept)))
+        if best >= 0 and kept != (best,):
+            guesses.append((word, (evidence.filters[best],)))
+    constants = tuple(sorted(evidence.filters[column] for column in posterior.best.constants.values()))
+    return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), _novel(tuple(sure), pressure))
+
+
+def negative_pressure(lexicon: Lexicon, reading: Reading) -> float:
+    """The fraction of negative states that the happening would fit if words said nothing about the thing."""
+    filters = lexicon.evidence.filters
+    verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
+    wordless = Reading(reading.constants, verbs)
+    hits = total = 0
+    for i, positive in enumerate(lexicon.evidence.positives):
+        fired = lexicon.evidence.fired(i, lexicon.plan, lexicon.steps(wordless, i))
+        hits += int((fired & ~positive).sum())
+        total += int((~positive).sum())
+    return hits / max(1, total)
+
+
+def safest(chances: Mapping[int, float], pressure: float, evidence: Evidence) -> tuple[int, ...]:
+    """The filters of which one is required, () for none: the set with the least expected loss.
+
+    Only filters on one feature are put together, likeliest first. With probability 1 - P(set) the set is wrong and
+    loses experts; a set of k of the feature's K values lets k/K of the negatives through that come near.
+    """
+    best: tuple[float, tuple[int, ...]] = (pressure, ())
+    features = {evidence.filters[column].feature for column in chances if column >= 0}
+    for feature in sorted(features):
+        size = sum(f.feature == feature for f in evidence.filters)
+        ranked = sorted(
+            (column for column in chances if column >= 0 and evidence.filters[column].feature == feature),
+            key=lambda column: (-chances[column], column),
+        )
+        for k in range(1, len(ranked)):
+            chosen = ranked[:k]
+            wrong = 1.0 - sum(chances[column] for column in chosen)
+            loss = wrong * MISS + pressure * k / size
+            if loss < best[0] - 1e-12:
+                best = (loss, tuple(sorted(chosen)))
+    return best[1]
+
+
+def _novel(sure: Meanings, pressure: float) -> Literal["ignore", "guess", "require"]:
+    if not sure:
+        return "ignore"
+    return "require" if (1 - NOVEL_TRUST) * MISS < pressure * MISS else "guess"
