@@ -145,6 +145,10 @@ def load(
     for source, (path, forced) in zip(sources, wanted, strict=True):
         items += source.demonstrations(forced or role_of(source, path), arena.allocate)
     arena.seal()
+    for item in items:
+        for array in (item.trajectory.states, item.trajectory.actions):
+            if array is not None:  # a view that was taken before sealing does not follow the array it is of
+                array.flags.writeable = False
     return Demonstrations(metadata, tuple(items))
 
 

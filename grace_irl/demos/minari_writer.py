@@ -86,6 +86,11 @@ class MinariWriter:
                 f"{trajectory.source}: an instruction of over {MAX_MISSION} characters; expected a shorter "
                 "one"
             )
+        if not trajectory.num_steps:
+            raise InputError(
+                f"{trajectory.source}: a trajectory of one state and no step; Minari holds steps: "
+                "expected a .parquet file"
+            )
         self._header.add(demonstration)
         shape = self._header.header().shape
         if None in shape:

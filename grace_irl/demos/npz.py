@@ -12,6 +12,7 @@ a pickle and stays unread. Whatever else is pickled is refused.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
@@ -24,7 +25,7 @@ from grace_irl.demos.source import Allocate, build, total_bytes
 from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role, Split
 from grace_irl.errors import InputError
 
-DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError)
 """What numpy and zipfile raise for archives that are cut or not archives."""
 
 IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}

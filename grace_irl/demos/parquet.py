@@ -44,7 +44,11 @@ class ParquetSource:
         self.path = path
         try:
             # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
-            self._file = pq.ParquetFile(path, read_dictionary=list(TEXT_COLUMNS), pre_buffer=False)
+            names = pq.read_schema(path).names
+            texts = [name for name in TEXT_COLUMNS if name in names]
+            self._file = pq.ParquetFile(
+                path, read_dictionary=texts, pre_buffer=False, page_checksum_verification=True
+            )
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{path}: not readable as Parquet ({first_line(error)}); expected a whole file: "
@@ -197,12 +201,12 @@ class _Column:
     def __init__(self, length: int, allocate: Allocate) -> None:
         self._length = length
         self._allocate = allocate
-        self._missing = length == 0
+        self._missing = False
         self._array: NDArray[Any] | None = None
 
     def fill(self, rows: _Rows, name: str, start: int, stop: int, filled: int) -> None:
         """Takes rows `start` to `stop` as entries from `filled` on."""
-        if self._missing or stop <= start:
+        if self._missing or (stop <= start and self._length):
             return
         values = rows.numbers(name, start, stop)
         self._missing = values is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from types import TracebackType
@@ -76,7 +77,11 @@ class ParquetWriter:
             repeated = [field.name for field in self._schema if not _is_float(field.type)]
             leaves = [f"{name}.list.element" if name in ("state", "action") else name for name in repeated]
             self._writer = pq.ParquetWriter(
-                self._part, self._schema, compression="zstd", use_dictionary=leaves or False
+                self._part,
+                self._schema,
+                compression="zstd",
+                write_page_checksum=True,
+                use_dictionary=leaves or False,
             )
         batches = []
         for demonstration in self._pending:
@@ -177,7 +182,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata) -> pa.Schem
 
 def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:
     """T values as T+1 entries, the last one null."""
-    flat = values.reshape(len(values), -1) if values.ndim > 1 else values
+    flat = values.reshape(len(values), math.prod(values.shape[1:])) if values.ndim > 1 else values
     mask = np.arange(len(values) + 1) == len(values)
     padded = np.concatenate([flat, np.zeros((1, *flat.shape[1:]), flat.dtype)])
     try:

@@ -1,0 +1,59 @@
+"""Sets of demonstrations that the tests of every format share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+
+
+@pytest.fixture(autouse=True)
+def _minari_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+
+
+@pytest.fixture
+def grids() -> Demonstrations:
+    """Three grid trajectories of one size, with everything but goals; one is a single state."""
+    rng = np.random.default_rng(0)
+    items = []
+    for number, steps in enumerate((5, 1, 3)):
+        trajectory = Trajectory(
+            rng.integers(0, 9, (steps + 1, 4, 6, 3), dtype=np.uint8),
+            rng.integers(0, 7, steps),
+            extra_info=f"go to the {('red', 'grüne', 'blue')[number]} ball",
+            rewards=rng.normal(size=steps),
+            log_probs=rng.normal(size=steps),
+            terminated=number == 0,
+            truncated=number == 1,
+        )
+        role, split = ("expert", "train") if number else ("negative", "held_out")
+        items.append(Demonstration(trajectory, role, f"task {number % 2}", split))
+    return Demonstrations(Metadata("grid", (), "BabyAI-GoToObj-v0", "minigrid-full", "last"), tuple(items))
+
+
+@pytest.fixture
+def vectors() -> Demonstrations:
+    """Four vector trajectories with actions of two numbers, one of them without a step."""
+    rng = np.random.default_rng(1)
+    items = tuple(
+        Demonstration(
+            Trajectory(rng.normal(size=(steps + 1, 3)), rng.normal(size=(steps, 2)).astype(np.float32)),
+            "expert",
+        )
+        for steps in (4, 0, 9, 2)
+    )
+    return Demonstrations(
+        Metadata("vector", ("height", "speed", "angle"), "Hopper-v5", "vector", "all"), items
+    )
+
+
+@pytest.fixture
+def states_only() -> Demonstrations:
+    """Vector trajectories without actions."""
+    rng = np.random.default_rng(2)
+    items = tuple(Demonstration(Trajectory(rng.normal(size=(n, 2))), "negative", "walk") for n in (3, 6))
+    return Demonstrations(Metadata("vector"), items)

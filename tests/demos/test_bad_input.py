@@ -1,0 +1,315 @@
+"""What cannot be used is refused in one line that says what was found, what was expected and what to do."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from grace_irl.demos import iter_trajectories, load, require_roles, save
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.errors import InputError
+
+
+def refuses(path: Path, *words: str) -> str:
+    """The one line that `load` refuses a path with; it names the path and the words."""
+    with pytest.raises(InputError) as caught:
+        load([path])
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in (path.name, *words):
+        assert word in message, message
+    return message
+
+
+def table(**columns: object) -> pa.Table:
+    states = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(6.0)), 2)
+    return pa.table({"episode": [0, 0, 1], "state": states, **columns})
+
+
+def write_parquet(changes: Callable[[pa.Table], pa.Table]) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        path = folder / "expert.parquet"
+        pq.write_table(changes(table()), path)
+        return path
+
+    return make
+
+
+def write_npz(**arrays: object) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        path = folder / "expert.npz"
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+        return path
+
+    return make
+
+
+def write_bytes(name: str, content: bytes) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        path = folder / name
+        path.write_bytes(content)
+        return path
+
+    return make
+
+
+ROWS = {"observations": np.zeros((5, 2)), "actions": np.zeros((5, 1)), "episode_lengths": np.array([5])}
+NAN = np.array([[0, 0], [0, 0], [0, np.nan], [1, 1], [1, 1.0]])
+
+CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
+    "missing": (lambda folder: folder / "nothing.parquet", ("no such file", "check the path")),
+    "empty file": (write_bytes("expert.parquet", b""), ("empty file", "expected demonstrations")),
+    "unknown format": (write_bytes("expert.csv", b"1,2"), ("'.csv'", ".parquet, .npz", "Minari")),
+    "no suffix": (write_bytes("expert", b"1,2"), ("unknown format",)),
+    "no parquet": (
+        write_bytes("expert.parquet", b"PAR1 and then nothing"),
+        ("not readable as Parquet", "again"),
+    ),
+    "no npz": (write_bytes("expert.npz", b"PK nothing"), ("not readable as npz", "again")),
+    "pkl": (write_bytes("expert.pkl", pickle.dumps([1])), ("pickle", "runs whatever code", "Parquet or npz")),
+    "pt": (write_bytes("expert.pt", b"x"), ("pickle",)),
+    "npy": (write_bytes("expert.npy", b"x"), ("pickle",)),
+    "pickled array": (
+        write_npz(**{**ROWS, "observations": np.array([{}] * 5)}),
+        ("'observations'", "pickled objects"),
+    ),
+    "pickled lengths": (write_npz(**{**ROWS, "episode_lengths": np.array([{}])}), ("pickled objects",)),
+    "no episode lengths": (
+        write_npz(observations=np.zeros((5, 2))),
+        ("no array 'episode_lengths'", "expected"),
+    ),
+    "lengths that do not sum up": (
+        write_npz(**{**ROWS, "episode_lengths": np.array([2, 2])}),
+        ("sum to 4 for 5",),
+    ),
+    "lengths of nothing": (
+        write_npz(**{**ROWS, "episode_lengths": np.array([5, 0])}),
+        ("expected one count",),
+    ),
+    "images": (write_npz(**{**ROWS, "observations": np.zeros((5, 8, 8))}), ("(5, 8, 8)", "(N, h, w, 3)")),
+    "grids of floats": (
+        write_npz(**{**ROWS, "observations": np.zeros((5, 4, 4, 3))}),
+        ("float64", "expected integers"),
+    ),
+    "columns first": (
+        write_npz(**{**ROWS, "observations": np.zeros((2, 5)).T}),
+        ("by columns", "ascontiguousarray"),
+    ),
+    "next observations of others": (
+        write_npz(**{**ROWS, "next_observations": np.ones((5, 2))}),
+        ("episode 0", "one row later", "episode_lengths"),
+    ),
+    "NaN in npz": (
+        write_npz(**{**ROWS, "observations": NAN}),
+        ("episode 0, step 2, field number 1", "nan", "clean"),
+    ),
+    "obs and acts": (
+        write_npz(obs=np.zeros((5, 2)), acts=np.zeros(5), indices=np.array([2])),
+        ("5 obs for 5 acts in 2", "one more"),
+    ),
+    "NaN in Parquet": (
+        write_parquet(
+            lambda t: t.set_column(
+                1, "state", pa.FixedSizeListArray.from_arrays(pa.array(NAN[:3].ravel()), 2)
+            )
+        ),
+        ("episode 1, step 0, field number 1",),
+    ),
+    "no rows": (write_parquet(lambda t: t.slice(0, 0)), ("no rows", "at least one")),
+    "no state column": (
+        write_parquet(lambda t: t.drop_columns("state")),
+        ("no column 'state'", "demonstrations.md"),
+    ),
+    "scalar states": (
+        write_parquet(lambda t: t.set_column(1, "state", pa.array([1.0, 2.0, 3.0]))),
+        ("'state' is double",),
+    ),
+    "null state": (
+        write_parquet(
+            lambda t: t.set_column(1, "state", pa.array([[1.0, 2], None, [3, 4]], pa.list_(pa.float64(), 2)))
+        ),
+        ("a state is null",),
+    ),
+    "mixed episodes": (
+        write_parquet(lambda t: t.set_column(0, "episode", pa.array([0, 1, 0]))),
+        ("comes back", "sort"),
+    ),
+    "null episode": (
+        write_parquet(lambda t: t.set_column(0, "episode", pa.array([0, None, 1]))),
+        ("without nulls",),
+    ),
+    "unknown role": (
+        write_parquet(lambda t: t.append_column("role", pa.array(["tutor"] * 3))),
+        ("'tutor'", "'expert'"),
+    ),
+    "unknown split": (
+        write_parquet(lambda t: t.append_column("split", pa.array(["test"] * 3))),
+        ("'test'", "'held_out'"),
+    ),
+    "metadata not JSON": (
+        write_parquet(lambda t: t.replace_schema_metadata({"grace_irl": "{"})),
+        ("not usable",),
+    ),
+    "metadata of a later version": (
+        write_parquet(lambda t: t.replace_schema_metadata({"grace_irl": '{"kind": "vector", "format": 9}'})),
+        ("format 9", "upgrade"),
+    ),
+    "unknown kind": (
+        write_parquet(lambda t: t.replace_schema_metadata({"grace_irl": '{"kind": "sound"}'})),
+        ("'sound'", "'vector'"),
+    ),
+    "ui": (
+        write_parquet(lambda t: t.replace_schema_metadata({"grace_irl": '{"kind": "ui"}'})),
+        ("'ui'", "reads 'vector' and 'grid'"),
+    ),
+    "empty folder": (lambda folder: folder, ("no demonstrations in this folder",)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refused(case: str, tmp_path: Path) -> None:
+    make, words = CASES[case]
+    refuses(make(tmp_path), *words)
+
+
+def test_fields_are_named_where_they_are_known(vectors: Demonstrations, tmp_path: Path) -> None:
+    states = vectors[0].trajectory.states.copy()
+    good = tmp_path / "good.parquet"
+    save(vectors, good)
+    read = pq.read_table(good)
+    values = np.concatenate([d.trajectory.states for d in vectors])
+    values[len(states) + 1 + 3, 2] = np.inf
+    bad = tmp_path / "bad.parquet"
+    column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 3)
+    pq.write_table(read.set_column(1, "state", column).replace_schema_metadata(metadata(good)), bad)
+    refuses(bad, "episode 2, step 3, field 'angle' (number 2)", "inf")
+
+
+def metadata(path: Path) -> dict[bytes, bytes]:
+    return {b"grace_irl": pq.ParquetFile(path).metadata.metadata[b"grace_irl"]}
+
+
+@pytest.mark.parametrize("name", ["expert.parquet", "expert.npz"])
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
+def test_truncated(name: str, share: float, vectors: Demonstrations, tmp_path: Path) -> None:
+    save(vectors, tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[: int(share * len(content))])
+    refuses(tmp_path / name, "expected a whole file")
+
+
+@pytest.mark.parametrize("name", ["expert.parquet", "expert.npz"])
+def test_damaged_in_the_middle(name: str, vectors: Demonstrations, tmp_path: Path) -> None:
+    """The directory at the end of the file is whole, what it points to is not."""
+    many = replace(vectors, items=vectors.items * 50)
+    save(many, tmp_path / name)
+    content = bytearray((tmp_path / name).read_bytes())
+    if name.endswith(".npz"):
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            about = archive.getinfo("observations.npy")
+        middle = about.header_offset + about.compress_size // 2
+    else:
+        column = pq.ParquetFile(tmp_path / name).metadata.row_group(0).column(1)
+        middle = column.data_page_offset + column.total_compressed_size // 2
+    content[middle : middle + 200] = bytes(200)
+    (tmp_path / name).write_bytes(bytes(content))
+    refuses(tmp_path / name, "damaged", "expected a whole")
+
+
+def test_pickle_in_a_folder(vectors: Demonstrations, tmp_path: Path) -> None:
+    save(vectors, tmp_path / "expert.parquet")
+    (tmp_path / "negative.pkl").write_bytes(pickle.dumps([]))
+    refuses(tmp_path, "negative.pkl", "pickle")
+
+
+def test_other_files_of_a_folder_are_passed_over(vectors: Demonstrations, tmp_path: Path) -> None:
+    save(vectors, tmp_path / "expert.parquet")
+    (tmp_path / "README.md").write_text("a card")
+    (tmp_path / ".expert.parquet.1.part").write_bytes(b"PAR1")
+    assert len(load([tmp_path])) == len(vectors)
+
+
+def test_mixed_kinds(vectors: Demonstrations, grids: Demonstrations, tmp_path: Path) -> None:
+    save(vectors, tmp_path / "a.parquet")
+    save(grids, tmp_path / "b.parquet")
+    refuses(tmp_path, "b.parquet", "grid states beside", "a.parquet", "vector states")
+
+
+def test_mixed_widths(vectors: Demonstrations, states_only: Demonstrations, tmp_path: Path) -> None:
+    save(vectors, tmp_path / "a.parquet")
+    save(states_only, tmp_path / "b.parquet")
+    refuses(tmp_path, "b.parquet", "2 numbers", "a.parquet", "with 3")
+
+
+def test_mixed_fields(vectors: Demonstrations, tmp_path: Path) -> None:
+    save(vectors, tmp_path / "a.parquet")
+    save(
+        replace(vectors, metadata=replace(vectors.metadata, fields=("speed", "height", "angle"))),
+        tmp_path / "b.parquet",
+    )
+    refuses(tmp_path, "b.parquet", "speed, height", "same fields in the same order")
+
+
+def test_no_role(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rollouts.npz", **ROWS)
+    refuses(tmp_path / "rollouts.npz", "no role", "--negatives")
+
+
+@pytest.mark.parametrize(("role", "missing"), [("expert", "negative"), ("negative", "expert")])
+def test_one_role_is_not_enough(role: str, missing: str, vectors: Demonstrations) -> None:
+    only = replace(vectors, items=tuple(replace(d, role=role) for d in vectors))
+    with pytest.raises(InputError, match=f"no {missing} trajectory; expected at least one"):
+        require_roles(only)
+
+
+def test_nothing_named() -> None:
+    with pytest.raises(InputError, match="at least one file"):
+        load([])
+
+
+def test_a_stream_stops_at_the_damage(tmp_path: Path) -> None:
+    np.savez(tmp_path / "expert.npz", **{**ROWS, "observations": NAN, "episode_lengths": np.array([2, 3])})
+    stream = iter_trajectories(tmp_path / "expert.npz")
+    assert len(next(stream).trajectory.states) == 2
+    with pytest.raises(InputError, match="episode 1, step 0"):
+        next(stream)
+
+
+@pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
+def test_minari_jpeg(data_format: str, tmp_path: Path) -> None:
+    """Minari compresses what looks like an image, which changes a grid's codes."""
+    import minari
+    from gymnasium.spaces import Box, Discrete
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    buffer = EpisodeBuffer(
+        observations=np.zeros((3, 40, 40, 3), np.uint8),
+        actions=np.zeros(2, np.int64),
+        rewards=[0.0, 0.0],
+        terminations=[False, True],
+        truncations=[False, False],
+    )
+    minari.create_dataset_from_buffers(
+        "expert-v0",
+        [buffer],
+        observation_space=Box(0, 255, (40, 40, 3), np.uint8),
+        action_space=Discrete(2),
+        data_format=data_format,
+    )
+    refuses(tmp_path / "minari" / "expert-v0", "JPEG", "jpeg_encoding=False")
+
+
+def test_minari_damaged(grids: Demonstrations, tmp_path: Path) -> None:
+    steps = tuple(d for d in grids if d.trajectory.num_steps)
+    save(replace(grids, items=steps), tmp_path / "expert-v0", "minari")
+    (data,) = (tmp_path / "expert-v0").glob("data/*.hdf5")
+    data.write_bytes(data.read_bytes()[:500])
+    refuses(tmp_path / "expert-v0", "expected a whole dataset")
