@@ -26,7 +26,8 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # up to so many states run at once; more run as one trajectory, a sample, the rest
+STAGE_STATES = 4_096  # up to so many states run at once; more run in stages, the second of about so many
+STAGE_GROWTH = 3  # each further stage brings the states run to so many times what they were
 STRICT_STATES = 20_000  # an elite is checked in strict mode on about so many states; the winner on all
 EQUAL = 1e-9  # fitness within this is equal
 
@@ -211,14 +212,22 @@ class _Split:
         return chosen
 
     def _stages(self) -> list[list[str]]:
-        """What to run first, second, third: the shortest trajectory, a sample, the rest. Few: all at once."""
+        """What to run first, second, …: the shortest trajectory, a sample, larger ones. Few: all at once.
+
+        The bound that stops an evaluation counts what was not run as perfect, so it bites once a fair share
+        was run.
+        """
         everything = list(self._length)
         if sum(self._length.values()) <= STAGE_STATES:
             return [everything] if everything else []
         first = [min(everything, key=lambda digest: (self._length[digest], digest))]
-        second = [digest for digest in self.sample(STAGE_STATES) if digest not in first]
-        third = [digest for digest in everything if digest not in {*first, *second}]
-        return [stage for stage in (first, second, third) if stage]
+        stages, done, size = [first], set(first), STAGE_STATES
+        while len(done) < len(everything):
+            stage = [digest for digest in self.sample(size) if digest not in done]
+            done.update(stage)
+            stages += [stage] if stage else []
+            size *= STAGE_GROWTH
+        return stages
 
 
 def _stopped(bound: float, floor: float, source: RewardSource, rewards: dict[str, Floats]) -> Evaluation:

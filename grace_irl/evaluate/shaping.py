@@ -23,9 +23,5 @@ def monotonicity(rewards: Iterable[NDArray[np.float64]]) -> float | None:
         if len(known) < 2:
             continue
         constant = bool((known == known[0]).all())
-        taus.append(
-            0.0
-            if constant
-            else float(kendalltau(known, np.arange(len(known)), method="asymptotic").statistic)
-        )
+        taus.append(0.0 if constant else float(kendalltau(known, np.arange(len(known))).statistic))
     return float(np.mean(taus)) if taus else None

@@ -44,7 +44,7 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     equals = [c for c in order if _train_equal(best.evaluation, c.evaluation)]
     equals.sort(key=lambda c: -_held_out(c, "accuracy"))
     most = _held_out(equals[0], "accuracy")
-    equals = [c for c in equals if most - _held_out(c, "accuracy") <= EQUAL]
+    equals = [c for c in equals if _held_out(c, "accuracy") >= most - EQUAL]
     equals.sort(key=lambda c: -_held_out(c, "fitness"))
     found = _within_equals(equals, lambda c: _held_out(c, "fitness"), lambda c: (c.program.nodes, c.index))
     return found[0]

@@ -19,7 +19,7 @@ def vector_set(
     tasks: tuple[str, ...] = ("default",),
     actions: bool = False,
 ) -> Demonstrations:
-    """Vectors of three numbers; an expert's second number lies above `THRESHOLD`, a negative's below (but for noise)."""
+    """Vectors of three numbers; an expert's second is above `THRESHOLD`, a negative's below."""
     rng = np.random.default_rng(seed)
     items = []
     for task in tasks:

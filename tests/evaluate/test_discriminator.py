@@ -1,0 +1,119 @@
+"""The AIRL discriminator and GRACE's fitness, against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grace_irl.demos.labels import label
+from grace_irl.evaluate.columns import Columns, columns, weights
+from grace_irl.evaluate.discriminator import Objective, fitness, log_d, log_one_minus_d
+from grace_irl.evaluate.log_pi import LogPi
+from tests.fakes.data import vector_set
+
+
+def rows_of(
+    positive: list[bool], task: list[int] | None = None, log_pi: list[float] | None = None
+) -> Columns:
+    marks = np.array(positive)
+    tasks = np.array(task or [0] * len(marks), dtype=np.int32)
+    weight = weights(marks, tasks, int(tasks.max()) + 1)
+    assert weight is not None
+    places = np.arange(len(marks), dtype=np.int32)
+    pi = None if log_pi is None else np.array(log_pi)
+    names = tuple(f"task {number}" for number in range(int(tasks.max()) + 1))
+    return Columns(marks, weight, tasks, names, pi, places, places * 0)
+
+
+@pytest.mark.parametrize(
+    ("reward", "log_pi", "d"),
+    [(0.0, 0.0, 0.5), (math.log(3), 0.0, 0.75), (0.0, math.log(0.25), 0.8), (-math.log(3), 0.0, 0.25)],
+)
+def test_d_is_exp_r_over_exp_r_plus_pi(reward: float, log_pi: float, d: float) -> None:
+    assert math.exp(reward) / (math.exp(reward) + math.exp(log_pi)) == pytest.approx(d)
+    assert float(log_d(np.array(reward), log_pi)) == pytest.approx(math.log(d))
+    assert float(log_one_minus_d(np.array(reward), log_pi)) == pytest.approx(math.log(1 - d))
+
+
+def test_large_rewards_neither_overflow_nor_saturate() -> None:
+    with np.errstate(all="raise"):
+        assert float(log_d(np.array(-1e9))) == -1e9
+        assert float(log_one_minus_d(np.array(1e9))) == -1e9
+        assert float(log_d(np.array(1e9))) == 0.0
+
+
+def test_fitness_is_the_mean_of_each_side() -> None:
+    rewards = np.array([0.0, math.log(3), 0.0, 0.0, -math.log(3)])
+    rows = rows_of([True, True, False, False, False])
+    expected = (math.log(0.5) + math.log(0.75)) / 2 + (2 * math.log(0.5) + math.log(0.75)) / 3
+    assert fitness(rewards, rows) == pytest.approx(expected)
+
+
+def test_a_constant_zero_reward_scores_two_log_half() -> None:
+    assert fitness(np.zeros(7), rows_of([True] * 2 + [False] * 5)) == pytest.approx(2 * math.log(0.5))
+
+
+def test_log_pi_moves_the_logit() -> None:
+    rows = rows_of([True, False], log_pi=[math.log(0.25), 0.0])
+    assert fitness(np.zeros(2), rows) == pytest.approx(math.log(0.8) + math.log(0.5))
+
+
+def test_tasks_weigh_the_same_whatever_their_size() -> None:
+    rewards = np.array([0.0, 0.0, math.log(3), *[-math.log(3)] * 50])
+    rows = rows_of([True, False, True, *[False] * 50], task=[0, 0, 1, *[1] * 50])
+    assert fitness(rewards, rows) == pytest.approx((2 * math.log(0.5) + 2 * math.log(0.75)) / 2)
+
+
+def test_a_task_with_one_side_weighs_nothing() -> None:
+    found = weights(np.array([True, False, True]), np.array([0, 0, 1], dtype=np.int32), 2)
+    assert found is not None
+    assert found.tolist() == [1.0, 1.0, 0.0]
+    assert weights(np.array([True, True]), np.array([0, 0], dtype=np.int32), 1) is None
+
+
+@given(
+    st.lists(st.tuples(st.floats(-5, 5), st.booleans()), min_size=2, max_size=40).filter(
+        lambda rows: len({mark for _, mark in rows}) == 2
+    ),
+    st.floats(0.1, 3),
+    st.floats(-3, 3),
+)
+def test_objective_has_the_gradient_and_hessian_of_its_value(
+    rows: list[tuple[float, bool]], scale: float, offset: float
+) -> None:
+    objective = Objective.of(np.array([r for r, _ in rows]), rows_of([mark for _, mark in rows]))
+    step = 1e-5
+    numeric = [
+        (objective.value(scale + step, offset) - objective.value(scale - step, offset)) / (2 * step),
+        (objective.value(scale, offset + step) - objective.value(scale, offset - step)) / (2 * step),
+    ]
+    assert objective.gradient(scale, offset) == pytest.approx(numeric, abs=1e-6)
+    bend = (objective.gradient(scale + step, offset) - objective.gradient(scale - step, offset)) / (2 * step)
+    assert objective.hessian(scale, offset)[0] == pytest.approx(bend, abs=1e-5)
+    assert np.linalg.eigvalsh(objective.hessian(scale, offset)).max() <= 1e-12
+
+
+def test_merging_equal_rewards_changes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    rewards = rng.integers(0, 3, size=500).astype(float)
+    rows = rows_of((rng.random(500) < 0.3).tolist())
+    merged = Objective.of(rewards, rows)
+    plain = Objective(rewards, rows.sign.astype(float), rows.weight, None)
+    assert len(merged.x) <= 6
+    assert merged.value(1.3, -0.2) == pytest.approx(plain.value(1.3, -0.2), rel=1e-12)
+
+
+def test_columns_of_transitions_leave_the_first_state_out() -> None:
+    items = label(vector_set(2, 2, 5, actions=True), "last").train
+    states = columns(items, LogPi(), takes_action=False)
+    transitions = columns(items, LogPi(), takes_action=True)
+    assert states is not None
+    assert transitions is not None
+    assert len(states.positive) == 20
+    assert len(transitions.positive) == 16
+    assert transitions.step.min() == 1
+    assert states.positive.sum() == transitions.positive.sum() == 2

@@ -1,0 +1,87 @@
+"""The choices of log pi."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.labels import Problem, label
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.errors import InputError
+from grace_irl.evaluate.log_pi import align, log_pi
+from tests.fakes.data import vector_set
+
+
+def problem(*trajectories: Trajectory, roles: tuple[str, ...] = ()) -> Problem:
+    names = roles or ("expert",) * len(trajectories)
+    items = tuple(Demonstration(t, role) for t, role in zip(trajectories, names, strict=True))  # type: ignore[arg-type]
+    return label(Demonstrations(Metadata("vector"), items), "all")
+
+
+def test_constant_is_zero() -> None:
+    found = log_pi(label(vector_set(), "all"), "constant")
+    assert found.zero
+    assert (found.of(vector_set()[0].trajectory) == 0).all()
+
+
+def test_uniform_over_discrete_actions() -> None:
+    one = Trajectory(np.zeros((5, 2)), np.array([0, 1, 2, 2]))
+    assert log_pi(problem(one), "uniform").of(one) == pytest.approx(np.full(5, -math.log(3)))
+
+
+def test_uniform_over_a_box() -> None:
+    one = Trajectory(np.zeros((3, 2)), np.array([[-1.0, 0.0], [1.0, 0.5]]))
+    assert log_pi(problem(one), "uniform").of(one) == pytest.approx(np.zeros(3), abs=1e-12)  # volume 2 * 0.5
+
+
+def test_recorded_gives_the_last_state_the_mean() -> None:
+    one = Trajectory(np.zeros((3, 2)), np.zeros(2, dtype=int), log_probs=np.array([-1.0, -3.0]))
+    assert log_pi(problem(one), "recorded").of(one).tolist() == [-1.0, -3.0, -2.0]
+
+
+def test_cloned_prefers_the_experts_action() -> None:
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(201, 2))
+    expert = Trajectory(states, (states[:-1, 0] > 0).astype(int))
+    other = Trajectory(states, (states[:-1, 0] <= 0).astype(int))
+    found = log_pi(problem(expert, other, roles=("expert", "negative")), "cloned")
+    assert found.of(expert)[:-1].mean() > -0.2
+    assert found.of(other)[:-1].mean() < -2.0
+    both = np.exp(found.of(expert)[:-1]) + np.exp(found.of(other)[:-1])
+    assert both == pytest.approx(np.ones(200))  # two actions: their probabilities sum to one
+
+
+def test_cloned_continuous_recovers_a_linear_policy() -> None:
+    rng = np.random.default_rng(1)
+    states = rng.normal(size=(4001, 2))
+    actions = states[:-1] @ np.array([[2.0], [-1.0]]) + 0.5 * rng.normal(size=(4000, 1))
+    one = Trajectory(states, actions)
+    entropy = 0.5 * math.log(2 * math.pi * math.e * 0.25)
+    assert log_pi(problem(one), "cloned").of(one)[:-1].mean() == pytest.approx(-entropy, abs=0.05)
+
+
+def test_cloned_knows_no_action_that_only_held_out_data_has() -> None:
+    one = Trajectory(np.random.default_rng(0).normal(size=(9, 2)), np.array([0, 1] * 4))
+    other = Trajectory(one.states, np.full(8, 7))
+    held = problem(one, other)
+    items = (
+        held.items[0],
+        replace(held.items[1], demonstration=replace(held.items[1].demonstration, split="held_out")),
+    )
+    found = log_pi(replace(held, items=items), "cloned")
+    assert (found.of(other)[:-1] == -20.0).all()
+
+
+@pytest.mark.parametrize("choice", ["uniform", "recorded", "cloned", "other"])
+def test_data_that_lacks_what_is_needed(choice: str) -> None:
+    with pytest.raises(InputError, match=r"log-pi|log pi"):
+        log_pi(label(vector_set(actions=False), "all"), choice)
+
+
+def test_align_puts_the_action_beside_its_transition() -> None:
+    values = np.array([1.0, 2.0, 1.5])
+    assert align(values, takes_action=False).tolist() == [1.0, 2.0, 1.5]
+    assert align(values, takes_action=True).tolist() == [1.0, 2.0]

@@ -1,0 +1,224 @@
+"""GRACE's evolution as a pure state machine."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.programs.program import Program
+from grace_irl.search.evolution import ATTEMPTS, Evolution, EvolutionSettings
+from grace_irl.search.protocol import Fate, Request, Result, Wait
+from grace_irl.search.ranks import Scored, ranked, winner
+
+SMALL = EvolutionSettings(population=4, elite=1, generations=3)
+
+
+def metrics(fitness: float, accuracy: float = 0.5, separated: bool = False) -> Metrics:
+    return Metrics(fitness, accuracy, accuracy, separated, 10, 10)
+
+
+def evaluation(
+    fitness: float, *, held: float | None = None, separated: bool = False, held_fitness: float = -1.0
+) -> Evaluation:
+    held_out = None if held is None else metrics(held_fitness, held)
+    return Evaluation(
+        "ok", fitness=fitness, train=metrics(fitness, 1.0 if separated else 0.8, separated), held_out=held_out
+    )
+
+
+def scored(name: str, fitness: float, nodes: int = 10, index: int = 0, **more: object) -> Scored:
+    return Scored(Program(name, name, nodes), evaluation(fitness, **more), index)  # type: ignore[arg-type]
+
+
+def answer(request: Request, fitness: float, name: str = "", nodes: int = 10) -> Result:
+    program = Program(name or f"p{request.index}", "", nodes, request.operator, request.parents)
+    return Result(request, program, evaluation(fitness))
+
+
+def drive(
+    search: Evolution, reply: Callable[[Request], Result], lag: int = 1
+) -> tuple[list[Request], list[Fate], list[tuple[str, ...]]]:
+    """Asks ahead as it may, tells in order; returns requests, fates and each generation's population."""
+    requests: list[Request] = []
+    fates: list[Fate] = []
+    populations: list[tuple[str, ...]] = []
+    flying: list[Request] = []
+    while True:
+        while len(flying) < lag:
+            asked = search.ask()
+            if not isinstance(asked, Request):
+                break
+            requests.append(asked)
+            flying.append(asked)
+        if not flying:
+            return requests, fates, populations
+        before = search.generation
+        fates += search.tell(reply(flying.pop(0)))
+        if search.generation > before:
+            populations.append(search.population)
+
+
+def random_fitness(request: Request) -> Result:
+    return answer(request, float(np.random.default_rng(request.seed).uniform(-1.4, 0)))
+
+
+def test_the_first_generation_initialises_and_the_others_mutate() -> None:
+    requests, _, populations = drive(Evolution(SMALL, 0), random_fitness)
+    assert [r.index for r in requests] == list(range(4 + 3 * 4))
+    assert {r.operator for r in requests[:4]} == {"initialise"}
+    assert {r.operator for r in requests[4:]} == {"mutate"}
+    assert all(r.parents[0] in populations[(r.index - 4) // 4] for r in requests[4:])
+    assert len(populations) == 4
+
+
+@given(st.integers(0, 50), st.integers(1, 9))
+def test_the_lag_changes_nothing(seed: int, lag: int) -> None:
+    assert drive(Evolution(SMALL, seed), random_fitness, lag) == drive(
+        Evolution(SMALL, seed), random_fitness, 1
+    )
+
+
+def test_it_waits_for_its_generation() -> None:
+    search = Evolution(SMALL, 0)
+    asked = [search.ask() for _ in range(4)]
+    assert isinstance(search.ask(), Wait)
+    for request in asked:
+        assert isinstance(request, Request)
+        search.tell(random_fitness(request))
+    assert isinstance(search.ask(), Request)
+
+
+@given(st.integers(0, 30))
+def test_the_population_is_the_best_of_all_told(seed: int) -> None:
+    told: dict[str, float] = {}
+
+    def reply(request: Request) -> Result:
+        result = random_fitness(request)
+        assert result.program is not None
+        assert result.evaluation is not None
+        told[result.program.id] = result.evaluation.fitness
+        return result
+
+    _, _, populations = drive(Evolution(SMALL, seed), reply)
+    assert populations[-1] == tuple(sorted(told, key=lambda name: -told[name])[:4])
+
+
+def test_parents_are_drawn_by_softmax() -> None:
+    settings = EvolutionSettings(population=2, elite=1, generations=1000)
+    fitness = {0: 0.0, 1: -1.0}
+    requests, _, _ = drive(Evolution(settings, 0), lambda r: answer(r, fitness.get(r.index, -9.0)))
+    counts = Counter(r.parents[0] for r in requests[2:])
+    share = counts["p0"] / counts.total()
+    expected = 1 / (1 + math.exp(-1))
+    assert share == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / counts.total()))
+
+
+def test_chances_of_the_prompt_follow_table_6() -> None:
+    requests, _, _ = drive(Evolution(EvolutionSettings(population=10, generations=200), 0), random_fitness)
+    drawn = [dict(r.context) for r in requests if r.context]
+    for name, chance in (("include_expert", 0.25), ("incorrect_only", 0.5), ("expert_only", 0.75)):
+        assert np.mean([d[name] for d in drawn]) == pytest.approx(chance, abs=0.05)
+
+
+def test_every_candidate_has_a_fate_with_a_reason() -> None:
+    def reply(request: Request) -> Result:
+        if request.index == 5:
+            return answer(request, -1.0, name="p0")
+        if request.index == 6:
+            return Result(request, Program("bad", "", 3), Evaluation("timeout", "10 s used up"))
+        if request.index == 7:
+            stopped = Evaluation("ok", "stopped after 10 of 20 states", fitness=-9, complete=False)
+            return Result(request, Program("slow", "", 3), stopped)
+        return answer(request, -1.0 + 0.01 * request.index)
+
+    _, fates, _ = drive(Evolution(EvolutionSettings(population=4, elite=1, generations=1), 0), reply)
+    first = {fate.program_id: fate for fate in fates}
+    assert first["bad"].verdict == "invalid"
+    assert "10 s used up" in first["bad"].reason
+    assert first["slow"].verdict == "dropped"
+    assert [f.verdict for f in fates if f.program_id == "p0"] == ["kept", "duplicate", "dropped"]
+    assert [f.verdict for f in fates if f.program_id == "p4"] == ["kept"]
+    assert all(fate.reason for fate in fates)
+
+
+def test_a_failed_first_generation_is_filled_up() -> None:
+    def reply(request: Request) -> Result:
+        return Result(request, failure="no answer") if request.index < 3 else random_fitness(request)
+
+    requests, _, populations = drive(Evolution(SMALL, 0), reply)
+    assert len(populations[0]) == 4
+    assert [r.operator for r in requests[:7]] == ["initialise"] * 7
+    assert requests[7].operator == "mutate"
+
+
+@pytest.mark.parametrize("failure", ["no answer", "exhausted: nothing new to propose"])
+def test_a_proposer_that_never_answers_ends(failure: str) -> None:
+    requests, fates, populations = drive(Evolution(SMALL, 0), lambda r: Result(r, failure=failure))
+    first = ATTEMPTS * 4 if failure == "no answer" else 4
+    assert len(requests) == first + 3 * 4
+    assert fates == []
+    assert populations == [()] * 4
+
+
+def test_elites_survive_a_flood_of_equals() -> None:
+    def reply(request: Request) -> Result:
+        return answer(request, -0.5, nodes=50 if request.index < 4 else 1)
+
+    _, _, populations = drive(Evolution(SMALL, 0), reply)
+    assert populations[0][0] == "p0"
+    assert "p0" in populations[1]
+    assert "p1" not in populations[1]
+
+
+def test_floors_follow_the_population() -> None:
+    search = Evolution(SMALL, 0)
+    assert (search.floor, search.elite_floor) == (-math.inf, -math.inf)
+    for number in range(4):
+        request = search.ask()
+        assert isinstance(request, Request)
+        search.tell(answer(request, -0.1 * number))
+    assert (search.floor, search.elite_floor) == (pytest.approx(-0.3), pytest.approx(0.0))
+
+
+def test_finish_decides_a_broken_off_generation() -> None:
+    search = Evolution(SMALL, 0)
+    request = search.ask()
+    assert isinstance(request, Request)
+    search.tell(answer(request, -0.4))
+    assert search.population == ()
+    assert [fate.verdict for fate in search.finish()] == ["kept"]
+    assert search.population == ("p0",)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "expected"),
+    [
+        ([scored("a", -0.2), scored("b", -0.1)], "b"),
+        ([scored("a", -0.1, nodes=20), scored("b", -0.1 - 1e-10, nodes=10)], "b"),
+        ([scored("a", -0.1, nodes=20), scored("b", -0.1 - 1e-8, nodes=10)], "a"),
+        ([scored("a", -0.1, index=3), scored("b", -0.1, index=2)], "b"),
+        ([scored("a", -0.1, nodes=5, held=0.9), scored("b", -0.1, nodes=9, held=1.0)], "b"),
+        ([scored("a", -0.1, held=1.0, held_fitness=-2), scored("b", -0.1, nodes=99, held=1.0)], "b"),
+        ([scored("a", -0.1, held=1.0), scored("b", -0.2, held=1.0, held_fitness=0.0)], "a"),
+        ([scored("a", -1e-12, separated=True, held=0.9), scored("b", -1e-3, separated=True, held=1.0)], "b"),
+    ],
+)
+def test_the_winner_among_equals(candidates: list[Scored], expected: str) -> None:
+    found = winner(candidates)
+    assert found is not None
+    assert found.program.id == expected
+    again = winner(reversed(candidates))
+    assert again is not None
+    assert again.program.id == expected
+
+
+def test_no_winner_without_candidates() -> None:
+    assert winner([]) is None
+    assert ranked([]) == []
