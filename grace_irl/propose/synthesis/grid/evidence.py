@@ -145,5 +145,3 @@ def _marked(states: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
     marks = np.zeros(length, dtype=np.bool_)
     marks[states] = True
     return marks
-
-

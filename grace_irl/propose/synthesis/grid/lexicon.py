@@ -160,7 +160,9 @@ class Lexicon:
     def columns(self, reading: Reading, words: Sequence[str], *, described: bool = False) -> Columns:
         """The filters that a step with these words must meet."""
         said = {reading.meanings[word] for word in words if word in reading.meanings}
-        if described:  # a neighbour is only described: what happens, and what is always true, is of the thing itself
+        if (
+            described
+        ):  # a neighbour is only described: what happens, and what is always true, is of the thing itself
             return tuple(sorted(said))
         verb = any(self._features[column] == "event" for column in said)
         usual = {c for f, c in reading.constants.items() if not (verb and f == "event")}
@@ -170,7 +172,8 @@ class Lexicon:
         """The filters of every step of a scene's instruction."""
         beside = self.plan.arrangement == "beside"
         return tuple(
-            self.columns(reading, part, described=beside and i > 0) for i, part in enumerate(self._parts[scene])
+            self.columns(reading, part, described=beside and i > 0)
+            for i, part in enumerate(self._parts[scene])
         )
 
     def scene_cost(self, reading: Reading, scene: int) -> float:
@@ -247,7 +250,9 @@ class _Walk:
                 if delta < 0 and self.cost < self.best[0] - 1e-9:
                     self.best = (self.cost, changed)
 
-    def _change(self, draw: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[Reading | None, Sequence[int]]:
+    def _change(
+        self, draw: np.ndarray[tuple[int], np.dtype[np.float64]]
+    ) -> tuple[Reading | None, Sequence[int]]:
         """A reading one change away, and the scenes that the change touches."""
         lexicon, reading = self.lexicon, self.reading
         kind, one, two = float(draw[0]), float(draw[1]), float(draw[2])

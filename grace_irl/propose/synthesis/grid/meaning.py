@@ -82,7 +82,9 @@ class Hypothesis:
             {
                 "plan": [self.plan.arrangement, self.plan.separator],
                 "constants": [[f.feature, f.value] for f in self.constants],
-                "meanings": {word: [[f.feature, f.value] for f in filters] for word, filters in self.meanings},
+                "meanings": {
+                    word: [[f.feature, f.value] for f in filters] for word, filters in self.meanings
+                },
                 "guesses": {word: [[f.feature, f.value] for f in filters] for word, filters in self.guesses},
                 "novel": self.novel,
             }

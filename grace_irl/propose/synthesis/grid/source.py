@@ -82,7 +82,9 @@ def _wrapped(assignment: str, comment: str) -> list[str]:
     if len(assignment) + len(comment) < 105:
         return [f"{assignment}  # {comment}"]
     head, _, rest = assignment.partition("{")
-    body = fill(rest.removesuffix("}"), 100, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
+    body = fill(
+        rest.removesuffix("}"), 100, initial_indent="    ", subsequent_indent="    ", break_long_words=False
+    )
     return [f"{head}{{  # {comment}", body + ",", "}"]
 
 
@@ -98,9 +100,18 @@ def write_source(
     return _Writer(hypothesis, perception, vocabulary, phrases).write()
 
 
+def summary(hypothesis: Hypothesis) -> str:
+    """What the program watches for, as half a sentence."""
+    return _Writer(hypothesis, Perception(None, ()), (), ()).summary()
+
+
 class _Writer:
     def __init__(
-        self, hypothesis: Hypothesis, perception: Perception, vocabulary: Sequence[str], phrases: Sequence[str]
+        self,
+        hypothesis: Hypothesis,
+        perception: Perception,
+        vocabulary: Sequence[str],
+        phrases: Sequence[str],
     ) -> None:
         self.hypothesis = hypothesis
         self.perception = perception
@@ -117,9 +128,16 @@ class _Writer:
         needed = {*spoken, hypothesis.plan.separator}
         self.phrases = tuple(phrase for phrase in phrases if phrase in needed)
         if not self.phrases or len(self.phrases) < len(phrases):
-            kept = [w for phrase in self.plain for w in ([phrase] if phrase in self.phrases else phrase.split())]
+            kept = [
+                w for phrase in self.plain for w in ([phrase] if phrase in self.phrases else phrase.split())
+            ]
             self.plain = tuple(dict.fromkeys(kept))
-        verbs = [f for words in (self.by_feature, self.guessed) for fs in words.get("event", {}).values() for f in fs]
+        verbs = [
+            f
+            for words in (self.by_feature, self.guessed)
+            for fs in words.get("event", {}).values()
+            for f in fs
+        ]
         self.events = sorted({EVENTS[f.value] for f in [self.usual["event"], *verbs]}, key=EVENTS.index)
         self.sides = "side" in {*self.by_feature, *self.guessed, *self.usual}
         self.novel = hypothesis.novel if self.by_feature or self.guessed else "ignore"
@@ -130,7 +148,9 @@ class _Writer:
 
     def write(self) -> str:
         blocks = [self._docstring(), self._imports(), self._constants(), *self._functions(), self._reward()]
-        return "\n\n\n".join(block.strip("\n") for block in blocks if block).replace("\n\n\n\n", "\n\n\n") + "\n"
+        return (
+            "\n\n\n".join(block.strip("\n") for block in blocks if block).replace("\n\n\n\n", "\n\n\n") + "\n"
+        )
 
     def summary(self) -> str:
         thing = "the thing that the instruction describes" if self.words else "such a thing"
@@ -157,10 +177,14 @@ class _Writer:
         agent = self.perception.agent
         lines = []
         if agent is not None:
-            lines.append(f"AGENT = ({agent.channel}, {agent.code})  # the channel and code of the one thing that moves")
+            lines.append(
+                f"AGENT = ({agent.channel}, {agent.code})  # the channel and code of the one thing that moves"
+            )
             if agent.heading_channel is not None and ("faced" in self.events or self.sides):
                 ahead = ", ".join(f"{code}: {offset}" for code, offset in agent.headings)
-                lines.append(f"AHEAD = {{{ahead}}}  # channel {agent.heading_channel} of its cell: one step ahead")
+                lines.append(
+                    f"AHEAD = {{{ahead}}}  # channel {agent.heading_channel} of its cell: one step ahead"
+                )
         background = ", ".join(map(str, self.perception.background))
         lines.append(f"BACKGROUND = ({background},)  # cells without a thing")
         usual = {KEYS[name]: self._value(f) for name, f in sorted(self.usual.items()) if self._checked(f)}
@@ -171,14 +195,18 @@ class _Writer:
             quoted = ", ".join(f'"{phrase}"' for phrase in self.phrases)
             lines.append(f"PHRASES = [{quoted}]  # words that are read as one")
         if self.by_feature:
-            lines.append("# What a word says about a thing: by feature, the values of which it must have one.")
+            lines.append(
+                "# What a word says about a thing: by feature, the values of which it must have one."
+            )
             lines += self._dictionary("WORDS", self.by_feature)
         if self.guessed:
             lines.append("# What a word may well say, as far as the demonstrations show.")
             lines += self._dictionary("GUESSES", self.guessed)
         if self.novel != "ignore":
             quoted = ", ".join(f'"{word}"' for word in self.plain)
-            lines += _wrapped(f"PLAIN = {{{quoted}}}" if quoted else "PLAIN = set()", "words that say nothing about a thing")
+            lines += _wrapped(
+                f"PLAIN = {{{quoted}}}" if quoted else "PLAIN = set()", "words that say nothing about a thing"
+            )
         return "\n".join(lines)
 
     def _dictionary(self, name: str, by_feature: dict[Feature, dict[str, tuple[Filter, ...]]]) -> list[str]:
@@ -296,7 +324,14 @@ def differences(before, state):
         if "entered" in self.events:
             sources.append("*entered(self.first, state)")
         happenings = ", ".join(sources)
-        lines = ["class Reward:", f'    """1.0 where {self.summary()}."""', "", self._init(), "", self._reward_fn(happenings)]
+        lines = [
+            "class Reward:",
+            f'    """1.0 where {self.summary()}."""',
+            "",
+            self._init(),
+            "",
+            self._reward_fn(happenings),
+        ]
         if self.words or self._always():
             lines += ["", self._fits()]
         if self.words:
@@ -320,11 +355,18 @@ def differences(before, state):
                 lines.append("    self.steps = [words]  # the words of each step, in the order to do them in")
                 lines.append(f'    if "{plan.separator}" in words:')
                 lines.append(f'        at = words.index("{plan.separator}")')
-                pair = "words[at + 1 :], words[:at]" if plan.arrangement == "after" else "words[:at], words[at + 1 :]"
+                pair = (
+                    "words[at + 1 :], words[:at]"
+                    if plan.arrangement == "after"
+                    else "words[:at], words[at + 1 :]"
+                )
                 lines.append(f"        self.steps = [{pair}]")
             if self.steps:
                 lines.append("    self.done = [0.0 for _ in self.steps]")
-        lines += ["    self.first = None  # the first state", "    self.before = None  # the state before this one"]
+        lines += [
+            "    self.first = None  # the first state",
+            "    self.before = None  # the state before this one",
+        ]
         return indent("\n".join(lines), "    ")
 
     def _condition(self, words: str) -> str:
@@ -341,7 +383,9 @@ def differences(before, state):
             "    self.before = state",
         ]
         if self.beside:
-            lines.append("    return max((self.paired(state, *happening) for happening in happenings), default=0.0)")
+            lines.append(
+                "    return max((self.paired(state, *happening) for happening in happenings), default=0.0)"
+            )
         elif self.steps:
             ordered = self.hypothesis.plan.arrangement != "both"
             lines.append("    just_done = False")
@@ -387,11 +431,15 @@ def differences(before, state):
             skip = ""
             if "event" in self.by_feature or "event" in self.guessed:
                 verbs = " or ".join(
-                    f'word in {name}["event"]' for name, d in (("WORDS", self.by_feature), ("GUESSES", self.guessed)) if "event" in d
+                    f'word in {name}["event"]'
+                    for name, d in (("WORDS", self.by_feature), ("GUESSES", self.guessed))
+                    if "event" in d
                 )
                 lines.append(f"    verb = any({verbs} for word in words)")
                 skip = ' and not (verb and feature == "event")'
-            lines.append(f"    if any(value not in thing[feature]{skip} for feature, value in ALWAYS.items()):")
+            lines.append(
+                f"    if any(value not in thing[feature]{skip} for feature, value in ALWAYS.items()):"
+            )
             lines.append("        return 0.0")
         lines.append("    return self.described(words, thing)")
         return indent("\n".join(lines), "    ")
@@ -402,12 +450,18 @@ def differences(before, state):
         return f"{{{happening}0: {{code[0]}}, 1: {{code[1]}}, 2: {{code[2]}}{side}}}"
 
     def _novel(self) -> str:
-        lines = ["def described(self, words, thing):", '    """How well the words describe the thing, 0.0 to 1.0."""']
+        lines = [
+            "def described(self, words, thing):",
+            '    """How well the words describe the thing, 0.0 to 1.0."""',
+        ]
         half = "0.5" if self.graded else "1.0"
         if self.by_feature:
             lines += ["    if not agrees(WORDS, words, thing):", "        return 0.0"]
         if self.novel == "require":
-            lines += ["    if self.speaks_of_something_new(words) and not self.unnamed(words, thing):", "        return 0.0"]
+            lines += [
+                "    if self.speaks_of_something_new(words) and not self.unnamed(words, thing):",
+                "        return 0.0",
+            ]
         doubts = ["not agrees(GUESSES, words, thing)"] if self.guessed else []
         if self.novel == "guess":
             doubts.append("(self.speaks_of_something_new(words) and not self.unnamed(words, thing))")
@@ -428,7 +482,10 @@ def differences(before, state):
         ]
         if self.perception.agent is not None:
             lines.append("    here = agent_cell(state)")
-            lines.append('    return f"agent at {here}"' + (' + f", steps {self.steps}"' if self.words or self.steps else ""))
+            lines.append(
+                '    return f"agent at {here}"'
+                + (' + f", steps {self.steps}"' if self.words or self.steps else "")
+            )
         else:
             lines.append('    return f"{len(np.unique(state.reshape(-1, 3), axis=0))} different codes"')
         return indent("\n".join(lines), "    ")

@@ -1,0 +1,152 @@
+"""The named numbers that an additive reward may use, for each state kind: their values, and how a program reads them."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import distance_transform_cdt
+
+from grace_irl.propose.synthesis.grid.perception import Agent
+
+
+class Numbers(Protocol):
+    """Named numbers of a state."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A readable, unique name per number."""
+        ...
+
+    def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        """(N, n) for N states."""
+        ...
+
+    def prelude(self, used: Sequence[int]) -> str:
+        """Python that defines `numbers(state) -> dict` for the numbers used."""
+        ...
+
+
+@dataclass(frozen=True)
+class VectorNumbers:
+    """The components of a vector state, by the names that the data gives them."""
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
+        """The data's own names where they are usable, else x0, x1, …"""
+        names: list[str] = []
+        for i in range(width):
+            name = re.sub(r"[\"\\\s]+", " ", fields[i]).strip() if i < len(fields) else ""
+            names.append(name if name and name not in names and not keyword.iskeyword(name) else f"x{i}")
+        return cls(tuple(names))
+
+    def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(states, dtype=np.float64)
+
+    def prelude(self, used: Sequence[int]) -> str:
+        index = "\n".join(f'    "{self.names[field]}": {field},' for field in used)
+        return f'''FIELDS = {{  # the numbers that count, by their place in the state
+{index}
+}}
+
+
+def numbers(state):
+    """The numbers that count, by name."""
+    return {{name: float(state[place]) for name, place in FIELDS.items()}}
+'''
+
+
+@dataclass(frozen=True)
+class GridNumbers:
+    """Counts of cells with a code, and the agent's distance to the nearest of them, in cells along rows and columns.
+
+    Attributes:
+        sources: (what, channel, code) per number.
+        agent: who acts, or None.
+    """
+
+    sources: tuple[tuple[Literal["count", "distance"], int, int], ...]
+    agent: Agent | None
+
+    @classmethod
+    def of(cls, stacks: Sequence[NDArray[Any]], agent: Agent | None) -> GridNumbers:
+        """The numbers that vary in these (T+1, h, w, 3) stacks."""
+        sources: list[tuple[Literal["count", "distance"], int, int]] = []
+        for channel in range(3):
+            codes = sorted({int(code) for stack in stacks for code in np.unique(stack[..., channel])})
+            for code in codes:
+                counts = np.concatenate([(stack[..., channel] == code).sum(axis=(1, 2)) for stack in stacks])
+                if counts.min() < counts.max():
+                    sources.append(("count", channel, code))
+                if (
+                    agent is not None
+                    and channel == agent.channel
+                    and code != agent.code
+                    and counts.max() <= 20
+                ):
+                    sources.append(("distance", channel, code))
+        return cls(tuple(sources), agent)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(
+            f"{'cells with' if what == 'count' else 'steps to'} channel {channel} = {code}"
+            for what, channel, code in self.sources
+        )
+
+    def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        columns = []
+        for what, channel, code in self.sources:
+            mask = states[..., channel] == code
+            if what == "count":
+                columns.append(mask.sum(axis=(1, 2)).astype(np.float64))
+            else:
+                columns.append(
+                    np.array([self._distance(one, state) for one, state in zip(mask, states, strict=True)])
+                )
+        return np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
+
+    def _distance(self, mask: NDArray[np.bool_], state: NDArray[Any]) -> float:
+        assert self.agent is not None
+        if not mask.any():
+            return float(sum(mask.shape))
+        where = np.argwhere(state[..., self.agent.channel] == self.agent.code)[0]
+        return float(distance_transform_cdt(~mask, metric="taxicab")[tuple(where)])
+
+    def prelude(self, used: Sequence[int]) -> str:
+        lines, distances = [], False
+        for i in used:
+            what, channel, code = self.sources[i]
+            if what == "count":
+                value = f"float((state[:, :, {channel}] == {code}).sum())"
+            else:
+                value, distances = f"steps_to(state, {channel}, {code})", True
+            lines.append(f'        "{self.names[i]}": {value},')
+        body = "\n".join(lines)
+        helper = ""
+        if distances and self.agent is not None:
+            helper = f'''def steps_to(state, channel, code):
+    """Rows plus columns from the agent to the nearest cell with this code; the grid's size where there is none."""
+    here = np.argwhere(state[:, :, {self.agent.channel}] == {self.agent.code})[0]
+    cells = np.argwhere(state[:, :, channel] == code)
+    return float(np.abs(cells - here).sum(axis=1).min()) if len(cells) else float(sum(state.shape[:2]))
+
+
+'''
+        return f'''import numpy as np
+
+
+{helper}def numbers(state):
+    """The numbers that count, by name."""
+    state = np.asarray(state).astype(int)
+    return {{
+{body}
+    }}
+'''

@@ -1,0 +1,132 @@
+"""Terms of an additive reward over named numbers: what may be added up, and how it is written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Shape = Literal["level", "above", "below", "off", "product", "gap", "sum"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One smooth function of one or two numbers of the state, each measured in expert deviations.
+
+    With z = (x - centre) / spread, clipped to +-`CLIP`:
+
+    * level: z.  * above: max(0, z).  * below: max(0, -z).  * off: |z|.
+    * product: z_1 z_2.  * gap: |z_1 - z_2|.  * sum: |z_1 + z_2|.
+
+    Attributes:
+        shape: which function.
+        fields: indices of the numbers, one or two.
+        centres, spreads: one per field, in the number's own unit.
+    """
+
+    shape: Shape
+    fields: tuple[int, ...]
+    centres: tuple[float, ...]
+    spreads: tuple[float, ...]
+
+    def value(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        """The term in each of (N, n) states; (N,)."""
+        z = (states[:, list(self.fields)] - np.array(self.centres)) / np.array(self.spreads)
+        z = np.clip(z, -CLIP, CLIP)
+        match self.shape:
+            case "level":
+                out = z[:, 0]
+            case "above":
+                out = np.maximum(z[:, 0], 0.0)
+            case "below":
+                out = np.maximum(-z[:, 0], 0.0)
+            case "off":
+                out = np.abs(z[:, 0])
+            case "product":
+                out = z[:, 0] * z[:, 1]
+            case "gap":
+                out = np.abs(z[:, 0] - z[:, 1])
+            case "sum":
+                out = np.abs(z[:, 0] + z[:, 1])
+        return np.asarray(out, dtype=np.float64)
+
+    def name(self, names: Sequence[str]) -> str:
+        """What the term measures, in a few words."""
+        one, *other = (names[field] for field in self.fields)
+        match self.shape:
+            case "level":
+                return one
+            case "above" | "below":
+                return f"{one} {self.shape} {self.centres[0]:.3g}"
+            case "off":
+                return f"{one} off {self.centres[0]:.3g}"
+            case "product":
+                return f"{one} with {other[0]}"
+            case "gap":
+                return f"{one} against {other[0]}"
+            case "sum":
+                return f"{one} and {other[0]} together"
+
+    def expression(self, names: Sequence[str]) -> str:
+        """The term in Python, over a helper `z(name, centre, spread)`."""
+        parts = [
+            f'z("{names[field]}", {centre:.4g}, {spread:.4g})'
+            for field, centre, spread in zip(self.fields, self.centres, self.spreads, strict=True)
+        ]
+        match self.shape:
+            case "level":
+                return parts[0]
+            case "above":
+                return f"max(0.0, {parts[0]})"
+            case "below":
+                return f"max(0.0, -{parts[0]})"
+            case "off":
+                return f"abs({parts[0]})"
+            case "product":
+                return f"{parts[0]} * {parts[1]}"
+            case "gap":
+                return f"abs({parts[0]} - {parts[1]})"
+            case "sum":
+                return f"abs({parts[0]} + {parts[1]})"
+
+
+CLIP = 5.0
+"""Deviations beyond which a number counts no further: one wild value must not outweigh everything."""
+HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+"""Quantiles of the expert's values at which a term may set in."""
+
+
+def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int) -> list[Term]:
+    """Terms worth trying on these (N, n) states, pairs only among the numbers that differ most by effect size."""
+    centre, spread = experts.mean(axis=0), experts.std(axis=0)
+    overall = everything.std(axis=0)
+    spread = np.where(spread > 1e-6 * np.maximum(overall, 1e-12), spread, overall)
+    usable = [i for i in range(experts.shape[1]) if overall[i] > 0]
+    terms: list[Term] = []
+    for i in usable:
+        scale = float(spread[i])
+        terms += [Term(shape, (i,), (float(centre[i]),), (scale,)) for shape in ("level", "off")]
+        for threshold in np.unique(np.quantile(experts[:, i], HINGES)).tolist():
+            terms += [Term(shape, (i,), (threshold,), (scale,)) for shape in ("above", "below")]
+    leading = sorted(usable, key=lambda i: -_effect(experts[:, i], everything[:, i]))[:max_pairs]
+    for a, i in enumerate(leading):
+        for j in leading[a + 1 :]:
+            fields = (min(i, j), max(i, j))
+            centres = tuple(float(centre[k]) for k in fields)
+            spreads = tuple(float(spread[k]) for k in fields)
+            terms += [Term(shape, fields, centres, spreads) for shape in ("product", "gap", "sum")]
+    return terms
+
+
+def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
+    """How much a number tells alone: the larger of Cohen's d of its values and of their distances from the expert mean."""
+    off = np.abs(everything - experts.mean())
+    own = np.abs(experts - experts.mean())
+    effects = []
+    for one, other in ((experts, everything), (own, off)):
+        pooled = np.sqrt((one.var() + other.var()) / 2)
+        effects.append(abs(one.mean() - other.mean()) / pooled if pooled > 0 else 0.0)
+    return float(max(effects))
