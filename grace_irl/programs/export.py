@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
+import inspect
+import io
+import itertools
 import re
+import tokenize
 from collections.abc import Sequence
 
 NAMES = ("SCALE", "OFFSET", "discriminator_logit")
@@ -21,16 +25,16 @@ def export_source(
     `CALIBRATION_SCALE`, `CALIBRATION_OFFSET` and `calibrated_logit` instead.
 
     Args:
-        source: a program that the sandbox has parsed and accepted. Only then is it safe to parse here.
+        source: a program. It is split into tokens, and never parsed or run here.
         title: first line of the docstring.
         facts: provenance.
         scale, offset: the calibration; 1 and 0 without one.
     """
-    text = source.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
-    tree = ast.parse(text)
-    own = ast.get_docstring(tree) or ""
-    body = _without_docstring(text, tree).strip("\n")
-    scale_name, offset_name, logit_name = SPARE if _uses(tree, NAMES) else NAMES
+    text = source.replace("\r\n", "\n").replace("\r", "\n").strip("\n") + "\n"
+    tokens = _tokens(text)
+    own, body = _take_docstring(text, tokens)
+    used = {token.string for token in tokens if token.type == tokenize.NAME}
+    scale_name, offset_name, logit_name = SPARE if used & set(NAMES) else NAMES
     width = max((len(name) for name, _ in facts), default=0) + 1
     lines = [title, "", *(f"{name + ':':<{width}} {value}" for name, value in facts)]
     if own and not own.startswith(title):
@@ -43,8 +47,7 @@ def export_source(
 {gap}{body}
 
 
-# The discriminator that this reward was fitted as: D(s) = sigmoid({scale_name} * reward + {offset_name} - log
-# pi).
+# The discriminator that was fitted: D(s) = sigmoid({scale_name} * reward + {offset_name} - log pi).
 {scale_name} = {float(scale)!r}
 {offset_name} = {float(offset)!r}
 
@@ -69,26 +72,31 @@ def calibration_of(source: str) -> tuple[float, float] | None:
     return None
 
 
-def _without_docstring(text: str, tree: ast.Module) -> str:
-    if ast.get_docstring(tree, clean=False) is None:
-        return text
-    node = tree.body[0]
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    lines = text.encode().split(b"\n")  # column offsets count UTF-8 bytes
-    before = [*lines[: node.lineno - 1], lines[node.lineno - 1][: node.col_offset]]
-    after = [lines[node.end_lineno - 1][node.end_col_offset :].lstrip(b" ;"), *lines[node.end_lineno :]]
-    return b"\n".join([*before, *after]).decode()
+def _tokens(text: str) -> list[tokenize.TokenInfo]:
+    """The tokens that matter; those up to a mistake where the text is no Python."""
+    tokens: list[tokenize.TokenInfo] = []
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type not in (tokenize.COMMENT, tokenize.NL):
+                tokens.append(token)
+    return tokens
 
 
-def _uses(tree: ast.Module, names: Sequence[str]) -> bool:
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used |= {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
-    }
-    return not used.isdisjoint(names)
+def _take_docstring(text: str, tokens: Sequence[tokenize.TokenInfo]) -> tuple[str, str]:
+    """The module's docstring, and the text without it."""
+    strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, tokens))
+    after = tokens[len(strings)].string if len(strings) < len(tokens) else ""
+    prefixes = {token.string.split(token.string[-1], 1)[0].lower() for token in strings}
+    if not strings or after not in ("\n", ";", "") or not prefixes <= {"", "r", "u"}:
+        return "", text.strip("\n")
+    # Literals alone: nothing in them can be called.
+    literal = " ".join(token.string for token in strings)
+    own = str(eval(compile(f"({literal})", "<docstring>", "eval"), {"__builtins__": {}}))
+    lines = text.split("\n")
+    (first, start), (last, end) = strings[0].start, strings[-1].end
+    rest = lines[last - 1][end:].lstrip(" ;")
+    kept = [*lines[: first - 1], lines[first - 1][:start], rest, *lines[last:]]
+    return inspect.cleandoc(own), "\n".join(kept).strip("\n")
 
 
 def _plain(line: str) -> str:

@@ -174,7 +174,7 @@ def resolve(
 
 
 def to_toml(config: Config) -> str:
-    """The configuration as TOML; a key that is None is left out with a comment, so that a reader sees it."""
+    """The configuration as TOML, which has no null: what is None is written as "none"."""
     top, tables = [], []
     for key, value in config.model_dump().items():
         if isinstance(value, dict):
@@ -187,7 +187,7 @@ def to_toml(config: Config) -> str:
 
 def _line(key: str, value: object) -> str:
     if value is None:
-        return f"# {key}: none"
+        return f'{key} = "none"'
     return f"{key} = {_literal(value)}"
 
 
@@ -213,10 +213,10 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _merge(tree: dict[str, Any], other: Mapping[str, Any]) -> None:
     for key, value in other.items():
-        if isinstance(value, dict) and isinstance(tree.get(key), dict):
+        if isinstance(value, dict) and isinstance(tree.setdefault(key, {}), dict):
             _merge(tree[key], value)
         else:
-            tree[key] = value
+            tree[key] = None if value == "none" else value
 
 
 def _put(tree: dict[str, Any], key: str, value: object) -> None:

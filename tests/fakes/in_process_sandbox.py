@@ -36,7 +36,8 @@ class InProcessSandbox:
 
     def inspect(self, source: str) -> Inspection:
         try:
-            tree = ast.parse(source)
+            with self._lock:  # parsing in two threads at once trips Python 3.11 up
+                tree = ast.parse(source)
         except SyntaxError as error:
             digest = hashlib.sha256(source.encode()).hexdigest()[:16]
             return Inspection(digest, (f"line {error.lineno}: {error.msg}",), (), False, 0)
@@ -59,8 +60,8 @@ class InProcessSandbox:
         with self._lock:
             self.runs.append((source, tuple(order), mode))
             self.states_run += sum(len(t.states) for t in trajectories)
-        # One namespace for all trajectories of a batch run, so that a program can cheat by counting; strict mode
-        # gives each trajectory its own.
+        # One namespace for all trajectories of a batch run, so that a program can cheat by counting; strict
+        # mode gives each trajectory its own.
         shared: dict[str, Any] = {}
         exec(source, shared)
         rewards = []

@@ -35,9 +35,8 @@ class ScriptedProposer:
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         self.calls += 1
         rng = np.random.default_rng(request.seed)
-        if self.delay:
-            # Later requests often answer first: what is told must not depend on it.
-            await asyncio.sleep(self.delay * float(rng.random()))
+        # Later requests often answer first: what is told must not depend on it.
+        await asyncio.sleep(self.delay * float(rng.random()))
         trouble = float(rng.random())
         if self.troubles and trouble < 0.05:
             return Proposal("", failure="no answer")

@@ -1,0 +1,51 @@
+"""Stop rules, each by its table."""
+
+from __future__ import annotations
+
+import pytest
+
+from grace_irl.evaluate.evaluation import Metrics
+from grace_irl.runs.budget import Progress, budget
+
+PERFECT = Metrics(0.0, 1.0, 1.0, True, 5, 5)
+TIED = Metrics(0.0, 1.0, 1.0, False, 5, 5)
+GOOD = Metrics(-0.1, 0.97, 0.95, False, 5, 5)
+
+
+@pytest.mark.parametrize(
+    ("rules", "progress", "reason"),
+    [
+        ({"max_calls": 5}, Progress(calls=4), ""),
+        ({"max_calls": 5}, Progress(calls=5), "max_calls"),
+        ({"max_tokens": 100}, Progress(tokens=99), ""),
+        ({"max_tokens": 100}, Progress(tokens=120), "max_tokens"),
+        ({"max_seconds": 2.0}, Progress(seconds=1.9), ""),
+        ({"max_seconds": 2.0}, Progress(seconds=2.0), "max_seconds"),
+        ({"target_accuracy": 1.0}, Progress(best=PERFECT, generation_ended=True), "target_accuracy"),
+        ({"target_accuracy": 1.0}, Progress(best=PERFECT), ""),
+        ({"target_accuracy": 1.0}, Progress(best=TIED, generation_ended=True), ""),
+        ({"target_accuracy": 0.9}, Progress(best=GOOD, generation_ended=True), "target_accuracy"),
+        ({"target_accuracy": 0.96}, Progress(best=GOOD, generation_ended=True), ""),
+        ({"target_accuracy": 0.5}, Progress(generation_ended=True), ""),
+        ({"plateau": 3}, Progress(stale=3, generation_ended=True), "plateau"),
+        ({"plateau": 3}, Progress(stale=2, generation_ended=True), ""),
+        ({"fruitless": 10}, Progress(fruitless=9), ""),
+        ({"fruitless": 10}, Progress(fruitless=10), "no program"),
+        ({"fruitless": 10}, Progress(fruitless=5, exhausted=5), "exhausted"),
+        ({}, Progress(calls=10**9), ""),
+    ],
+)
+def test_rules(rules: dict[str, float], progress: Progress, reason: str) -> None:
+    found = budget(**rules).check(progress)  # type: ignore[arg-type]
+    assert found.startswith(reason) if reason else found == ""
+
+
+def test_no_more_is_asked_than_max_calls() -> None:
+    limited = budget(max_calls=3)
+    assert [limited.may_ask(asked) for asked in range(5)] == [True, True, True, False, False]
+    assert budget().may_ask(10**9)
+
+
+def test_success_is_named_before_what_ran_out() -> None:
+    progress = Progress(calls=5, best=PERFECT, generation_ended=True)
+    assert budget(max_calls=5, target_accuracy=1.0).check(progress).startswith("target_accuracy")

@@ -1,0 +1,121 @@
+"""Configuration: precedence, errors, the file, and that every field is read."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from grace_irl.errors import InputError
+from grace_irl.runs import config as configs
+from grace_irl.runs.config import Config, resolve, to_toml
+from grace_irl.runs.fit import start
+from tests.fakes.data import vector_set
+from tests.fakes.in_process_sandbox import InProcessSandbox
+
+
+def test_the_defaults_are_those_of_table_6() -> None:
+    search = resolve().search
+    assert (search.population, search.elite, search.generations) == (20, 4, 100)
+    assert (search.include_expert, search.incorrect_only, search.expert_only) == (0.25, 0.5, 0.75)
+
+
+def test_file_yields_to_set_and_set_yields_to_flags(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("seed = 1\n[search]\npopulation = 30\nelite = 3\ngenerations = 5\n")
+    found = resolve(file, ["search.elite=2", "search.generations=6"], {"search.generations": 7, "seed": None})
+    assert (found.seed, found.search.population, found.search.elite, found.search.generations) == (
+        1,
+        30,
+        2,
+        7,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("data.label=last", "data.label", "last"),
+        ('data.label="last"', "data.label", "last"),
+        ("stop.max_seconds=1.5", "stop.max_seconds", 1.5),
+        ("stop.plateau=none", "stop.plateau", None),
+        ("fitness.calibrate=false", "fitness.calibrate", False),
+        ('data.demos=["a", "b"]', "data.demos", ("a", "b")),
+    ],
+)
+def test_set_takes_toml_values_and_plain_text(text: str, key: str, value: object) -> None:
+    section, name = key.split(".")
+    assert getattr(getattr(resolve(sets=[text]), section), name) == value
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["search.popultion=3"], "'search.popultion' is unknown; expected one of"),
+        (["nothing=3"], "'nothing' is unknown"),
+        (["search.population"], "no '='"),
+        (["search.population=0"], "greater than or equal to 1"),
+        (["search.population=many"], "'many'"),
+        (["search.elite=30"], "elite 30 exceeds population 20"),
+        (["data.held_out=1"], "less than 1"),
+        (["fitness.log_pi=other"], "constant"),
+        (["seed.x=1"], "seed"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(settings: list[str], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        resolve(sets=settings)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("a = [")
+    for file in (tmp_path / "absent.toml", broken):
+        with pytest.raises(InputError, match=file.name):
+            resolve(file)
+
+
+def test_the_written_file_reads_back_the_same(tmp_path: Path) -> None:
+    config = resolve(
+        sets=['data.demos=["a \\"b\\"", "c\\\\d", "é\\u007f"]', "stop.max_seconds=2.5", "stop.plateau=none"],
+        flags={"seed": 2**40, "fitness.calibrate": False},
+    )
+    file = tmp_path / "config.toml"
+    file.write_text(to_toml(config), encoding="utf-8")
+    tomllib.loads(file.read_text(encoding="utf-8"))
+    assert resolve(file) == config
+
+
+def test_an_unset_stop_rule_stays_unset_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    config = resolve(sets=["stop.target_accuracy=none"])
+    file.write_text(to_toml(config), encoding="utf-8")
+    assert resolve(file) == config
+
+
+def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: set[tuple[str, str]] = set()
+    plain = BaseModel.__getattribute__
+
+    def spy(self: BaseModel, name: str) -> Any:
+        if type(self).__module__ == configs.__name__:
+            read.add((type(self).__name__, name))
+        return plain(self, name)
+
+    monkeypatch.setattr(configs._Section, "__getattribute__", spy)
+    monkeypatch.setattr("grace_irl.sandbox.open_sandbox", lambda **_: InProcessSandbox())
+    monkeypatch.setattr("grace_irl.demos.load", lambda *_: vector_set())
+    from grace_irl.propose.registry import PROPOSERS
+    from tests.fakes.scripted_proposer import ScriptedProposer
+
+    monkeypatch.setitem(PROPOSERS, "scripted", lambda *_: ScriptedProposer())
+    config = resolve(flags={"search.generations": 0, "proposer.name": "scripted", "data.demos": ("x",)})
+    start(config, tmp_path / "run")
+    models = {type(value) for value in config.__dict__.values() if isinstance(value, BaseModel)} | {Config}
+    fields = {(model.__name__, name) for model in models for name in model.model_fields}
+    assert fields - read == set()

@@ -1,0 +1,253 @@
+"""The engine: order, overlap, duplicates, endings."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from grace_irl.errors import GraceError
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.protocol import Bar
+from grace_irl.programs.program import Program
+from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.runs.budget import Budget, budget
+from grace_irl.runs.engine import Engine, Snapshot
+from grace_irl.runs.store import Store
+from grace_irl.search.evolution import Evolution, EvolutionSettings
+from grace_irl.search.protocol import Fate, Request, Result, Wait
+from tests.fakes.in_process_sandbox import InProcessSandbox
+
+SETTINGS = EvolutionSettings(population=4, elite=1, generations=2)
+
+
+class Numbers:
+    """Proposes `x = <seed % 97>`; keeps what it was handed."""
+
+    def __init__(self, failure: str = "") -> None:
+        self.failure = failure
+        self.parents: list[Sequence[Parent]] = []
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        self.parents.append(parents)
+        await asyncio.sleep(0.001 * (request.seed % 7))
+        if self.failure:
+            return Proposal("", failure=self.failure)
+        return Proposal(
+            f"x = {request.seed % 97}", sketch=f"sketch of {request.index}", tokens_in=3, tokens_out=4
+        )
+
+
+class Values:
+    """Fitness is minus the number in the source; counts calls and how many go on at once."""
+
+    def __init__(self, cheats: Sequence[str] = ()) -> None:
+        self.cheats = cheats
+        self.scored: list[str] = []
+        self.bars: set[Bar] = set()
+        self.strict: list[str] = []
+        self._lock = threading.Lock()
+
+    def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
+        with self._lock:
+            self.scored += [program.source for program in programs]
+            self.bars.add(bar)
+        return [value(program.source) for program in programs]
+
+    def verify(self, program: Program) -> str:
+        self.strict.append(program.source)
+        return "mismatch in strict mode: caught" if program.source in self.cheats else ""
+
+
+def value(source: str) -> Evaluation:
+    fitness = -float(source.split("=")[1]) / 100
+    return Evaluation("ok", fitness=fitness, train=Metrics(fitness, 0.7, 0.7, False, 2, 2))
+
+
+def make(
+    folder: Path,
+    proposer: Numbers,
+    evaluator: Values,
+    *,
+    rules: Budget | None = None,
+    lag: int = 3,
+    snapshots: list[Snapshot] | None = None,
+    settings: EvolutionSettings = SETTINGS,
+) -> tuple[Engine, Store]:
+    store = Store(folder / "run.db", create=not (folder / "run.db").exists())
+    engine = Engine(
+        search=Evolution(settings, 0),
+        proposer=proposer,
+        evaluator=evaluator,
+        sandbox=InProcessSandbox(),
+        store=store,
+        budget=rules or budget(fruitless=100),
+        lag=lag,
+        on_told=(snapshots if snapshots is not None else []).append,
+    )
+    return engine, store
+
+
+def test_results_are_told_in_the_order_of_asking(tmp_path: Path) -> None:
+    snapshots: list[Snapshot] = []
+    engine, store = make(tmp_path, Numbers(), Values(), snapshots=snapshots)
+    assert asyncio.run(engine.run()).startswith("finished")
+    assert list(store.told()) == list(range(12))
+    assert [snapshot.progress.calls for snapshot in snapshots] == list(range(1, 13))
+    assert [s.progress.generation for s in snapshots if s.progress.generation_ended] == [1, 2, 3]
+    assert snapshots[-1].progress.tokens == 12 * 7
+
+
+def test_the_best_is_the_best_of_all(tmp_path: Path) -> None:
+    engine, store = make(tmp_path, Numbers(), evaluator := Values())
+    asyncio.run(engine.run())
+    best = engine.finish()
+    assert best is not None
+    assert best.evaluation.fitness == max(record.evaluation.fitness for record in store.records().values())
+    assert evaluator.strict == [best.program.source]
+
+
+def test_a_winner_that_fails_strict_mode_makes_room_for_the_next(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    engine, _ = make(tmp_path / "a", Numbers(), Values())
+    asyncio.run(engine.run())
+    honest = engine.finish()
+    assert honest is not None
+    engine, store = make(tmp_path / "b", Numbers(), Values(cheats=[honest.program.source]))
+    asyncio.run(engine.run())
+    second = engine.finish()
+    assert second is not None
+    assert second.program.id != honest.program.id
+    assert store.fates()[-1].fate == Fate(honest.program.id, "invalid", "mismatch in strict mode: caught")
+
+
+def test_parents_come_with_their_sketch(tmp_path: Path) -> None:
+    proposer = Numbers()
+    engine, store = make(tmp_path, proposer, Values())
+    asyncio.run(engine.run())
+    records = store.records()
+    handed = [parents[0] for parents in proposer.parents if parents]
+    assert len(handed) == 8
+    assert all(p.sketch == f"sketch of {records[p.program.id].index}" for p in handed)
+
+
+def test_a_program_is_scored_once(tmp_path: Path) -> None:
+    class Same(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            del parents
+            return Proposal(f"x = {request.index % 2}")
+
+    evaluator = Values()
+    engine, store = make(tmp_path, Same(), evaluator, lag=4, settings=EvolutionSettings(4, 1, 0))
+    asyncio.run(engine.run())
+    assert sorted(evaluator.scored) == ["x = 0", "x = 1"]
+    assert len(store.records()) == 2
+    assert [row.fate.verdict for row in store.fates()].count("duplicate") == len(store.told()) - 2
+
+
+def test_proposals_in_flight_overlap(tmp_path: Path) -> None:
+    class Counting(Numbers):
+        now = most = 0
+
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            answer = await super().propose(request, parents)
+            self.now -= 1
+            return answer
+
+    proposer = Counting()
+    engine, _ = make(tmp_path, proposer, Values(), lag=3)
+    asyncio.run(engine.run())
+    assert proposer.most == 3
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [("no answer", "no program in 10"), ("exhausted: nothing new", "exhausted: the proposer")],
+)
+def test_a_proposer_without_answers_does_not_spin(tmp_path: Path, failure: str, said: str) -> None:
+    proposer = Numbers(failure)
+    engine, store = make(
+        tmp_path, proposer, Values(), rules=budget(fruitless=10), settings=EvolutionSettings()
+    )
+    assert asyncio.run(engine.run()).startswith(said)
+    assert engine.finish() is None
+    assert len(store.told()) <= 10
+    assert len(proposer.parents) <= 10 + 3
+
+
+def test_max_calls_is_exact(tmp_path: Path) -> None:
+    proposer = Numbers()
+    engine, store = make(tmp_path, proposer, Values(), rules=budget(max_calls=6))
+    assert asyncio.run(engine.run()).startswith("max_calls")
+    assert len(store.told()) == len(proposer.parents) == 6
+    best = engine.finish()
+    assert best is not None
+    assert best.evaluation.fitness == max(record.evaluation.fitness for record in store.records().values())
+
+
+def test_answers_that_are_kept_are_not_asked_for_again(tmp_path: Path) -> None:
+    first, store = make(tmp_path, Numbers(), Values(), rules=budget(max_calls=6))
+    asyncio.run(first.run())
+    store.close()
+    proposer, evaluator = Numbers(), Values()
+    second, store = make(tmp_path, proposer, evaluator)
+    asyncio.run(second.run())
+    assert len(proposer.parents) == 6
+    assert len(store.told()) == 12
+    assert second.progress.tokens == 12 * 7
+
+
+def test_an_evaluator_that_breaks_ends_the_run_with_its_error(tmp_path: Path) -> None:
+    class Broken(Values):
+        def evaluate(self, *_: object) -> list[Evaluation]:
+            raise GraceError("the sandbox is gone")
+
+    engine, _ = make(tmp_path, Numbers(), Broken())
+    with pytest.raises(GraceError, match="the sandbox is gone"):
+        asyncio.run(engine.run())
+
+
+def test_a_search_that_waits_for_nothing_is_a_defect(tmp_path: Path) -> None:
+    class Stuck(Evolution):
+        def ask(self) -> Request | Wait | None:
+            return Wait()
+
+    engine = Engine(
+        search=Stuck(SETTINGS, 0),
+        proposer=Numbers(),
+        evaluator=Values(),
+        sandbox=InProcessSandbox(),
+        store=Store(tmp_path / "run.db", create=True),
+        budget=budget(),
+        lag=2,
+    )
+    with pytest.raises(GraceError, match="waits"):
+        asyncio.run(engine.run())
+
+
+def test_syntax_errors_are_invalid_programs(tmp_path: Path) -> None:
+    class Broken(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            del parents
+            return Proposal("x = (" if request.index % 2 else f"x = {request.index}")
+
+    evaluator = Values()
+    engine, store = make(tmp_path, Broken(), evaluator, settings=EvolutionSettings(4, 1, 0))
+    asyncio.run(engine.run())
+    invalid = [row.fate for row in store.fates() if row.fate.verdict == "invalid"]
+    assert len(invalid) == 1  # the same broken text again is a duplicate
+    assert "line 1" in invalid[0].reason
+    assert "x = (" not in evaluator.scored
+
+
+def test_a_result_told_keeps_its_request(tmp_path: Path) -> None:
+    engine, store = make(tmp_path, Numbers(), Values())
+    asyncio.run(engine.run())
+    assert Result(Request(0, "initialise")).program is None
+    assert [operator for _, operator in store.requests().values()] == ["initialise"] * 4 + ["mutate"] * 8

@@ -1,0 +1,43 @@
+"""One process at a time works on a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grace_irl.errors import InputError
+from grace_irl.runs.lock import RunLock
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from grace_irl.runs.lock import RunLock
+lock = RunLock(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_live_holder_is_named_and_a_dead_one_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(InputError, match=f"process {holder.pid}"):
+            RunLock(path)
+    finally:
+        os.kill(holder.pid, signal.SIGKILL)
+        holder.communicate()
+    with RunLock(path):
+        assert path.read_text() == f"{os.getpid()}\n"
+
+
+def test_it_can_be_taken_again_after_release(tmp_path: Path) -> None:
+    for _ in range(2):
+        RunLock(tmp_path / "lock").release()

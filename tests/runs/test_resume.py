@@ -1,0 +1,109 @@
+"""A run that was killed, at any point and by any means, ends as one that was not."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grace_irl.runs.store import Store
+from tests.runs.scripted_run import work
+
+ROOT = Path(__file__).parents[2]
+
+
+def memory(folder: Path) -> tuple[object, ...]:
+    """Everything that a run remembers but times."""
+    store = Store(folder / "run.db")
+    try:
+        told = [(t.index, t.program_id, t.failure) for t in store.told().values()]
+        records = [(name, r.program, r.evaluation.fitness, r.index) for name, r in store.records().items()]
+        return told, records, store.requests(), store.fates(), store.meta("best")
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, tuple[object, ...], str]:
+    """An uninterrupted run: its best program, its memory, its reward file."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    best = work(folder, "start")
+    return best, memory(folder), (folder / "reward.py").read_text()
+
+
+def spawn(folder: Path, verb: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.runs.scripted_run", str(folder), verb],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def told(folder: Path) -> int:
+    if not (folder / "run.db").exists():
+        return 0
+    store = Store(folder / "run.db")
+    try:
+        return len(store.told())
+    finally:
+        store.close()
+
+
+def test_timing_changes_nothing(tmp_path: Path, whole: tuple[str, tuple[object, ...], str]) -> None:
+    assert work(tmp_path / "run", "start", delay=0.0) == whole[0]
+    assert memory(tmp_path / "run") == whole[1]
+
+
+@pytest.mark.slow
+def test_killed_at_random_points(tmp_path: Path, whole: tuple[str, tuple[object, ...], str]) -> None:
+    folder, draw = tmp_path / "run", random.Random(5)
+    total, kills, verb = len(whole[1][0]), 0, "start"  # type: ignore[arg-type]
+    targets = sorted(draw.sample(range(1, total - 1), 4))
+    for target in targets:
+        process = spawn(folder, verb)
+        while told(folder) < target and process.poll() is None:
+            time.sleep(0.002)
+        time.sleep(draw.uniform(0, 0.01))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+        verb = "resume"
+    assert kills >= 3
+    assert 0 < told(folder) < total
+    process = spawn(folder, "resume")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out.strip() == whole[0]
+    assert memory(folder) == whole[1]
+    assert (folder / "reward.py").read_text() == whole[2]
+
+
+def test_interrupted_by_ctrl_c(tmp_path: Path, whole: tuple[str, tuple[object, ...], str]) -> None:
+    folder = tmp_path / "run"
+    process = spawn(folder, "start")
+    while told(folder) < 20 and process.poll() is None:
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "Interrupted" in err
+    assert "can be resumed" in err
+    assert (folder / "reward.py").exists()
+    assert 20 <= told(folder) < len(whole[1][0])  # type: ignore[arg-type]
+    assert work(folder, "resume") == whole[0]
+    assert memory(folder) == whole[1]
+
+
+def test_a_finished_run_ends_the_same_again(
+    tmp_path: Path, whole: tuple[str, tuple[object, ...], str]
+) -> None:
+    assert work(tmp_path / "run", "start", delay=0.0) == whole[0]
+    assert work(tmp_path / "run", "resume", delay=0.0) == whole[0]
+    assert memory(tmp_path / "run") == whole[1]

@@ -1,0 +1,142 @@
+"""The database of a run."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.labels import label
+from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
+from grace_irl.programs.program import Program
+from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.codec import from_text, plain, to_text
+from grace_irl.runs.store import Store, trajectory_rows
+from grace_irl.search.protocol import Fate, Request, Result
+from tests.fakes.data import vector_set
+
+METRICS = Metrics(-0.1234567890123456, 0.9, 0.8, False, 3, 4)
+FULL = Evaluation(
+    "ok",
+    fitness=-0.1,
+    scale=2.0,
+    offset=-1.0,
+    train=METRICS,
+    held_out=METRICS,
+    tasks={"a": (METRICS, None), "b": (METRICS, METRICS)},
+    monotonicity=0.25,
+    failures=(Failure("d", 3, 0.5, True),),
+    seconds=0.1,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "run.db", create=True)
+
+
+@pytest.mark.parametrize("evaluation", [FULL, Evaluation("timeout", "too slow", "trace")])
+def test_an_evaluation_survives_text(evaluation: Evaluation) -> None:
+    assert from_text(to_text(evaluation)) == evaluation
+
+
+def test_plain_json_has_no_infinity() -> None:
+    assert plain({"a": -math.inf, "b": (1, math.nan), "c": METRICS})["a"] is None
+    assert plain(FULL)["train"]["auc"] == 0.9
+
+
+def test_told_results_come_back_in_order(store: Store) -> None:
+    program = Program("p", "source", 7, "mutate", ("a", "b"))
+    request = Request(0, "mutate", ("a", "b"), 2**61, (("include_expert", True),))
+    store.add_request(request, 3)
+    store.add_proposal(0, Proposal("source", sketch="s", tokens_in=5, tokens_out=6, seconds=0.5))
+    store.add_told(Result(request, program, FULL), [Fate("p", "kept", "place 1")], 3, 1.5)
+    store.add_told(Result(Request(1, "mutate"), failure="no answer"), [], 3, 2.5)
+    told = store.told()
+    assert [(t.index, t.program_id, t.failure, t.seconds) for t in told.values()] == [
+        (0, "p", "", 1.5),
+        (1, None, "no answer", 2.5),
+    ]
+    record = store.records()["p"]
+    assert (record.program, record.evaluation, record.index) == (program, FULL, 0)
+    assert store.proposal(0) == Proposal("source", sketch="s", tokens_in=5, tokens_out=6, seconds=0.5)
+    assert store.proposal(7) is None
+    assert [(row.generation, row.fate.verdict) for row in store.fates()] == [(3, "kept")]
+
+
+def test_the_first_score_of_a_program_stays(store: Store) -> None:
+    program = Program("p", "source", 7)
+    for index, evaluation in enumerate((FULL, Evaluation("timeout"))):
+        store.add_told(Result(Request(index, "mutate"), program, evaluation), [], 0, 0.0)
+    assert store.records()["p"].evaluation == FULL
+
+
+def test_another_request_of_the_same_index_is_refused(store: Store) -> None:
+    store.add_request(Request(0, "initialise", seed=1), 0)
+    store.add_request(Request(0, "initialise", seed=1), 0)
+    with pytest.raises(GraceError, match="differs from the recorded one"):
+        store.add_request(Request(0, "initialise", seed=2), 0)
+
+
+def test_final_fates_are_decided_anew(store: Store) -> None:
+    store.add_told(Result(Request(0, "x"), failure="f"), [Fate("a", "kept", "r")], 0, 0.0)
+    store.set_final_fates([Fate("b", "dropped", "r")], 0, 0)
+    store.set_final_fates([Fate("c", "kept", "r")], 0, 0)
+    assert [row.fate.program_id for row in store.fates()] == ["a", "c"]
+
+
+def test_rewards_are_exact_and_compact(store: Store) -> None:
+    steps = np.repeat([0.0, 1.0], 5_000)
+    odd = np.array([math.nan, 0.1, -1e308, 5e-324])
+    store.put("p", {"steps": steps, "odd": odd})
+    found = store.get("p", ["steps", "odd", "absent"])
+    assert set(found) == {"steps", "odd"}
+    assert np.array_equal(found["steps"], steps)
+    assert np.array_equal(found["odd"], odd, equal_nan=True)
+    assert store.get("q", ["steps"]) == {}
+    size = store._rows("SELECT length(blob) FROM rewards WHERE trajectory = 'steps'")[0][0]
+    assert size < steps.nbytes / 50
+
+
+def test_the_problem_is_kept(store: Store) -> None:
+    problem = label(vector_set(2, 1), "last")
+    store.set_problem(problem)
+    assert store.trajectories() == trajectory_rows(problem)
+    assert [row.positives for row in store.trajectories()] == [1, 1, 0]
+
+
+def test_threads_may_write_at_once(store: Store) -> None:
+    def write(name: str) -> None:
+        for number in range(20):
+            store.put(name, {str(number): np.zeros(3)})
+
+    threads = [threading.Thread(target=write, args=(f"p{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(len(store.get(f"p{i}", map(str, range(20)))) == 20 for i in range(4))
+
+
+def test_a_newer_run_an_absent_one_and_another_file_are_refused(tmp_path: Path) -> None:
+    newer = tmp_path / "newer.db"
+    Store(newer, create=True).close()
+    with sqlite3.connect(newer) as database:
+        database.execute("UPDATE meta SET value = '99'")
+    text = tmp_path / "text.db"
+    text.write_text("no database " * 1000)
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    for path, said in (
+        (newer, "format 99"),
+        (tmp_path / "absent.db", "expected the folder of a run"),
+        (text, "not the database of a run"),
+        (empty, "not the database of a run"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Store(path)
