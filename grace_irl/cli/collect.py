@@ -39,24 +39,18 @@ class Collected:
 
 def collect(
     env: Annotated[str | None, typer.Option("--env", help="Gymnasium id, such as BabyAI-GoToObj-v0.")] = None,
-    policy: Annotated[
-        str | None, typer.Option(help="bot (BabyAI), random, or a Stable-Baselines3 .zip.")
-    ] = None,
+    policy: Annotated[str | None, typer.Option(help="bot (BabyAI), random, or a Stable-Baselines3 .zip.")] = None,
     episodes: Annotated[int, typer.Option(help="Trajectories to keep.")] = 100,
     role: Annotated[str | None, typer.Option(help="expert or negative.")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write: .parquet, .npz, or a Minari id.")] = None,
     seed: Annotated[int, typer.Option(help="Of the first episode.")] = 0,
-    max_steps: Annotated[
-        int | None, typer.Option(help="Time limit in steps; by default the environment's.")
-    ] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Time limit in steps; by default the environment's.")] = None,
     keep_successes: Annotated[
         bool, typer.Option("--keep-successes", help="Keep negatives that reach the goal.")
     ] = False,
     task: Annotated[str | None, typer.Option(help="Task name; by default the environment's id.")] = None,
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
-    recipe: Annotated[
-        Path | None, typer.Option(help="A TOML file that says all this for several files.")
-    ] = None,
+    recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Play episodes with a policy and keep them as demonstrations.
@@ -70,9 +64,7 @@ def collect(
         from grace_irl.rl.recipe import run_recipe
 
         for path, tally in run_recipe(recipe):
-            done = Collected(
-                path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures)
-            )
+            done = Collected(path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures))
             _report(done, json_)
         return
     given = {"--env": env, "--policy": policy, "--role": role, "--out": out}

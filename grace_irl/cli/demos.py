@@ -52,18 +52,14 @@ def inspect(
 @app.command()
 def convert(
     source: Annotated[str, typer.Argument(metavar="SRC", help="File, folder or Minari id.")],
-    target: Annotated[
-        str, typer.Argument(metavar="DST", help=".parquet, .npz or Minari id; a folder for a folder.")
-    ],
+    target: Annotated[str, typer.Argument(metavar="DST", help=".parquet, .npz or Minari id; a folder for a folder.")],
     format_: Annotated[
         str | None,
         typer.Option("--format", help=f"{', '.join(get_args(Format))}; by default after DST's name."),
     ] = None,
     role: Annotated[str | None, typer.Option(help="Role of every episode: expert or negative.")] = None,
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
-    environment: Annotated[
-        str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")
-    ] = None,
+    environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
     json_: Json = False,
 ) -> None:
@@ -85,13 +81,9 @@ def convert(
 
 @app.command()
 def scramble(
-    paths: Annotated[
-        list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then where they go.")
-    ],
+    paths: Annotated[list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then where they go.")],
     seed: Annotated[int, typer.Option(help="Of the map.")] = 0,
-    map_: Annotated[
-        Path | None, typer.Option("--map", help="Use this map again instead of a new one.")
-    ] = None,
+    map_: Annotated[Path | None, typer.Option("--map", help="Use this map again instead of a new one.")] = None,
     json_: Json = False,
 ) -> None:
     """Write copies in which codes, axes, fields and words mean nothing, all by one map, kept beside them as
@@ -187,9 +179,7 @@ def _codes(summary: Summary) -> RenderableType:
     counts = summary.values.counts if isinstance(summary.values, GridCodes) else ()
     for channel, counter in enumerate(counts):
         total = counter.total()
-        table.add_row(
-            str(channel), ", ".join(f"{code}: {counter[code] / total:.2%}" for code in sorted(counter))
-        )
+        table.add_row(str(channel), ", ".join(f"{code}: {counter[code] / total:.2%}" for code in sorted(counter)))
     return table
 
 

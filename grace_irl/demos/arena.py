@@ -170,9 +170,7 @@ def _open_memory() -> int:
 
 def _open_file() -> int:
     # /var/tmp lies on disk by convention; /tmp is often memory, which is what there is too little of.
-    folder = (
-        "/var/tmp" if os.access("/var/tmp", os.W_OK) and "TMPDIR" not in os.environ else tempfile.gettempdir()
-    )
+    folder = "/var/tmp" if os.access("/var/tmp", os.W_OK) and "TMPDIR" not in os.environ else tempfile.gettempdir()
     fd, name = tempfile.mkstemp(prefix="grace-irl-states-", dir=folder)
     os.unlink(name)
     return fd

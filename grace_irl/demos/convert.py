@@ -100,11 +100,7 @@ def scramble(
         table = ScrambleMap.draw(seed, metadata.kind, width)
     copied = [_copy(source, path, None, Stated(), table) for source, path in pairs]
     file = Path(target)
-    beside = (
-        file.with_name(f"{file.stem}.scramble.json")
-        if len(copied) == 1 and copied[0].path == str(file)
-        else None
-    )
+    beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None
     place = beside or file / MAP_NAME
     table.save(place)
     return copied, place
@@ -134,9 +130,7 @@ def _targets(
         pairs.append((file, folder / inner / (Path(file).stem + suffix)))
     twice = {str(path) for _, path in pairs if sum(path == other for _, other in pairs) > 1}
     if twice:
-        raise InputError(
-            f"{target}: two of the files would become {min(twice)}; expected different names: rename one"
-        )
+        raise InputError(f"{target}: two of the files would become {min(twice)}; expected different names: rename one")
     return pairs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -86,8 +87,7 @@ def expand(path: str | Path) -> list[str | Path]:
     )
     if not files:
         raise InputError(
-            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files or Minari "
-            "datasets"
+            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files or Minari datasets"
         )
     return list(files)
 
@@ -145,11 +145,18 @@ def load(
     for source, (path, forced) in zip(sources, wanted, strict=True):
         items += source.demonstrations(forced or role_of(source, path), arena.allocate)
     arena.seal()
+    release_buffers()
     for item in items:
         for array in (item.trajectory.states, item.trajectory.actions):
             if array is not None:  # a view that was taken before sealing does not follow the array it is of
                 array.flags.writeable = False
     return Demonstrations(metadata, tuple(items))
+
+
+def release_buffers() -> None:
+    """Gives the memory back that Arrow keeps for its next batch, if Arrow was used."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator[Demonstration]:

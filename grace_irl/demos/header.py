@@ -75,13 +75,10 @@ class Header:
             )
         except (ValueError, TypeError) as error:
             raise InputError(
-                f"{where}: metadata {KEY!r} is not usable ({error}); expected the JSON object of "
-                "docs/demonstrations.md"
+                f"{where}: metadata {KEY!r} is not usable ({error}); expected the JSON object of docs/demonstrations.md"
             ) from None
         if version > FORMAT_VERSION:
-            raise InputError(
-                f"{where}: format {version}; this version reads up to {FORMAT_VERSION}: upgrade grace-irl"
-            )
+            raise InputError(f"{where}: format {version}; this version reads up to {FORMAT_VERSION}: upgrade grace-irl")
         for name, value, allowed in (
             ("kind", kind, get_args(StateKind)),
             ("role", role, (*get_args(Role), "mixed", None)),
@@ -89,8 +86,7 @@ class Header:
         ):
             if value not in allowed:
                 raise InputError(
-                    f"{where}: {name} {value!r} in the metadata; expected one of "
-                    f"{', '.join(map(repr, allowed))}"
+                    f"{where}: {name} {value!r} in the metadata; expected one of {', '.join(map(repr, allowed))}"
                 )
         check_kind(kind, where)
         return header

@@ -64,9 +64,7 @@ class MinariSource:
                 f"{path}: a Minari dataset, and {error.name} is not installed; "
                 "install the extra, pip install 'grace-irl[minari]'"
             ) from None
-        except (
-            Exception
-        ) as error:  # Minari raises what its parts raise: ValueError, KeyError, AssertionError, OSError
+        except Exception as error:  # Minari raises what its parts raise: ValueError, KeyError, AssertionError, OSError
             raise InputError(
                 f"{path}: Minari cannot open this dataset ({error}); expected hdf5 or arrow data"
             ) from None
@@ -93,8 +91,7 @@ class MinariSource:
                 (about,) = self._storage.get_episode_metadata([index])
             except Exception as error:  # as above
                 raise InputError(
-                    f"{self.path}: episode {index} is damaged ({error}); expected a whole dataset: write it "
-                    "again"
+                    f"{self.path}: episode {index} is damaged ({error}); expected a whole dataset: write it again"
                 ) from None
             yield self._demonstration(index, episode, about, role, allocate)
 
@@ -173,9 +170,7 @@ class _Layout:
             if isinstance(space.spaces.get("image"), Box):
                 self.image, self._boxes = space["image"], ["image"]
             else:
-                self._boxes = sorted(
-                    k for k, s in space.spaces.items() if isinstance(s, Box) and len(s.shape) == 1
-                )
+                self._boxes = sorted(k for k, s in space.spaces.items() if isinstance(s, Box) and len(s.shape) == 1)
                 self.fields = tuple(f"{k}_{i}" for k in self._boxes for i in range(_width(space[k])))
             parts = [space[k] for k in self._boxes]
         else:

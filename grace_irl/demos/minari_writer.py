@@ -42,9 +42,7 @@ class MinariWriter:
         InputError: Minari is not installed, the name is not an id's, or the dataset exists.
     """
 
-    def __init__(
-        self, target: str, metadata: Metadata, data_format: Literal["hdf5", "arrow"] = "hdf5"
-    ) -> None:
+    def __init__(self, target: str, metadata: Metadata, data_format: Literal["hdf5", "arrow"] = "hdf5") -> None:
         try:
             import minari
             from minari.dataset.minari_dataset import parse_dataset_id
@@ -65,9 +63,7 @@ class MinariWriter:
                 f"{target}: not a Minari id; expected (namespace/)name-vN, such as babyai/expert-v0"
             ) from None
         if self._folder.exists():
-            raise InputError(
-                f"{target}: exists already; expected a new dataset: raise the version or remove it"
-            )
+            raise InputError(f"{target}: exists already; expected a new dataset: raise the version or remove it")
         self._format = data_format
         self._metadata = metadata
         self._header = HeaderBuilder(metadata)
@@ -83,8 +79,7 @@ class MinariWriter:
         trajectory = demonstration.trajectory
         if len(trajectory.extra_info) > MAX_MISSION:
             raise InputError(
-                f"{trajectory.source}: an instruction of over {MAX_MISSION} characters; expected a shorter "
-                "one"
+                f"{trajectory.source}: an instruction of over {MAX_MISSION} characters; expected a shorter one"
             )
         if not trajectory.num_steps:
             raise InputError(
@@ -149,8 +144,7 @@ class MinariWriter:
                 self._dataset = self._minari.create_dataset_from_buffers(
                     self._id,
                     buffers,
-                    description=f"Demonstrations in "
-                    f"{self._metadata.environment or 'an unnamed environment'}.",
+                    description=f"Demonstrations in {self._metadata.environment or 'an unnamed environment'}.",
                     data_format=self._format,
                     jpeg_encoding=False,
                     **spaces,

@@ -43,11 +43,7 @@ class Member:
         try:
             self._stream: IO[bytes] = archive.open(f"{name}.npy")
             version = np.lib.format.read_magic(self._stream)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if version == (1, 0)
-                else np.lib.format.read_array_header_2_0
-            )
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             self.shape, fortran, self.dtype = read(self._stream)
         except DAMAGED as error:
             raise InputError(
@@ -60,9 +56,7 @@ class Member:
                 "are opened; expected numbers or text: write it again without objects"
             )
         if fortran and len(self.shape) > 1:
-            raise InputError(
-                f"{self._where} is stored by columns; expected rows: save numpy.ascontiguousarray of it"
-            )
+            raise InputError(f"{self._where} is stored by columns; expected rows: save numpy.ascontiguousarray of it")
 
     def __len__(self) -> int:
         return int(self.shape[0]) if self.shape else 0
@@ -172,11 +166,7 @@ class NpzSource:
             states[length:] = following[-1:]
         # Without a final state, what the last action led to is not recorded.
         steps = len(states) - 1
-        parts = {
-            name: member.rows(length)[:steps]
-            for name, member in rows.items()
-            if name in ("rewards", "log_probs")
-        }
+        parts = {name: member.rows(length)[:steps] for name, member in rows.items() if name in ("rewards", "log_probs")}
         actions = None
         if "actions" in rows:
             member = rows["actions"]
@@ -201,21 +191,14 @@ class NpzSource:
         marks = str(about.get("splits", "train"))
         if marks not in ("train", "held_out"):
             raise InputError(f"{where}: split {marks!r}; expected 'train' or 'held_out'")
-        return Demonstration(
-            trajectory, cast(Role, stated), str(about.get("tasks", "default")), cast(Split, marks)
-        )
+        return Demonstration(trajectory, cast(Role, stated), str(about.get("tasks", "default")), cast(Split, marks))
 
     def _episode_lengths(self) -> NDArray[np.int64]:
         if not self._imitation:
             lengths = self._open("episode_lengths").whole()
             rows = len(self._open("observations"))
             least = 0 if "final_observations" in self._names else 1
-            if (
-                lengths.ndim != 1
-                or lengths.dtype.kind not in "iu"
-                or (lengths < least).any()
-                or lengths.sum() != rows
-            ):
+            if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < least).any() or lengths.sum() != rows:
                 raise InputError(
                     f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for "
                     f"{rows} observations; "

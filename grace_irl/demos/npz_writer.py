@@ -46,13 +46,9 @@ class NpzWriter:
         trajectory = demonstration.trajectory
         where = trajectory.source or f"episode {len(self._lengths)}"
         if demonstration.goals is not None:
-            raise InputError(
-                f"{where}: goal states are marked, which npz cannot hold; expected a .parquet file"
-            )
+            raise InputError(f"{where}: goal states are marked, which npz cannot hold; expected a .parquet file")
         if self._imitation and trajectory.actions is None:
-            raise InputError(
-                f"{where}: no actions, which imitation's layout needs; expected .npz or .parquet"
-            )
+            raise InputError(f"{where}: no actions, which imitation's layout needs; expected .npz or .parquet")
         parts = {name: getattr(trajectory, name) for name in STEP_ARRAYS}
         present = tuple(name for name, values in parts.items() if values is not None)
         if self._present not in (None, present):

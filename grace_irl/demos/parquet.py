@@ -46,9 +46,7 @@ class ParquetSource:
             # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
             names = pq.read_schema(path).names
             texts = [name for name in TEXT_COLUMNS if name in names]
-            self._file = pq.ParquetFile(
-                path, read_dictionary=texts, pre_buffer=False, page_checksum_verification=True
-            )
+            self._file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{path}: not readable as Parquet ({first_line(error)}); expected a whole file: "
@@ -71,7 +69,7 @@ class ParquetSource:
         columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
         try:
             wanted = [name for name in columns if name in self._schema.names]
-            for batch in self._file.iter_batches(BATCH_ROWS, columns=wanted):
+            for batch in self._file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
                 rows = _Rows(batch)
                 start = 0
                 while start < len(rows):
@@ -117,8 +115,8 @@ class ParquetSource:
         seen: set[int] = set()
         last: int | None = None
         try:
-            for batch in self._file.iter_batches(1 << 20, columns=["episode"]):
-                ids = batch.column(0).to_numpy(zero_copy_only=True)
+            for batch in self._file.iter_batches(1 << 18, columns=["episode"], use_threads=False):
+                ids = _numpy(batch.column(0))
                 bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
                 for start, stop in pairwise(bounds):
                     number = int(ids[start])
@@ -135,8 +133,7 @@ class ParquetSource:
                     last = number
         except (pa.ArrowException, OSError) as error:
             raise InputError(
-                f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers "
-                "without nulls"
+                f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers without nulls"
             ) from None
         return lengths
 
@@ -166,11 +163,11 @@ class _Rows:
             raise pa.ArrowInvalid("a state is null")
         self._columns = {name: batch.column(name) for name in batch.schema.names}
         self._count = int(batch.num_rows)
-        self.values: NDArray[Any] = state.flatten().to_numpy(zero_copy_only=False)
+        self.values = _numpy(state.flatten())
         if pa.types.is_fixed_size_list(state.type):
             self.offsets = np.arange(len(state) + 1, dtype=np.int64) * state.type.list_size
         else:
-            offsets = state.offsets.to_numpy().astype(np.int64)
+            offsets = _numpy(state.offsets).astype(np.int64)
             self.offsets = offsets - offsets[0]
 
     def __len__(self) -> int:
@@ -190,9 +187,8 @@ class _Rows:
         if part.null_count:
             return None
         if pa.types.is_fixed_size_list(part.type):
-            flat: NDArray[Any] = part.flatten().to_numpy(zero_copy_only=False)
-            return flat.reshape(stop - start, part.type.list_size)
-        return cast("NDArray[Any]", part.to_numpy(zero_copy_only=False))
+            return _numpy(part.flatten()).reshape(stop - start, part.type.list_size)
+        return _numpy(part)
 
 
 class _Column:
@@ -238,8 +234,7 @@ class _Episode:
             shape = (*(0 if side is None else int(side[0]) for side in sides), 3)
         if int(np.prod(shape)) != self._size:
             raise InputError(
-                f"{self._where}: {self._size} numbers in a state of shape {shape}; expected height * width "
-                "* 3"
+                f"{self._where}: {self._size} numbers in a state of shape {shape}; expected height * width * 3"
             )
         self._states = allocate((length, *shape), rows.values.dtype)
         self._flat = self._states.reshape(length, self._size)
@@ -255,9 +250,7 @@ class _Episode:
         """Takes this episode's rows from `start` on; returns the row after them."""
         stop = min(len(rows), start + self._length - self._filled)
         if (np.diff(rows.offsets[start : stop + 1]) != self._size).any():
-            raise InputError(
-                f"{self._where}: states of different sizes; expected one shape within a trajectory"
-            )
+            raise InputError(f"{self._where}: states of different sizes; expected one shape within a trajectory")
         values = rows.values[rows.offsets[start] : rows.offsets[stop]]
         self._flat[self._filled : self._filled + stop - start] = values.reshape(-1, self._size)
         last_step = start + self._length - 1 - self._filled
@@ -309,6 +302,15 @@ def _guess(schema: pa.Schema) -> Metadata:
     """Metadata of a file that somebody else wrote: grids are told by their two sides."""
     kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
     return Metadata(kind)
+
+
+def _numpy(array: pa.Array) -> NDArray[Any]:
+    """The numbers of an Arrow array without nulls. `Array.to_numpy` would import pandas, where it is installed."""
+    if array.null_count:
+        raise pa.ArrowInvalid("null among numbers")
+    if pa.types.is_boolean(array.type):
+        return np.from_dlpack(array.cast(pa.uint8())).astype(np.bool_)
+    return np.from_dlpack(array)
 
 
 def _itemsize(kind: pa.DataType) -> int:

@@ -88,7 +88,7 @@ class ParquetWriter:
             batches.append(self._batch(demonstration, self._schema))
             self._episode += 1
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        self._writer.write_table(table, row_group_size=BATCH_ROWS)
+        self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
         self._pending_rows = 0
 
@@ -100,8 +100,11 @@ class ParquetWriter:
         state = schema.field("state").type
         wanted = np.dtype(state.value_type.to_pandas_dtype())
         if not np.can_cast(flat.dtype, wanted, "safe"):
+            raise InputError(f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them")
+        if pa.types.is_fixed_size_list(state) and flat.shape[1] != state.list_size:
             raise InputError(
-                f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them"
+                f"{where}: states of {flat.shape[1]} numbers after states of {state.list_size}; expected one "
+                "width: write them to files of their own"
             )
         values = pa.array(np.ascontiguousarray(flat, wanted).reshape(-1))
         columns: dict[str, Any] = {"episode": np.full(rows, self._episode, np.int32)}
@@ -126,9 +129,7 @@ class ParquetWriter:
             "instruction": trajectory.extra_info,
         }
         for name, text in texts.items():
-            columns[name] = pa.DictionaryArray.from_arrays(
-                pa.array(np.zeros(rows, np.int32)), pa.array([text])
-            )
+            columns[name] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
         arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

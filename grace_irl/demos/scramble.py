@@ -89,11 +89,7 @@ class ScrambleMap:
                 f"{_kind(self.kind, self.width)}, "
                 "as the map was made for: scramble it with a map of its own"
             )
-        states = (
-            self._grid(trajectory.states, trajectory.source)
-            if width == 0
-            else self._vector(trajectory.states)
-        )
+        states = self._grid(trajectory.states, trajectory.source) if width == 0 else self._vector(trajectory.states)
         text = WORD.sub(lambda match: self._word(match[0].lower()), trajectory.extra_info)
         return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text))
 
@@ -126,9 +122,7 @@ class ScrambleMap:
             rng = np.random.default_rng([self.seed, 2, *word.encode()])
             invented = word
             while invented in taken or invented == word:
-                pairs = zip(
-                    rng.choice(list(CONSONANTS), SYLLABLES), rng.choice(list(VOWELS), SYLLABLES), strict=True
-                )
+                pairs = zip(rng.choice(list(CONSONANTS), SYLLABLES), rng.choice(list(VOWELS), SYLLABLES), strict=True)
                 invented = "".join(consonant + vowel for consonant, vowel in pairs)
             self.words[word] = invented
         return self.words[word]
@@ -153,11 +147,7 @@ class ScrambleMap:
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
             codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
-            if (
-                about["kind"] not in ("grid", "vector")
-                or len(codes) != 3
-                or len(about["order"]) != about["width"]
-            ):
+            if about["kind"] not in ("grid", "vector") or len(codes) != 3 or len(about["order"]) != about["width"]:
                 raise ValueError("not a map for grids or vectors")
             return cls(
                 seed=int(about["seed"]),

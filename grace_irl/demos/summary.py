@@ -163,20 +163,15 @@ class Summary:
             "trajectories": sum(group.trajectories for group in self.groups.values()),
             "states": sum(group.states for group in self.groups.values()),
             "groups": groups,
-            "shapes": [
-                {"shape": list(s), "dtype": d, "trajectories": n} for (s, d), n in self.shapes.items()
-            ],
+            "shapes": [{"shape": list(s), "dtype": d, "trajectories": n} for (s, d), n in self.shapes.items()],
             "has": dict(self.has),
         }
         if isinstance(self.values, VectorRanges):
             about["fields"] = [
-                {"name": name, "min": low, "mean": mean, "max": high}
-                for name, low, mean, high in self.fields()
+                {"name": name, "min": low, "mean": mean, "max": high} for name, low, mean, high in self.fields()
             ]
         elif self.values is not None:
-            about["codes"] = [
-                {str(code): counter[code] for code in sorted(counter)} for counter in self.values.counts
-            ]
+            about["codes"] = [{str(code): counter[code] for code in sorted(counter)} for counter in self.values.counts]
         return about
 
     def fields(self) -> list[tuple[str, float, float, float]]:

@@ -51,9 +51,7 @@ class Trajectory:
     def __post_init__(self) -> None:
         where = self.source or "trajectory"
         if self.states.ndim not in KIND_OF_NDIM:
-            raise InputError(
-                f"{where}: states have shape {self.states.shape}; expected (T+1, n) or (T+1, h, w, 3)"
-            )
+            raise InputError(f"{where}: states have shape {self.states.shape}; expected (T+1, n) or (T+1, h, w, 3)")
         if len(self.states) == 0:
             raise InputError(f"{where}: no states; expected at least one")
         if self.kind == "grid" and not (self.states.shape[3] == 3 and self.states.dtype.kind in "iu"):
@@ -65,9 +63,7 @@ class Trajectory:
             raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers")
         if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():
             row = int(np.flatnonzero(~np.isfinite(self.states).all(axis=1))[0])
-            raise InputError(
-                f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data"
-            )
+            raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")
         for name in ("actions", "rewards", "log_probs"):
             column = getattr(self, name)
             if column is not None and len(column) != self.num_steps:

@@ -53,16 +53,13 @@ class CheckpointPolicy:
     def __init__(self, path: Path) -> None:
         self._path = path
         if not path.is_file():
-            raise InputError(
-                f"--policy {path}: no such file; expected bot, random or a Stable-Baselines3 .zip"
-            )
+            raise InputError(f"--policy {path}: no such file; expected bot, random or a Stable-Baselines3 .zip")
         try:
             with zipfile.ZipFile(path) as archive:
                 about = json.loads(archive.read("data"))
         except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
             raise InputError(
-                f"--policy {path}: not a Stable-Baselines3 checkpoint ({error}); expected what model.save() "
-                "wrote"
+                f"--policy {path}: not a Stable-Baselines3 checkpoint ({error}); expected what model.save() wrote"
             ) from None
         self._module = str(about.get("policy_class", {}).get("__module__", ""))
         if self._module not in POLICIES:
@@ -110,8 +107,7 @@ class CheckpointPolicy:
             from stable_baselines3.common.save_util import load_from_zip_file
         except ImportError as error:
             raise InputError(
-                f"--policy {self._path}: {error.name} is not installed; install the extra, pip install "
-                "'grace-irl[rl]'"
+                f"--policy {self._path}: {error.name} is not installed; install the extra, pip install 'grace-irl[rl]'"
             ) from None
         low, high = (-np.inf, np.inf) if state.dtype.kind == "f" else (0, np.iinfo(state.dtype).max)
         space = Box(low, high, state.shape, state.dtype.type)
@@ -136,9 +132,7 @@ class CheckpointPolicy:
         """Layers and activation, where they are not the defaults."""
         stated = about.get("policy_kwargs") or {}
         if about.get("use_sde"):
-            raise InputError(
-                f"--policy {self._path}: state-dependent exploration; expected a policy without it"
-            )
+            raise InputError(f"--policy {self._path}: state-dependent exploration; expected a policy without it")
         known = (*READABLE, "use_sde")
         unknown = [key for key in stated if key not in known and not key.startswith((":", "optimizer"))]
         if unknown:
@@ -147,13 +141,10 @@ class CheckpointPolicy:
             )
         options = {key: stated[key] for key in READABLE if key in stated}
         if "activation_fn" in options:
-            found = re.fullmatch(
-                r"<class 'torch\.nn\.modules\.activation\.(\w+)'>", str(options["activation_fn"])
-            )
+            found = re.fullmatch(r"<class 'torch\.nn\.modules\.activation\.(\w+)'>", str(options["activation_fn"]))
             if found is None or found[1] not in ACTIVATIONS:
                 raise InputError(
-                    f"--policy {self._path}: activation {options['activation_fn']}; expected "
-                    f"{', '.join(ACTIVATIONS)}"
+                    f"--policy {self._path}: activation {options['activation_fn']}; expected {', '.join(ACTIVATIONS)}"
                 )
             options["activation_fn"] = found[1]
         return options

@@ -47,17 +47,13 @@ def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, Vie
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
         # MiniGrid keeps its own limit and would truncate first; the wrapper serves everybody else.
         options = (
-            {"max_steps": max_steps}
-            if environment_id.startswith("MiniGrid-")
-            else {"max_episode_steps": max_steps}
+            {"max_steps": max_steps} if environment_id.startswith("MiniGrid-") else {"max_episode_steps": max_steps}
         )
     try:
         with quiet():
             environment = gymnasium.make(environment_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
-        raise InputError(
-            f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'"
-        ) from None
+        raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
     except gymnasium.error.Error as error:
         raise InputError(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "

@@ -65,8 +65,7 @@ class BotPolicy:
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:
         if not environment_id.startswith("BabyAI-"):
             raise InputError(
-                f"{environment_id}: the bot plays BabyAI levels only; expected --policy random or a "
-                "checkpoint"
+                f"{environment_id}: the bot plays BabyAI levels only; expected --policy random or a checkpoint"
             )
         if threading.current_thread() is not threading.main_thread():
             raise InputError("the bot needs the main thread for its alarm; collect in a process of its own")
@@ -137,6 +136,4 @@ def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> Poli
         from grace_irl.rl.checkpoint import CheckpointPolicy
 
         return CheckpointPolicy(Path(name))
-    raise InputError(
-        f"--policy {name}; expected bot, random or the path of a Stable-Baselines3 checkpoint (.zip)"
-    )
+    raise InputError(f"--policy {name}; expected bot, random or the path of a Stable-Baselines3 checkpoint (.zip)")

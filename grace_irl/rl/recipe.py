@@ -48,14 +48,10 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(
-            f"{path}: not readable as TOML ({error}); expected a recipe with [[file]] tables"
-        ) from None
+        raise InputError(f"{path}: not readable as TOML ({error}); expected a recipe with [[file]] tables") from None
     tables = document.get("file")
     if not isinstance(tables, list) or not tables or set(document) != {"file"}:
-        raise InputError(
-            f"{path}: keys {', '.join(document) or 'none'}; expected [[file]] tables and nothing else"
-        )
+        raise InputError(f"{path}: keys {', '.join(document) or 'none'}; expected [[file]] tables and nothing else")
     return tuple(_file(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
 
 

@@ -77,14 +77,11 @@ class VectorView:
         shape = getattr(observation_space, "shape", None)
         if shape is None or len(shape) != 1:
             raise InputError(
-                f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid "
-                "environment"
+                f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
             )
         fields = vector_fields(environment_id)
         label: LabelRule = "all"
-        self.metadata = Metadata(
-            "vector", fields if len(fields) == shape[0] else (), environment_id, "vector", label
-        )
+        self.metadata = Metadata("vector", fields if len(fields) == shape[0] else (), environment_id, "vector", label)
 
     def prepare(self, environment: Any) -> None:
         """Nothing to prepare."""

@@ -46,9 +46,7 @@ def vectors() -> Demonstrations:
         )
         for steps in (4, 0, 9, 2)
     )
-    return Demonstrations(
-        Metadata("vector", ("height", "speed", "angle"), "Hopper-v5", "vector", "all"), items
-    )
+    return Demonstrations(Metadata("vector", ("height", "speed", "angle"), "Hopper-v5", "vector", "all"), items)
 
 
 @pytest.fixture

@@ -117,9 +117,7 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     ),
     "NaN in Parquet": (
         write_parquet(
-            lambda t: t.set_column(
-                1, "state", pa.FixedSizeListArray.from_arrays(pa.array(NAN[:3].ravel()), 2)
-            )
+            lambda t: t.set_column(1, "state", pa.FixedSizeListArray.from_arrays(pa.array(NAN[:3].ravel()), 2))
         ),
         ("episode 1, step 0, field number 1",),
     ),

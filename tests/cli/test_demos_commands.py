@@ -1,0 +1,138 @@
+"""`grace-irl demos …` and `grace-irl collect`, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import load, save
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from tests.demos.equality import assert_same
+
+SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def last_json(out: str) -> dict[str, object]:
+    result = json.loads(out.splitlines()[-1])
+    assert isinstance(result, dict)
+    return result
+
+
+def test_inspect_a_grid_set(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "demos", "inspect", SHIPPED)
+    assert code == 0
+    for part in ("BabyAI-GoToObj-v0", "8x8x3 uint8", "expert", "negative", "go to the", "state[i, j]"):
+        assert part in out
+    first = load([SHIPPED / "expert.parquet"])[0].trajectory.states[0]
+    walls = sum(tuple(cell) == (2, 5, 0) for cell in first.reshape(-1, 3).tolist())
+    picture = out[out.index("expert: ") :].splitlines()[1:9]
+    assert sum(line.split("    ")[0].count("▒▒") for line in picture) == walls == 28
+
+
+def test_inspect_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "demos", "inspect", SHIPPED, "--json")
+    assert code == 0
+    about = last_json(out)
+    demonstrations = load([SHIPPED])
+    assert (about["kind"], about["label"], about["trajectories"]) == ("grid", "last", len(demonstrations))
+    assert about["states"] == sum(len(d.trajectory.states) for d in demonstrations)
+    codes = about["codes"]
+    assert isinstance(codes, list)
+    everything = np.concatenate([d.trajectory.states.reshape(-1, 3) for d in demonstrations])
+    for channel, counts in enumerate(codes):
+        assert counts == {str(c): int((everything[:, channel] == c).sum()) for c in np.unique(everything[:, channel])}
+
+
+def test_inspect_vectors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    states = [np.array([[0.0, 5.0], [1.0, -5.0]]), np.array([[2.0, 0.5]])]
+    items = tuple(Demonstration(Trajectory(s), "expert", "walk") for s in states)
+    save(Demonstrations(Metadata("vector", ("height", "speed")), items), tmp_path / "set.parquet")
+    code, out, _ = run(capsys, "demos", "inspect", tmp_path / "set.parquet", "--json")
+    assert code == 0
+    assert last_json(out)["fields"] == [
+        {"name": "height", "min": 0.0, "mean": 1.0, "max": 2.0},
+        {"name": "speed", "min": -5.0, "mean": pytest.approx(1 / 6), "max": 5.0},
+    ]
+    code, out, _ = run(capsys, "demos", "inspect", tmp_path / "set.parquet")
+    assert code == 0
+    assert "height" in out
+    assert "walk" in out
+
+
+def test_convert_and_scramble(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, _ = run(capsys, "demos", "convert", SHIPPED, tmp_path / "npz", "--format", "npz", "--json")
+    assert code == 0
+    files = last_json(out)["files"]
+    assert isinstance(files, list)
+    assert [file["trajectories"] for file in files] == [30, 30]
+    code, out, _ = run(capsys, "demos", "scramble", tmp_path / "npz", tmp_path / "copy", "--seed", "4", "--json")
+    assert code == 0
+    assert last_json(out)["map"] == str(tmp_path / "copy" / "scramble.json")
+    assert load([tmp_path / "copy"]).metadata.view == "scrambled"
+
+
+def test_convert_names_the_fields(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arrays = {"observations": np.zeros((3, 11)), "actions": np.zeros((3, 3)), "episode_lengths": np.array([3])}
+    np.savez(tmp_path / "a.npz", **arrays)
+    arguments = (tmp_path / "a.npz", tmp_path / "a.parquet", "--role", "expert", "--env", "Hopper-v4")
+    arguments += ("--label", "all")
+    assert run(capsys, "demos", "convert", *arguments)[0] == 0
+    metadata = load([tmp_path / "a.parquet"]).metadata
+    assert (metadata.environment, metadata.label) == ("Hopper-v4", "all")
+    assert metadata.fields[:2] == ("z_torso", "angle_torso")
+
+
+def test_collect(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("minigrid")
+    from grace_irl.rl.collect import Tally, collect
+
+    arguments = ("--env", "BabyAI-GoToObj-v0", "--policy", "random", "--episodes", "9", "--seed", "1")
+    arguments += ("--role", "negative")
+    code, out, err = run(capsys, "collect", *arguments, "--out", tmp_path / "n.parquet", "--json")
+    assert code == 0
+    about = last_json(out)
+    assert about["trajectories"] == 9
+    tally = Tally()
+    expected = collect("BabyAI-GoToObj-v0", "random", 9, "negative", 1, tally=tally)
+    assert about["dropped_successes"] == tally.dropped_successes > 0
+    assert f"{tally.dropped_successes} episodes reached the goal and were left out" in err
+    assert_same(load([tmp_path / "n.parquet"]), expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("demos", "inspect", "nothing.parquet"), "nothing.parquet: no such file"),
+        (("demos", "convert", SHIPPED, "x", "--format", "csv"), "--format csv; expected one of parquet, npz"),
+        (("demos", "convert", SHIPPED / "expert.parquet", "x.csv"), "unknown format '.csv'"),
+        (("demos", "convert", SHIPPED, "x.parquet"), "expected a folder"),
+        (("demos", "scramble", SHIPPED), "no DST"),
+        (("collect", "--env", "BabyAI-GoToObj-v0"), "no --policy"),
+        (("collect", "--recipe", "nothing.toml"), "nothing.toml: not readable"),
+        (("collect", "--recipe", "x.toml", "--env", "X-v0"), "one or the other"),
+    ],
+)
+def test_bad_usage(
+    arguments: tuple[object, ...],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())

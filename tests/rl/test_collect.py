@@ -1,0 +1,152 @@
+"""Collected demonstrations: what is kept, what is dropped and said, and the same again by the same seed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("minigrid")
+
+from grace_irl.demos import load
+from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.collect import Tally, collect
+from grace_irl.rl.recipe import read_recipe
+from tests.demos.equality import assert_same
+
+GO_TO_OBJ = "BabyAI-GoToObj-v0"
+SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
+
+
+def test_experts_reach_the_goal() -> None:
+    experts = collect(GO_TO_OBJ, "bot", 5, "expert", seed=3)
+    assert len(experts) == 5
+    for item in experts:
+        trajectory = item.trajectory
+        assert item.role == "expert"
+        assert item.task == GO_TO_OBJ
+        assert trajectory.terminated
+        assert trajectory.rewards is not None
+        assert trajectory.rewards[-1] > 0
+        assert (trajectory.rewards[:-1] == 0).all()
+        assert trajectory.extra_info.startswith("go to the ")
+        assert trajectory.states.shape == (trajectory.num_steps + 1, 8, 8, 3)
+    assert (experts.metadata.label, experts.metadata.view) == ("last", "minigrid-full")
+
+
+def test_negatives_that_succeed_are_dropped_and_counted() -> None:
+    tally, kept = Tally(), Tally()
+    dropped = collect(GO_TO_OBJ, "random", 12, "negative", seed=0, tally=tally)
+    everything = collect(GO_TO_OBJ, "random", 12, "negative", seed=0, tally=kept, keep_successes=True)
+    assert not any(d.trajectory.terminated for d in dropped)
+    assert tally.dropped_successes > 0
+    assert kept.dropped_successes == 0
+    assert any(d.trajectory.terminated for d in everything)
+    failures = [d.trajectory.digest for d in everything if not d.trajectory.terminated]
+    assert failures == [d.trajectory.digest for d in dropped][: len(failures)]
+    (line,) = tally.lines()
+    assert line.startswith(f"{tally.dropped_successes} episodes reached the goal")
+    assert "--keep-successes" in line
+
+
+def test_random_log_probs() -> None:
+    (grid,) = collect(GO_TO_OBJ, "random", 1, "negative", max_steps=5)
+    np.testing.assert_allclose(grid.trajectory.log_probs, [-math.log(7)] * 5)
+    assert grid.trajectory.truncated
+
+
+def test_random_log_densities() -> None:
+    pytest.importorskip("mujoco")
+    (hopper,) = collect("Hopper-v5", "random", 1, "negative")
+    np.testing.assert_allclose(hopper.trajectory.log_probs, -3 * math.log(2))  # three actions in [-1, 1]
+    assert hopper.trajectory.actions.shape == (hopper.trajectory.num_steps, 3)
+
+
+@pytest.mark.parametrize("policy", ["bot", "random"])
+def test_the_same_seed_gives_the_same_set(policy: str) -> None:
+    one, two = (collect(GO_TO_OBJ, policy, 3, "negative", seed=9, keep_successes=True) for _ in range(2))
+    assert_same(one, two)
+    other = collect(GO_TO_OBJ, policy, 3, "negative", seed=10, keep_successes=True)
+    assert {d.trajectory.digest for d in one}.isdisjoint(d.trajectory.digest for d in other)
+
+
+def test_the_bot_has_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot that never answers is stopped, and the set is given up with what happened."""
+    from minigrid.utils import baby_ai_bot
+
+    def hang(*_: object) -> int:
+        while True:
+            pass
+
+    monkeypatch.setattr(baby_ai_bot.BabyAIBot, "replan", hang)
+    with pytest.raises(GraceError, match=r"0 of 2 episodes after \d+.*hung for 0\.02 s"):
+        collect(GO_TO_OBJ, "bot", 2, "expert", alarm_s=0.02)
+
+
+def test_the_bots_failures_are_skipped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from minigrid.utils import baby_ai_bot
+
+    real, calls = baby_ai_bot.BabyAIBot.__init__, []
+
+    def sometimes(self: object, mission: object) -> None:
+        calls.append(1)
+        if len(calls) % 2:
+            raise AssertionError("no plan")
+        real(self, mission)
+
+    monkeypatch.setattr(baby_ai_bot.BabyAIBot, "__init__", sometimes)
+    tally = Tally()
+    assert len(collect(GO_TO_OBJ, "bot", 3, "expert", tally=tally)) == 3
+    assert tally.failures == {"AssertionError": 3}
+    assert tally.lines() == ["3 episodes failed and were skipped (AssertionError: 3)"]
+
+
+def test_resets_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    collect("BabyAI-PutNextS5N1-v0", "random", 20, "negative", max_steps=1)
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((GO_TO_OBJ, "tutor", 1, "expert"), "--policy tutor; expected bot, random"),
+        ((GO_TO_OBJ, "random", 0, "expert"), "--episodes 0"),
+        (("CartPole-v1", "bot", 1, "expert"), "BabyAI levels only"),
+        ((GO_TO_OBJ, "nothing.zip", 1, "expert"), "no such file"),
+    ],
+)
+def test_what_cannot_be_collected(arguments: tuple[str, str, int, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        collect(*arguments)  # type: ignore[arg-type]
+
+
+def test_a_negative_max_steps() -> None:
+    with pytest.raises(InputError, match="--max-steps 0"):
+        collect(GO_TO_OBJ, "random", 1, "negative", max_steps=0)
+
+
+@pytest.mark.parametrize("name", ["expert.parquet", "negative.parquet"])
+def test_the_recipe_makes_the_shipped_files(name: str) -> None:
+    (recipe,) = [r for r in read_recipe(SHIPPED / "recipe.toml") if r.out == name]
+    shipped = load([SHIPPED / name])
+    made = collect(recipe.env, recipe.policy, recipe.episodes, recipe.role, recipe.seed)
+    assert_same(made, shipped)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("file = 3", "expected .*file"),
+        ("[[file]]\nout = 3", "out = 3; expected the keys"),
+        ("[[file]]\nout = 'a.parquet'", "no 'env'"),
+        ("[[file]]\nextra = 1", "extra = 1"),
+        ("[[file]", "not readable as TOML"),
+        ("[[file]]\nout='a'\nenv='b'\npolicy='c'\nrole='tutor'\nepisodes=1", "'tutor'"),
+    ],
+)
+def test_recipes_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_recipe(tmp_path / "recipe.toml")
