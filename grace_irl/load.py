@@ -66,9 +66,7 @@ class RewardFile:
         Raises:
             GraceError: the program fails, or gives something that is not a finite number.
         """
-        return sandboxed_rewards(
-            self.path, self.source, trajectories, workers=workers, allow_weak=allow_weak_sandbox
-        )
+        return sandboxed_rewards(self.path, self.source, trajectories, workers=workers, allow_weak=allow_weak_sandbox)
 
     @cached_property
     def _class(self) -> type:

@@ -19,9 +19,7 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, such as reward.py.")],
     program: Annotated[
         str,
-        typer.Option(
-            "--program", metavar="ID", help="Another program than the best; a prefix of its id will do."
-        ),
+        typer.Option("--program", metavar="ID", help="Another program than the best; a prefix of its id will do."),
     ] = "",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
@@ -32,15 +30,11 @@ def export(
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"{out}: cannot be written there; expected a file in a folder that exists")
     if out.exists() and not force:
-        raise InputError(
-            f"{out}: exists already; expected a new file: choose another, or overwrite it with --force"
-        )
+        raise InputError(f"{out}: exists already; expected a new file: choose another, or overwrite it with --force")
     with opened(run) as (store, config):
         record = find(store, run, program) if program else best_record(store, run)
         if not record.evaluation.valid:
-            raise InputError(
-                f"{record.program.id}: invalid ({record.evaluation.status}); expected a valid program"
-            )
+            raise InputError(f"{record.program.id}: invalid ({record.evaluation.status}); expected a valid program")
         write_atomically(out, export_record(record, store, config))
     if as_json:
         print_json({"run": str(run), "reward_path": str(out), "program": record.program.id})

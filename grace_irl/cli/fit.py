@@ -41,9 +41,7 @@ def fit(
     ] = None,
     negatives: Annotated[
         list[str] | None,
-        typer.Option(
-            "--negatives", metavar="PATH…", help="More of them, negative whatever they say; repeatable."
-        ),
+        typer.Option("--negatives", metavar="PATH…", help="More of them, negative whatever they say; repeatable."),
     ] = None,
     label: Annotated[
         str | None,
@@ -51,9 +49,7 @@ def fit(
     ] = None,
     held_out: Annotated[
         float | None,
-        _option(
-            "held-out", "Share of trajectories held out, 0 to 1; 0: none.", _DEFAULTS.data.held_out, DATA
-        ),
+        _option("held-out", "Share of trajectories held out, 0 to 1; 0: none.", _DEFAULTS.data.held_out, DATA),
     ] = None,
     proposer: Annotated[
         str | None, _option("proposer", "Who writes programs.", _DEFAULTS.proposer.name, SEARCH)
@@ -89,9 +85,7 @@ def fit(
     ] = None,
     max_seconds: Annotated[
         float | None,
-        _option(
-            "max-seconds", "Wall seconds of search, over all sittings.", _DEFAULTS.stop.max_seconds, STOP
-        ),
+        _option("max-seconds", "Wall seconds of search, over all sittings.", _DEFAULTS.stop.max_seconds, STOP),
     ] = None,
     max_calls: Annotated[
         int | None, _option("max-calls", "Proposals asked for.", _DEFAULTS.stop.max_calls, STOP)
@@ -139,9 +133,7 @@ def fit(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="SECTION.KEY=VALUE", help="One setting, such as search.lag=4; repeatable."
-        ),
+        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="One setting, such as search.lag=4; repeatable."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
@@ -159,17 +151,13 @@ def fit(
     try:
         if resume is not None:
             if out is not None or config is not None:
-                raise InputError(
-                    "--resume with --out or --config; expected one or the other: the run has its own"
-                )
+                raise InputError("--resume with --out or --config; expected one or the other: the run has its own")
             with FitProgress(generations or _DEFAULTS.search.generations) as progress:
                 run = fits.resume(resume, flags, sets=sets, listener=progress)
         else:
             resolved = resolve(config, sets, flags)
             if not resolved.data.demos:
-                raise InputError(
-                    "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"
-                )
+                raise InputError("no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj")
             with FitProgress(resolved.search.generations) as progress:
                 run = fits.start(resolved, out, listener=progress)
     except Interrupted as interrupted:
@@ -183,9 +171,7 @@ def _print(run: Run, *, as_json: bool) -> None:
     if not as_json or out.is_terminal:
         print_source(out, best.source)
         out.print(metrics_table([("train", best.train), ("held out", best.held_out)]))
-        for name, (train, held_out) in (
-            best.evaluation.tasks.items() if len(best.evaluation.tasks) > 1 else ()
-        ):
+        for name, (train, held_out) in best.evaluation.tasks.items() if len(best.evaluation.tasks) > 1 else ():
             out.print(metrics_table([(f"{name}, train", train), (f"{name}, held out", held_out)]))
         ended = f"{run.programs} programs in {run.generations} generations, {run.seconds:.1f} s of search"
         out.print(f"{ended}; ended by {run.reason}")

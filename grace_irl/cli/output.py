@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from grace_irl.evaluate.evaluation import Metrics
-from grace_irl.runs.codec import plain
+from grace_irl.runs.codec import plain, shown
 
 
 def print_json(answer: Mapping[str, object]) -> None:
@@ -43,7 +43,7 @@ def metrics_table(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -
             continue
         table.add_row(
             name,
-            f"{metrics.fitness:.4g}",
+            shown(metrics.fitness),
             f"{metrics.auc:.4f}",
             f"{metrics.accuracy:.4f}",
             "yes" if metrics.separated else "no",

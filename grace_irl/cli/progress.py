@@ -8,6 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from grace_irl.runs.codec import shown
 from grace_irl.runs.engine import Snapshot
 
 
@@ -68,9 +69,5 @@ def said(snapshot: Snapshot) -> str:
     if best is None or best.evaluation.train is None:
         return f"{text}, none valid yet"
     train, held_out = best.evaluation.train, best.evaluation.held_out
-    text += f", best fitness {train.fitness:.4g}, accuracy {train.accuracy:.4f}"
-    return (
-        text
-        if held_out is None
-        else f"{text} (held out {held_out.accuracy:.4f}, fitness {held_out.fitness:.4g})"
-    )
+    text += f", best fitness {shown(train.fitness)}, accuracy {train.accuracy:.4f}"
+    return text if held_out is None else f"{text} (held out {held_out.accuracy:.4f}, fitness {shown(held_out.fitness)})"

@@ -25,9 +25,7 @@ def score(
     ] = None,
     negatives: Annotated[
         list[str] | None,
-        typer.Option(
-            "--negatives", metavar="PATH…", help="More of them, negative whatever they say; repeatable."
-        ),
+        typer.Option("--negatives", metavar="PATH…", help="More of them, negative whatever they say; repeatable."),
     ] = None,
     label: Annotated[
         str | None,
@@ -47,9 +45,7 @@ def score(
     ] = "constant",
     calibration: Annotated[
         str,
-        typer.Option(
-            help="Scale and offset: the file's own (file), fitted to these demonstrations (fitted), none."
-        ),
+        typer.Option(help="Scale and offset: the file's own (file), fitted to these demonstrations (fitted), none."),
     ] = "file",
     workers: Annotated[
         int | None,

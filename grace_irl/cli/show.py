@@ -11,6 +11,7 @@ from rich.table import Table
 
 from grace_irl.cli.output import console, metrics_table, print_json, print_source
 from grace_irl.errors import InputError
+from grace_irl.runs.codec import shown
 from grace_irl.runs.history import Generation, history
 from grace_irl.runs.provenance import lineage
 from grace_irl.runs.run import opened
@@ -26,9 +27,7 @@ def show(
         typer.Option("--program", metavar="ID", help="One program: its source, score, lineage and fates."),
     ] = "",
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the best programs to list.")] = 10,
-    fates: Annotated[
-        bool, typer.Option("--fates", help="Every candidate's fate, not only the last ones.")
-    ] = False,
+    fates: Annotated[bool, typer.Option("--fates", help="Every candidate's fate, not only the last ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Show a run: its best programs, its progress, and what became of each candidate."""
@@ -133,7 +132,7 @@ def _programs_table(records: list[Record], best: str) -> Table:
         table.add_row(
             "*" if record.program.id == best else "",
             record.program.id,
-            f"{record.evaluation.fitness:.5g}",
+            shown(record.evaluation.fitness),
             f"{train.accuracy:.4f}" if train else "-",
             f"{held_out.accuracy:.4f}" if held_out else "-",
             f"{train.auc:.4f}" if train else "-",
@@ -162,11 +161,9 @@ def _generations_table(generations: list[Generation]) -> Table:
         table.add_column(name, justify="right")
     for row in generations:
         counts = (row.calls, row.kept, row.dropped, row.invalid, row.duplicate, row.failed)
-        scores = (f"{row.fitness:.5g}", row.accuracy, row.held_out)
-        shown = [
-            value if isinstance(value, str) else "-" if value is None else f"{value:.4f}" for value in scores
-        ]
-        table.add_row(str(row.number), *map(str, counts), *shown)
+        scores = (shown(row.fitness), row.accuracy, row.held_out)
+        cells = [value if isinstance(value, str) else "-" if value is None else f"{value:.4f}" for value in scores]
+        table.add_row(str(row.number), *map(str, counts), *cells)
     return table
 
 

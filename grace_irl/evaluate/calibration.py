@@ -20,9 +20,7 @@ from scipy.optimize import brentq, minimize
 from grace_irl.evaluate.discriminator import Objective
 
 MAX_SCALE = 30.0  # logits per standard deviation: a separated two-valued reward reaches f = -2e-13
-MIN_SCALE = (
-    1e-6  # logits per standard deviation: a reward that ranks negatives higher is as good as a constant
-)
+MIN_SCALE = 1e-6  # logits per standard deviation: a reward that ranks negatives higher is as good as a constant
 UNBOUNDED = 1e4 * MAX_SCALE  # for the upper bound, which must hold for any unit
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 

@@ -15,9 +15,7 @@ from grace_irl.errors import InputError
 Floats = NDArray[np.float64]
 Policy = Callable[[Trajectory], Floats]
 
-MAX_STEPS = (
-    50_000  # steps that the policy is fitted to, evenly spread: a linear policy gains nothing from more
-)
+MAX_STEPS = 50_000  # steps that the policy is fitted to, evenly spread: a linear policy gains nothing from more
 RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps separable actions finite
 CLIP = 20.0  # |log pi| at most: one surprising action must not outweigh every reward
 MIN_DEVIATION = 1e-3  # of an action dimension, relative to its spread among the experts
@@ -35,15 +33,11 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
     """
     shapes = {t.states.shape[1:] for t in (*experts, *known)}
     if len(shapes) != 1:
-        raise InputError(
-            f"states of shapes {sorted(shapes)}; --log-pi cloned needs one shape: use --log-pi constant"
-        )
+        raise InputError(f"states of shapes {sorted(shapes)}; --log-pi cloned needs one shape: use --log-pi constant")
     states = np.concatenate([_flat(t.states[:-1]) for t in experts])
     actions = np.concatenate([np.asarray(t.actions) for t in experts])
     if len(states) == 0:
-        raise InputError(
-            "expert trajectories hold no action; --log-pi cloned needs some: use --log-pi constant"
-        )
+        raise InputError("expert trajectories hold no action; --log-pi cloned needs some: use --log-pi constant")
     chosen = np.linspace(0, len(states) - 1, min(len(states), MAX_STEPS)).round().astype(np.intp)
     states, actions = states[chosen], actions[chosen]
     mean, deviation = states.mean(axis=0), states.std(axis=0)
@@ -98,9 +92,7 @@ def _logistic(features: Floats, labels: NDArray[np.intp], classes: int) -> Float
     return weights
 
 
-def _discrete(
-    weights: Floats, features: Floats, actions: NDArray[np.generic], classes: NDArray[np.generic]
-) -> Floats:
+def _discrete(weights: Floats, features: Floats, actions: NDArray[np.generic], classes: NDArray[np.generic]) -> Floats:
     log_p: Floats = log_softmax(features @ weights, axis=1)
     labels = _numbers(actions, classes)
     values = log_p[np.arange(len(labels)), labels]

@@ -51,9 +51,7 @@ class Objective:
         parts = []
         for mask, sign in ((columns.positive, 1.0), (~columns.positive, -1.0)):
             values, place = np.unique(rewards[mask], return_inverse=True)
-            parts.append(
-                (values, np.full(len(values), sign), np.bincount(place, columns.weight[mask], len(values)))
-            )
+            parts.append((values, np.full(len(values), sign), np.bincount(place, columns.weight[mask], len(values))))
         x, sign_, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
         used = weight > 0
         return cls(x[used], sign_[used], weight[used], None)

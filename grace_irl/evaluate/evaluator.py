@@ -110,9 +110,7 @@ class DiscriminatorEvaluator:
         takes_action = _takes_action(rewards)
         rows = train.columns(takes_action)
         if rows is None:
-            return Evaluation(
-                "contract", "every trajectory holds one state, and the program rewards transitions"
-            )
+            return Evaluation("contract", "every trajectory holds one state, and the program rewards transitions")
         values = flatten(train.items, rewards, takes_action=takes_action)
         objective = Objective.of(values, rows)
         fitted = calibrate(objective) if self._calibrated else Calibration()

@@ -34,9 +34,7 @@ def worst_states(
         task_fitness: by task name; a task that is not listed comes last.
     """
     threshold = ranking(values, rows.positive).threshold
-    margin = rows.sign * (
-        values - threshold
-    )  # > 0 on the right side; expert means strictly above, as in `ranking`
+    margin = rows.sign * (values - threshold)  # > 0 on the right side; expert means strictly above, as in `ranking`
     wrong = np.flatnonzero(np.where(rows.positive, margin <= 0, margin < 0))
     of_task = np.array([task_fitness.get(name, 0.0) for name in rows.tasks])
     ordered = wrong[np.lexsort((wrong, margin[wrong], of_task[rows.task[wrong]]))]
@@ -46,9 +44,7 @@ def worst_states(
         digest = digests[rows.item[row]]
         if taken[digest] < MAX_PER_TRAJECTORY:
             taken[digest] += 1
-            failures.append(
-                Failure(digest, int(rows.step[row]), float(values[row]), bool(rows.positive[row]))
-            )
+            failures.append(Failure(digest, int(rows.step[row]), float(values[row]), bool(rows.positive[row])))
         if len(failures) == MAX_FAILURES:
             break
     return tuple(failures)

@@ -53,9 +53,7 @@ class RewardSource:
         """What the cache knows of this program."""
         return self._cache.get(program.id, self._by_digest)
 
-    def run(
-        self, program: Program, digests: Sequence[str], mode: Mode = "batch"
-    ) -> tuple[Outcome, dict[str, Floats]]:
+    def run(self, program: Program, digests: Sequence[str], mode: Mode = "batch") -> tuple[Outcome, dict[str, Floats]]:
         """Runs the program over these trajectories; rewards by digest when ok. Batch results are cached."""
         with self._lock:
             shuffled = [digests[i] for i in self._rng.permutation(len(digests))]
@@ -70,17 +68,13 @@ class RewardSource:
             self._cache.put(program.id, rewards)
         return outcome, rewards
 
-    def differs_in_strict_mode(
-        self, program: Program, digests: Sequence[str], known: dict[str, Floats]
-    ) -> Outcome:
+    def differs_in_strict_mode(self, program: Program, digests: Sequence[str], known: dict[str, Floats]) -> Outcome:
         """Runs in strict mode and compares with what batch mode gave; status "mismatch" where they differ."""
         outcome, strict = self.run(program, digests, "strict")
         if outcome.status == "ok":
             for digest, values in strict.items():
                 if not np.array_equal(values, known[digest], equal_nan=True):
-                    message = (
-                        "rewards differ between two runs: the program looks at more than the states so far"
-                    )
+                    message = "rewards differ between two runs: the program looks at more than the states so far"
                     return replace(outcome, status="mismatch", rewards=(), message=message)
         return outcome
 

@@ -14,9 +14,7 @@ NAMES = ("SCALE", "OFFSET", "discriminator_logit")
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "calibrated_logit")
 
 
-def export_source(
-    source: str, *, title: str, facts: Sequence[tuple[str, str]], scale: float, offset: float
-) -> str:
+def export_source(source: str, *, title: str, facts: Sequence[tuple[str, str]], scale: float, offset: float) -> str:
     """The program as a module of its own.
 
     The module's docstring is the title, the facts (one `name: value` each) and the program's own docstring.

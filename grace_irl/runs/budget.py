@@ -118,11 +118,7 @@ class Fruitless:
         """See `StopRule`."""
         if 2 * progress.exhausted >= self.answers:
             return f"exhausted: the proposer has nothing new ({progress.exhausted} answers in a row)"
-        return (
-            f"no program in {progress.fruitless} answers in a row"
-            if progress.fruitless >= self.answers
-            else ""
-        )
+        return f"no program in {progress.fruitless} answers in a row" if progress.fruitless >= self.answers else ""
 
 
 class Budget:

@@ -160,9 +160,7 @@ def resolve(
     for text in sets:
         key, found, value = text.partition("=")
         if not found:
-            raise InputError(
-                f"--set {text!r}: no '='; expected section.key=value, such as search.population=40"
-            )
+            raise InputError(f"--set {text!r}: no '='; expected section.key=value, such as search.population=40")
         _put(tree, key.strip(), _value(value.strip()))
     for key, flag in (flags or {}).items():
         if flag is not None:

@@ -116,9 +116,7 @@ class Engine:
                     count += 1
                 if not asked:
                     if isinstance(answer, Wait):
-                        raise GraceError(
-                            "the search waits, but nothing is in flight: this is a defect of the search"
-                        )
+                        raise GraceError("the search waits, but nothing is in flight: this is a defect of the search")
                     return "finished: every generation is done"
                 _, task = asked.popleft()
                 self._tell(await task)
@@ -228,9 +226,7 @@ class Engine:
         if result.program is not None and result.program.id in self._records:
             new = self._records[result.program.id]
             if new.evaluation.complete:
-                self._shown = (
-                    self._best_of([new] if self._shown is None else [self._shown, new]) or self._shown
-                )
+                self._shown = self._best_of([new] if self._shown is None else [self._shown, new]) or self._shown
         self._on_told(Snapshot(self._progress, self._shown, len(self._records), old is not None))
 
     def _advance(self, result: Result, ended: bool, seconds: float) -> None:

@@ -152,9 +152,7 @@ class _Session:
             log_pi=self.log_pi,
             calibrated=config.fitness.calibrate,
             cache=self.store,
-            limits=Limits(
-                wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb
-            ),
+            limits=Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb),
         )
         stop = config.stop
         engine = Engine(
@@ -283,11 +281,7 @@ def _require_compatible(began: Config, config: Config) -> None:
 def _flat(config: Config) -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in config.model_dump().items():
-        flat |= (
-            {f"{key}.{name}": entry for name, entry in value.items()}
-            if isinstance(value, dict)
-            else {key: value}
-        )
+        flat |= {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
     return flat
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.programs.export import export_source
+from grace_irl.runs.codec import shown
 from grace_irl.runs.config import Config
 from grace_irl.runs.store import Record, Store, TrajectoryRow
 from grace_irl.version import __version__
@@ -37,7 +39,7 @@ def facts(
     evaluation = record.evaluation
     names = "calibrated" if config.fitness.calibrate else "not calibrated"
     lines = [
-        ("fitness", f"{evaluation.fitness:.6g} on training data ({names}, log pi {config.fitness.log_pi})"),
+        ("fitness", f"{shown(evaluation.fitness)} on training data ({names}, log pi {config.fitness.log_pi})"),
         ("train", _said(evaluation.train)),
         ("held out", _said(evaluation.held_out)),
         ("label", f"{label} (which expert states are positive)"),
@@ -47,7 +49,7 @@ def facts(
         if rows:
             lines.append((f"{split.replace('_', ' ')} data", _data(rows)))
     if config.data.demos:
-        lines.append(("demos", ", ".join([*config.data.demos, *config.data.negatives])))
+        lines.append(("demos", ", ".join(map(_short, (*config.data.demos, *config.data.negatives)))))
     lines += [
         ("method", f"{config.method}, seed {config.seed}, proposer {config.proposer.name}"),
         ("program", f"{record.program.id} (candidate {record.index})"),
@@ -73,6 +75,11 @@ def data_digest(digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
 
 
+def _short(name: str) -> str:
+    """The last two parts of a path: enough to recognise a set by, and no more of the machine that it lay on."""
+    return "/".join(Path(name).parts[-2:])
+
+
 def _data(rows: Sequence[TrajectoryRow]) -> str:
     experts = sum(row.role == "expert" for row in rows)
     states = sum(row.states for row in rows)
@@ -85,6 +92,6 @@ def _said(metrics: Metrics | None) -> str:
         return "none"
     separated = "separated" if metrics.separated else "not separated"
     return (
-        f"accuracy {metrics.accuracy:.4f}, auc {metrics.auc:.4f}, {separated}, fitness {metrics.fitness:.6g} "
+        f"accuracy {metrics.accuracy:.4f}, auc {metrics.auc:.4f}, {separated}, fitness {shown(metrics.fitness)} "
         f"({metrics.experts} positive, {metrics.negatives} negative states)"
     )

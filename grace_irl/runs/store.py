@@ -95,9 +95,7 @@ class Store:
             self._check()
         except sqlite3.DatabaseError as error:
             self._db.close()
-            raise InputError(
-                f"{path}: not the database of a run ({error}); expected one made by fit"
-            ) from None
+            raise InputError(f"{path}: not the database of a run ({error}); expected one made by fit") from None
         except BaseException:
             self._db.close()
             raise
@@ -135,9 +133,7 @@ class Store:
     def trajectories(self) -> list[TrajectoryRow]:
         """What the run is about, in order."""
         columns = "digest, role, task, split, states, positives, source"
-        return [
-            TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")
-        ]
+        return [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
 
     def add_request(self, request: Request, generation: int) -> None:
         """Keeps a request; one that is kept already must be the same.
@@ -164,9 +160,7 @@ class Store:
 
     def requests(self) -> dict[int, tuple[int, str]]:
         """Generation and operator of each request, by index."""
-        return {
-            row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")
-        }
+        return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
 
     def add_proposal(self, index: int, proposal: Proposal) -> None:
         """Keeps an answer."""
@@ -193,9 +187,7 @@ class Store:
         """Keeps what the search was told and what became of candidates because of it, in one transaction."""
         program, evaluation, index = result.program, result.evaluation, result.request.index
         told = (index, program.id if program else None, result.failure, seconds)
-        writes: list[tuple[str, Sequence[tuple[object, ...]]]] = [
-            ("INSERT INTO results VALUES (?, ?, ?, ?)", [told])
-        ]
+        writes: list[tuple[str, Sequence[tuple[object, ...]]]] = [("INSERT INTO results VALUES (?, ?, ?, ?)", [told])]
         if program is not None and evaluation is not None:
             row = (
                 program.id,
@@ -248,10 +240,7 @@ class Store:
 
     def events(self) -> list[tuple[str, str, str]]:
         """What happened: time (UTC), kind, detail."""
-        return [
-            (row[0], row[1], row[2])
-            for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")
-        ]
+        return [(row[0], row[1], row[2]) for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")]
 
     def tokens(self) -> dict[int, int]:
         """Tokens in and out of each answer, by index."""
@@ -291,9 +280,7 @@ def _describe(row: TrajectoryRow) -> tuple[object, ...]:
     return (row.digest, row.role, row.task, row.split, row.states, row.positives, row.source)
 
 
-def _fate_rows(
-    fates: Sequence[Fate], index: int, generation: int, *, final: bool
-) -> list[tuple[object, ...]]:
+def _fate_rows(fates: Sequence[Fate], index: int, generation: int, *, final: bool) -> list[tuple[object, ...]]:
     return [(index, generation, fate.program_id, fate.verdict, fate.reason, int(final)) for fate in fates]
 
 

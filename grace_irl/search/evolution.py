@@ -167,11 +167,7 @@ def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], si
         if name in places and name not in before:
             fates.append(Fate(name, "kept", f"place {places[name]} of {len(kept)}: fitness {fitness:.6g}"))
         elif name not in places:
-            than = (
-                "below the last kept"
-                if worst - fitness > 0
-                else "equal to the last kept, but longer or later"
-            )
+            than = "below the last kept" if worst - fitness > 0 else "equal to the last kept, but longer or later"
             was = "displaced" if name in before else "outside"
             reason = f"{was} the best {size}: fitness {fitness:.6g}, {than} ({worst:.6g})"
             fates.append(Fate(name, "dropped", reason))

@@ -16,9 +16,7 @@ from grace_irl.evaluate.log_pi import LogPi
 from tests.fakes.data import vector_set
 
 
-def rows_of(
-    positive: list[bool], task: list[int] | None = None, log_pi: list[float] | None = None
-) -> Columns:
+def rows_of(positive: list[bool], task: list[int] | None = None, log_pi: list[float] | None = None) -> Columns:
     marks = np.array(positive)
     tasks = np.array(task or [0] * len(marks), dtype=np.int32)
     weight = weights(marks, tasks, int(tasks.max()) + 1)

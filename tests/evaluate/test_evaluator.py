@@ -80,9 +80,7 @@ def test_rewards_are_run_once_and_new_negatives_cost_only_themselves() -> None:
         assert replace(again, seconds=0) == replace(first, seconds=0)
         extra = vector_set(1, 2, seed=9).select(role="negative")
         more = replace(before, items=(*before.items, *extra.items))
-        DiscriminatorEvaluator(problem_of(more, held_out=0), sandbox, cache=cache).evaluate(
-            [GOOD], Bar(elite=1.0)
-        )
+        DiscriminatorEvaluator(problem_of(more, held_out=0), sandbox, cache=cache).evaluate([GOOD], Bar(elite=1.0))
         assert sandbox.states_run == states + 2 * 12
 
 
@@ -160,9 +158,7 @@ def test_stopping_early_never_drops_what_reaches_the_floor() -> None:
     for body in ("return state[1]", "return float(state[1] > 0.5)", "return state[1] - state[0] / 3"):
         with InProcessSandbox() as sandbox:
             full = DiscriminatorEvaluator(problem, sandbox).evaluate([program(body)], Bar(elite=1.0))[0]
-            again = DiscriminatorEvaluator(problem, sandbox).evaluate(
-                [program(body)], Bar(full.fitness, 1.0)
-            )[0]
+            again = DiscriminatorEvaluator(problem, sandbox).evaluate([program(body)], Bar(full.fitness, 1.0))[0]
         assert again.complete
         assert again.fitness == full.fitness
 

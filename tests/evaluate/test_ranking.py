@@ -39,9 +39,7 @@ def test_against_counting(experts: list[int], negatives: list[int]) -> None:
     pairs = [(e > n) + 0.5 * (e == n) for e in experts for n in negatives]
     assert found.auc == pytest.approx(np.mean(pairs))
     thresholds = [-10.0, *np.unique(values)]
-    balanced = [
-        (np.mean([e > t for e in experts]) + np.mean([n <= t for n in negatives])) / 2 for t in thresholds
-    ]
+    balanced = [(np.mean([e > t for e in experts]) + np.mean([n <= t for n in negatives])) / 2 for t in thresholds]
     assert found.accuracy == pytest.approx(max(balanced))
     assert found.separated == (min(experts) > max(negatives))
     at = (values[positive] > found.threshold).mean() + (values[~positive] <= found.threshold).mean()

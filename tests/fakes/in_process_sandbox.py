@@ -75,10 +75,7 @@ class InProcessSandbox:
             except Exception as error:
                 said = f"{type(error).__name__}: {error}"
                 return Outcome("runtime", message=said, traceback=f"Traceback …\n{said}")
-            if (
-                not (np.isfinite(rewards[-1]) | _first(rewards[-1])).all()
-                or abs(rewards[-1][-1]) > limits.max_abs
-            ):
+            if not (np.isfinite(rewards[-1]) | _first(rewards[-1])).all() or abs(rewards[-1][-1]) > limits.max_abs:
                 return Outcome("nonfinite", message="a reward is not finite")
         return Outcome("ok", tuple(rewards))
 
@@ -100,9 +97,6 @@ def _rewards(space: dict[str, Any], trajectory: Trajectory) -> np.ndarray:
     reward = space["Reward"](trajectory.extra_info)
     states = trajectory.states
     if "next_state" in reward.reward_fn.__code__.co_varnames:
-        later = [
-            reward.reward_fn(states[t], trajectory.actions[t], states[t + 1])
-            for t in range(trajectory.num_steps)
-        ]
+        later = [reward.reward_fn(states[t], trajectory.actions[t], states[t + 1]) for t in range(trajectory.num_steps)]
         return np.array([np.nan, *later], dtype=np.float64)
     return np.array([reward.reward_fn(state.copy()) for state in states], dtype=np.float64)

@@ -36,9 +36,7 @@ class Numbers:
         await asyncio.sleep(0.001 * (request.seed % 7))
         if self.failure:
             return Proposal("", failure=self.failure)
-        return Proposal(
-            f"x = {request.seed % 97}", sketch=f"sketch of {request.index}", tokens_in=3, tokens_out=4
-        )
+        return Proposal(f"x = {request.seed % 97}", sketch=f"sketch of {request.index}", tokens_in=3, tokens_out=4)
 
 
 class Values:
@@ -172,9 +170,7 @@ def test_proposals_in_flight_overlap(tmp_path: Path) -> None:
 )
 def test_a_proposer_without_answers_does_not_spin(tmp_path: Path, failure: str, said: str) -> None:
     proposer = Numbers(failure)
-    engine, store = make(
-        tmp_path, proposer, Values(), rules=budget(fruitless=10), settings=EvolutionSettings()
-    )
+    engine, store = make(tmp_path, proposer, Values(), rules=budget(fruitless=10), settings=EvolutionSettings())
     assert asyncio.run(engine.run()).startswith(said)
     assert engine.finish() is None
     assert len(store.told()) <= 10

@@ -101,9 +101,7 @@ def test_interrupted_by_ctrl_c(tmp_path: Path, whole: tuple[str, tuple[object, .
     assert memory(folder) == whole[1]
 
 
-def test_a_finished_run_ends_the_same_again(
-    tmp_path: Path, whole: tuple[str, tuple[object, ...], str]
-) -> None:
+def test_a_finished_run_ends_the_same_again(tmp_path: Path, whole: tuple[str, tuple[object, ...], str]) -> None:
     assert work(tmp_path / "run", "start", delay=0.0) == whole[0]
     assert work(tmp_path / "run", "resume", delay=0.0) == whole[0]
     assert memory(tmp_path / "run") == whole[1]

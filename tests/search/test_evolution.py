@@ -80,9 +80,7 @@ def test_the_first_generation_initialises_and_the_others_mutate() -> None:
 
 @given(st.integers(0, 50), st.integers(1, 9))
 def test_the_lag_changes_nothing(seed: int, lag: int) -> None:
-    assert drive(Evolution(SMALL, seed), random_fitness, lag) == drive(
-        Evolution(SMALL, seed), random_fitness, 1
-    )
+    assert drive(Evolution(SMALL, seed), random_fitness, lag) == drive(Evolution(SMALL, seed), random_fitness, 1)
 
 
 def test_it_waits_for_its_generation() -> None:

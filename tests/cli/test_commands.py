@@ -1,0 +1,284 @@
+"""The command line over real files, the real sandbox and the real synthesiser."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import save
+from grace_irl.runs.lock import RunLock
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.store import Store
+from tests.fakes.data import vector_set
+
+ROOT = Path(__file__).parents[2]
+
+
+def command(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A real process, started from the checkout."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "cli.py"), *arguments], capture_output=True, text=True, timeout=300, **more
+    )
+
+
+def last_object(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
+    return found
+
+
+@pytest.fixture(scope="module")
+def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("demos") / "set.parquet"
+    save(vector_set(10, 10, 20), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(demos: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    done = command("fit", "--demos", str(demos), "--out", str(folder), "--generations", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    return folder, last_object(done.stdout)
+
+
+def test_fit_answers_one_object(fitted: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = fitted
+    assert found["run"] == str(folder)
+    assert Path(found["reward_path"]).read_text().startswith('"""A reward recovered')
+    for split in ("train", "held_out"):
+        assert {"auc", "accuracy", "separated", "fitness"} <= set(found[split])
+    assert found["train"]["accuracy"] > 0.95
+    assert found["proposer"] == "synthesis"
+    assert found["programs"] >= 1
+    assert found["seconds"] > 0
+
+
+def test_fit_for_people(demos: Path, tmp_path: Path) -> None:
+    done = command(
+        "fit",
+        "--demos",
+        str(demos),
+        "--out",
+        str(tmp_path / "run"),
+        "--set",
+        "search.generations=0",
+        "--max-calls",
+        "4",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "class Reward" in done.stdout
+    assert "held out" in done.stdout
+    assert str(tmp_path / "run" / "reward.py") in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_score(fitted: tuple[Path, dict[str, Any]], demos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, found = fitted
+    assert main(["score", str(folder / "reward.py"), "--demos", str(demos), "--json"]) == 0
+    scored = last_object(capsys.readouterr().out)
+    assert scored["calibration"] == "file"
+    assert scored["scale"] == found["scale"]
+    assert scored["accuracy"] > 0.95
+    assert {role["group"] for role in scored["roles"]} == {"expert, positive", "negative"}
+    assert main(["score", str(folder / "reward.py"), "--demos", str(demos)]) == 0
+    assert "accuracy" in capsys.readouterr().out
+
+
+def test_show(fitted: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, found = fitted
+    assert main(["show", str(folder), "--json"]) == 0
+    shown = last_object(capsys.readouterr().out)
+    assert shown["best"] == found["program"]
+    assert shown["calls"] == found["calls"]
+    assert sum(row["calls"] for row in shown["generations"]) == found["calls"]
+    told = {fate["program"] for fate in shown["fates"]}
+    assert {entry["program"] for entry in shown["population"]} <= told
+    assert main(["show", str(folder)]) == 0
+    assert found["program"] in capsys.readouterr().out
+    assert main(["show", str(folder), "--program", found["program"][:8]]) == 0
+    assert "class Reward" in capsys.readouterr().out
+    assert main(["show", str(folder), "--program", found["program"], "--json"]) == 0
+    assert last_object(capsys.readouterr().out)["program"]["id"] == found["program"]
+
+
+def test_export_stands_alone_and_passes_the_contract(
+    fitted: tuple[Path, dict[str, Any]], demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = fitted
+    out = tmp_path / "reward.py"
+    assert main(["export", str(folder), "--out", str(out)]) == 0
+    tree = ast.parse(out.read_text())
+    imported = {name.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
+    imported |= {str(n.module).split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert imported <= {"__future__", "math", "numpy", "re", "collections"}
+    assert main(["export", str(folder), "--out", str(out)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main(["export", str(folder), "--out", str(out), "--force", "--json"]) == 0
+    assert main(["score", str(out), "--demos", str(demos)]) == 0
+    assert main(["export", str(folder), "--out", str(tmp_path / "absent" / "r.py")]) == 2
+
+
+def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = fitted
+    done = command("fit", "--resume", str(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    again = last_object(done.stdout)
+    assert (again["program"], again["calls"]) == (found["program"], found["calls"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fit"], "no demonstrations"),
+        (["fit", "--demos", "absent.parquet"], "absent.parquet"),
+        (["fit", "--demos", "{demos}", "--proposer", "oracle"], "'oracle' is unknown"),
+        (["fit", "--demos", "{demos}", "--set", "search.popultion=3"], "'search.popultion' is unknown"),
+        (["fit", "--demos", "{demos}", "--held-out", "1.5"], "data.held_out"),
+        (["fit", "--demos", "{demos}", "--label", "first"], "data.label"),
+        (["fit", "--demos", "{demos}", "--log-pi", "recorded"], "log-probabilities"),
+        (["fit", "--resume", "absent"], "no such folder"),
+        (["fit", "--resume", "absent", "--out", "x"], "--resume with --out"),
+        (["score", "absent.py", "--demos", "{demos}"], "absent.py"),
+        (["score", "absent.py"], "no demonstrations"),
+        (["score", "absent.py", "--demos", "{demos}", "--label", "x"], "--label 'x' is unknown"),
+        (["show", "absent"], "no such folder"),
+        (["show", "."], "expected the folder of a run"),
+        (["export", "absent", "--out", "x.py"], "no such folder"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    arguments: list[str],
+    said: str,
+    demos: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([argument.format(demos=demos) for argument in arguments]) == 2
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_locked_or_newer(fitted: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, _ = fitted
+    with RunLock(RunPaths(folder).lock):
+        assert main(["fit", "--resume", str(folder)]) == 2
+    assert f"process {os.getpid()}" in capsys.readouterr().err
+    store = Store(RunPaths(folder).database)
+    store.set_meta("format", "9")
+    assert main(["show", str(folder)]) == 2
+    assert "format 9" in capsys.readouterr().err
+    store.set_meta("format", "1")
+    store.close()
+
+
+@pytest.mark.parametrize("arguments", [["fit", "--no-such"], ["nothing"], ["score"]])
+def test_bad_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("grace-irl ")
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    for name in ("fit", "score", "export", "show", "collect", "demos", "doctor"):
+        assert name in said
+
+
+FAILING = """class Reward:
+    def __init__(self, extra_info=None):
+        pass
+
+    def reward_fn(self, state):
+        return state[9]
+"""
+
+
+def test_a_reward_that_fails_is_exit_code_1(demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "failing.py"
+    file.write_text(FAILING)
+    assert main(["score", str(file), "--demos", str(demos)]) == 1
+    assert "IndexError" in capsys.readouterr().err
+
+
+def test_a_defect_shows_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("grace_irl.cli.show.opened", broken)
+    monkeypatch.delenv("GRACE_IRL_DEBUG", raising=False)
+    assert main(["show", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "defect" in said
+    assert said.count("\n") == 1
+
+
+def test_environment_mirrors_a_flag(
+    demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRACE_IRL_PROPOSER", "oracle")
+    assert main(["fit", "--demos", str(demos)]) == 2
+    assert "'oracle' is unknown" in capsys.readouterr().err
+
+
+def test_ctrl_c_saves_and_exits_130(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    hard = tmp_path / "hard.parquet"
+    save(vector_set(10, 10, 20, noise=0.3), hard)
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "cli.py"), "fit", "--demos", str(hard), "--out", str(folder), "--plateau", "100"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not RunPaths(folder).reward.exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert f"--resume {folder}" in said
+    assert "Traceback" not in said
+    done = command("fit", "--resume", str(folder), "--max-calls", "40", "--json")
+    assert done.returncode == 0, done.stderr
+    assert last_object(done.stdout)["calls"] >= 20
+
+
+HEAVY = """
+import sys
+from grace_irl.cli import main
+code = main(sys.argv[1:])
+print(sorted({"torch", "gymnasium", "minigrid", "minari", "stable_baselines3", "mujoco"} & set(sys.modules)))
+sys.exit(code)
+"""
+
+
+def test_fit_imports_no_simulator_and_no_torch(demos: Path, tmp_path: Path) -> None:
+    arguments = ["fit", "--demos", str(demos), "--out", str(tmp_path / "run"), "--generations", "0", "--max-calls", "2"]
+    done = subprocess.run([sys.executable, "-c", HEAVY, *arguments], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_importing_the_package_imports_next_to_nothing() -> None:
+    code = "import sys, grace_irl; print(sorted({'numpy', 'scipy', 'pyarrow', 'typer'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
