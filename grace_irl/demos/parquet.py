@@ -8,6 +8,7 @@ beside them, so that trajectories of one file may differ in size. docs/demonstra
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -69,8 +70,7 @@ class ParquetSource:
         columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
         try:
             wanted = [name for name in columns if name in self._schema.names]
-            for batch in self._file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-                rows = _Rows(batch)
+            for rows in _ahead(self._file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)):
                 start = 0
                 while start < len(rows):
                     if episode is None:
@@ -164,14 +164,29 @@ class _Rows:
         self._columns = {name: batch.column(name) for name in batch.schema.names}
         self._count = int(batch.num_rows)
         self.values = _numpy(state.flatten())
+        self._width: int | None = None
         if pa.types.is_fixed_size_list(state.type):
-            self.offsets = np.arange(len(state) + 1, dtype=np.int64) * state.type.list_size
+            self._width = int(state.type.list_size)
         else:
             offsets = _numpy(state.offsets).astype(np.int64)
-            self.offsets = offsets - offsets[0]
+            self._offsets = offsets - offsets[0]
 
     def __len__(self) -> int:
         return self._count
+
+    def size(self, row: int) -> int:
+        """Numbers in the state of a row."""
+        return self._width if self._width is not None else int(self._offsets[row + 1] - self._offsets[row])
+
+    def states(self, start: int, stop: int, size: int) -> NDArray[Any] | None:
+        """States of some rows, `(stop - start, size)`, or None where one of them is of another size."""
+        if self._width is not None:
+            first, last = start * self._width, stop * self._width
+        else:
+            first, last = self._offsets[start], self._offsets[stop]
+            if (np.diff(self._offsets[start : stop + 1]) != size).any():
+                return None
+        return self.values[first:last].reshape(stop - start, size)
 
     def text(self, name: str, row: int) -> str | None:
         """A text column's value in one row, or None where the column or the value is missing."""
@@ -227,7 +242,7 @@ class _Episode:
         self._length = length
         self._filled = 0
         self._text = {name: rows.text(name, row) for name in TEXT_COLUMNS}
-        self._size = int(rows.offsets[row + 1] - rows.offsets[row])
+        self._size = rows.size(row)
         shape: tuple[int, ...] = (self._size,)
         if source.header.metadata.kind == "grid":
             sides = [rows.numbers(name, row, row + 1) for name in ("height", "width")]
@@ -249,10 +264,10 @@ class _Episode:
     def fill(self, rows: _Rows, start: int) -> int:
         """Takes this episode's rows from `start` on; returns the row after them."""
         stop = min(len(rows), start + self._length - self._filled)
-        if (np.diff(rows.offsets[start : stop + 1]) != self._size).any():
+        values = rows.states(start, stop, self._size)
+        if values is None:
             raise InputError(f"{self._where}: states of different sizes; expected one shape within a trajectory")
-        values = rows.values[rows.offsets[start] : rows.offsets[stop]]
-        self._flat[self._filled : self._filled + stop - start] = values.reshape(-1, self._size)
+        self._flat[self._filled : self._filled + stop - start] = values
         last_step = start + self._length - 1 - self._filled
         for name, column in self._columns.items():
             end = min(stop, last_step) if name in STEP_COLUMNS else stop
@@ -293,6 +308,23 @@ class _Episode:
         )
 
 
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[_Rows]:
+    """Decodes one batch ahead: Arrow decompresses on one core while the batch before is copied on another.
+
+    One thread of ours instead of Arrow's pool, whose threads would each keep memory for their next batch.
+    """
+
+    def following() -> _Rows | None:
+        batch = next(batches, None)
+        return None if batch is None else _Rows(batch)
+
+    with ThreadPoolExecutor(1, "parquet") as pool:
+        coming = pool.submit(following)
+        while (rows := coming.result()) is not None:
+            coming = pool.submit(following)
+            yield rows
+
+
 def first_line(error: Exception) -> str:
     """The first line of an error's message, without its full stop."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
@@ -309,7 +341,9 @@ def _numpy(array: pa.Array) -> NDArray[Any]:
     if array.null_count:
         raise pa.ArrowInvalid("null among numbers")
     if pa.types.is_boolean(array.type):
-        return np.from_dlpack(array.cast(pa.uint8())).astype(np.bool_)
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        flags = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")
+        return flags[array.offset :].view(np.bool_)
     return np.from_dlpack(array)
 
 
