@@ -45,6 +45,18 @@ class MemoryCache:
             self._blobs.update(blobs)
 
 
+class NoCache:
+    """Remembers nothing: for programs that are scored once."""
+
+    def get(self, program_id: str, digests: Iterable[str]) -> dict[str, Floats]:
+        """See `RewardCache`."""
+        del program_id, digests
+        return {}
+
+    def put(self, program_id: str, rewards: Mapping[str, Floats]) -> None:
+        """See `RewardCache`."""
+
+
 def pack(values: Floats) -> bytes:
     """A compact blob: rewards of real programs repeat, and deflate takes that out. Exact, NaN included."""
     return zlib.compress(np.ascontiguousarray(values, dtype="<f8").tobytes(), 1)

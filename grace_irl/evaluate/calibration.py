@@ -35,10 +35,9 @@ class Calibration:
 
 def calibrate(objective: Objective) -> Calibration:
     """The calibration that maximises f within the bounds of this module."""
-    mean, deviation = _standard(objective)
-    unit = Objective((objective.x - mean) / deviation, objective.sign, objective.weight, objective.log_pi)
+    unit = objective.standardised()
     scale, offset = _maximise(unit, MIN_SCALE, MAX_SCALE)
-    return Calibration(scale / deviation, offset - scale * mean / deviation)
+    return Calibration(scale / unit.deviation, offset - scale * unit.mean / unit.deviation)
 
 
 def upper_bound(objective: Objective) -> float:
@@ -48,28 +47,18 @@ def upper_bound(objective: Objective) -> float:
     above: f of the whole adds terms that are at most 0, and its best scale and offset are among those tried
         here.
     """
-    mean, deviation = _standard(objective)
-    unit = Objective((objective.x - mean) / deviation, objective.sign, objective.weight, objective.log_pi)
-    if not ((unit.sign > 0).any() and (unit.sign < 0).any()):
-        return 0.0  # one side only: the offset alone takes f to 0
+    if not objective.two_sided:
+        return 0.0  # the offset alone takes f to 0
+    unit = objective.standardised()
     if _slope(unit, UNBOUNDED) >= 0:
         return 0.0  # where f still rises here, the rows are as good as separated
     return unit.value(*_maximise(unit, 0.0, UNBOUNDED))
 
 
-def _standard(objective: Objective) -> tuple[float, float]:
-    """Weighted mean and standard deviation of x; deviation 1 for a constant."""
-    weight = objective.weight / objective.weight.sum()
-    mean = float(weight @ objective.x)
-    deviation = float(np.sqrt(weight @ (objective.x - mean) ** 2))
-    largest = float(np.abs(objective.x).max(initial=0.0))
-    return mean, deviation if deviation > 1e-12 * largest else 1.0
-
-
 def _best_offset(unit: Objective, scale: float) -> float:
     """The offset that maximises f at this scale: the root of a falling derivative."""
-    logits = unit.logits(slice(None), scale, 0.0)
-    low, high = -float(logits.max()) - EDGE, -float(logits.min()) + EDGE
+    least, most = unit.range(scale)
+    low, high = -most - EDGE, -least + EDGE
     return float(brentq(lambda offset: unit.gradient(scale, offset)[1], low, high, xtol=1e-13, rtol=1e-14))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,95 +13,116 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.log_pi import LogPi, align
 
 Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """States as rows, trajectories one after the other; n rows in all.
+    """States as rows, trajectories one after the other; n rows of m trajectories, K tasks.
 
     Attributes:
         positive: `(n,)` True where the state belongs to S_e.
-        weight: `(n,)` what the state weighs in the fitness: one over the number of positive (or negative)
-            states of its task, times one over the number of tasks, so that `sum(weight * log-term)` is GRACE
-            eq. 4.1, meaned over tasks.
-        task: `(n,)` index into `tasks`.
-        tasks: task names.
         log_pi: `(n,)` log pi(a | s), or None where it is 0 everywhere.
-        item: `(n,)` index of the trajectory in the split.
-        step: `(n,)` index of the state in its trajectory.
+        lengths: `(m,)` rows of each trajectory.
+        first_step: the step of a trajectory's first row: 1 where rows are transitions, else 0.
+        task: `(m,)` index into `tasks`.
+        tasks: K task names.
+        share: `(2, K)` what a negative (row 0) and a positive (row 1) state of each task weighs in the
+            fitness: one over their number in the task, and one over the number of tasks. So the sum of weight
+            times log-term is GRACE eq. 4.1, meaned over tasks.
     """
 
-    positive: NDArray[np.bool_]
-    weight: Floats
-    task: NDArray[np.int32]
-    tasks: tuple[str, ...]
+    positive: Marks
     log_pi: Floats | None
-    item: NDArray[np.int32]
-    step: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    first_step: int
+    task: NDArray[np.int64]
+    tasks: tuple[str, ...]
+    share: Floats
 
-    @property
-    def sign(self) -> NDArray[np.int8]:
-        """`(n,)` +1 for positive, -1 for negative states: both log-terms are log sigmoid(sign * logit)."""
-        return np.where(self.positive, np.int8(1), np.int8(-1))
+    def groups(self) -> Iterator[tuple[Marks, float, float]]:
+        """Rows that weigh the same: mask `(n,)`, sign (+1 positive, -1 negative), weight of each row; none empty."""
+        row_task = np.repeat(self.task, self.lengths) if len(self.tasks) > 1 else None
+        for number in range(len(self.tasks)):
+            for side, sign in ((1, 1.0), (0, -1.0)):
+                weight = float(self.share[side, number])
+                mask = self.positive if side else ~self.positive
+                if row_task is not None:
+                    mask = mask & (row_task == number)
+                if weight > 0 and mask.any():
+                    yield mask, sign, weight
 
-    def rows(self, mask: NDArray[np.bool_]) -> Columns:
-        """The rows where the mask holds, with the weights that they have in the whole."""
+    def row_mask(self, items: Marks) -> Marks:
+        """`(n,)` True for the rows of these trajectories, a mask `(m,)`."""
+        mask: Marks = np.repeat(items, self.lengths)
+        return mask
+
+    def of_items(self, items: Marks) -> Columns:
+        """The rows of some trajectories, a mask `(m,)`, with the weights that they have in the whole."""
+        mask = self.row_mask(items)
         log_pi = None if self.log_pi is None else self.log_pi[mask]
-        parts = {name: getattr(self, name)[mask] for name in ("positive", "weight", "task", "item", "step")}
-        return replace(self, log_pi=log_pi, **parts)
+        positive, lengths, task = self.positive[mask], self.lengths[items], self.task[items]
+        return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task)
 
-    def of_task(self, index: int) -> Columns | None:
+    def of_task(self, number: int) -> Columns | None:
         """The rows of one task, weighed as if it were the only one; None where it lacks one side."""
-        part = self.rows(self.task == index)
-        weight = weights(part.positive, np.zeros(len(part.positive), dtype=np.int32), 1)
-        return None if weight is None else replace(part, weight=weight)
+        if self.share[0, number] == 0:
+            return None
+        whole = np.zeros_like(self.share)
+        whole[:, number] = self.share[:, number] * np.count_nonzero(self.share[0])
+        return replace(self.of_items(self.task == number), share=whole)
+
+    def place(self, row: int) -> tuple[int, int]:
+        """The trajectory (index into the m) and the step of a row."""
+        ends = np.cumsum(self.lengths)
+        item = int(np.searchsorted(ends, row, side="right"))
+        return item, row - int(ends[item] - self.lengths[item]) + self.first_step
 
 
-def weights(positive: NDArray[np.bool_], task: NDArray[np.int32], count: int) -> Floats | None:
-    """Weights `(n,)` that make a sum the mean over tasks of mean positive plus mean negative terms.
+def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats | None:
+    """`(2, K)` weights of a negative and a positive state of each task, from their numbers `(K,)`.
 
     Tasks that lack one of the two sides weigh nothing. None where every task lacks one.
     """
-    positives = np.bincount(task[positive], minlength=count)
-    negatives = np.bincount(task[~positive], minlength=count)
     whole = (positives > 0) & (negatives > 0)
     if not whole.any():
         return None
-    with np.errstate(divide="ignore"):
-        share = np.stack([1.0 / negatives, 1.0 / positives]) / whole.sum()
-    share[:, ~whole] = 0.0
-    found: Floats = share[positive.astype(np.intp), task]
-    return found
+    counts = np.stack([negatives, positives]).astype(np.float64)
+    share = np.zeros_like(counts)
+    share[:, whole] = 1.0 / counts[:, whole] / whole.sum()
+    return share
 
 
 def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> Columns | None:
     """Columns of a split for programs that reward states or, with `takes_action`, transitions.
 
-    The first state of a trajectory has no transition reward, and no row then.
-    None where the split has no task with both positive and negative states.
+    The first state of a trajectory has no transition reward, and no row then. None where the split has no
+    task with both positive and negative states.
     """
     if not items:
         return None
     tasks = tuple(dict.fromkeys(item.task for item in items))
     number = {name: index for index, name in enumerate(tasks)}
     first = 1 if takes_action else 0
-    lengths = np.array([len(item.positive) - first for item in items])
-    positive = np.concatenate([item.positive[first:] for item in items])
-    task = np.repeat(np.array([number[item.task] for item in items], dtype=np.int32), lengths)
-    weight = weights(positive, task, len(tasks))
-    if weight is None:
+    lengths = np.array([len(item.positive) - first for item in items], dtype=np.int64)
+    task = np.array([number[item.task] for item in items], dtype=np.int64)
+    marked = np.array([int(item.positive[first:].sum()) for item in items], dtype=np.int64)
+    positives = np.bincount(task, marked, len(tasks)).astype(np.int64)
+    negatives = np.bincount(task, lengths - marked, len(tasks)).astype(np.int64)
+    share = shares(positives, negatives)
+    if share is None:
         return None
     pi = None
     if not log_pi.zero:
         pi = np.concatenate([align(log_pi.of(item.trajectory), takes_action=takes_action) for item in items])
     return Columns(
-        positive=positive,
-        weight=weight,
+        positive=np.concatenate([item.positive[first:] for item in items]),
+        log_pi=pi,
+        lengths=lengths,
+        first_step=first,
         task=task,
         tasks=tasks,
-        log_pi=pi,
-        item=np.repeat(np.arange(len(items), dtype=np.int32), lengths),
-        step=np.concatenate([np.arange(first, first + n, dtype=np.int32) for n in lengths]),
+        share=share,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
@@ -10,7 +13,7 @@ from grace_irl.evaluate.columns import Columns
 
 Floats = NDArray[np.float64]
 
-CHUNK = 65_536  # rows at a time, so that a million states need no large temporaries
+CHUNK = 65_536  # rows at a time
 
 
 def log_d(reward: Floats, log_pi: Floats | float = 0.0) -> Floats:
@@ -30,62 +33,119 @@ def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float
     return Objective.of(rewards, columns).value(scale, offset)
 
 
-class Objective:
-    """f as a function of (scale, offset), concave in both (a sum of log-sigmoids of affine maps).
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rewards that count on one side.
 
-    Rows are `sign * (scale * x + offset - log_pi)`, weighed. Where log pi is 0, equal rewards are merged: a
-    step-like reward over a million states becomes a handful of rows.
+    Attributes:
+        x: `(k,)` rewards.
+        sign: +1 for positive, -1 for negative states: both log-terms are log sigmoid(sign * logit).
+        weight: of each, one number or `(k,)`.
+        log_pi: `(k,)` or None where it is 0.
     """
 
-    def __init__(self, x: Floats, sign: Floats, weight: Floats, log_pi: Floats | None) -> None:
-        self.x = x
-        self.sign = sign
-        self.weight = weight
-        self.log_pi = log_pi
+    x: Floats
+    sign: float
+    weight: Floats | float
+    log_pi: Floats | None = None
+
+    def chunks(self) -> Iterator[Group]:
+        """The same, some rows at a time, so that a million states need no large temporaries."""
+        for start in range(0, len(self.x), CHUNK):
+            part = slice(start, start + CHUNK)
+            weight = self.weight if isinstance(self.weight, float) else self.weight[part]
+            yield Group(self.x[part], self.sign, weight, None if self.log_pi is None else self.log_pi[part])
+
+
+class Objective:
+    """f as a function of (scale, offset), concave in both: a weighed sum of log sigmoid(sign * logit).
+
+    The logit is `scale * (x - mean) / deviation + offset - log pi`. Where log pi is 0, equal rewards are
+    merged: a step-like reward over a million states becomes a handful of numbers.
+    """
+
+    def __init__(self, groups: Sequence[Group], mean: float = 0.0, deviation: float = 1.0) -> None:
+        self.groups = tuple(groups)
+        self.mean = mean
+        self.deviation = deviation
 
     @classmethod
     def of(cls, rewards: Floats, columns: Columns) -> Objective:
         """The objective of these rewards `(n,)`, in the rows' order of `columns`."""
-        if columns.log_pi is not None:
-            return cls(rewards, columns.sign.astype(np.float64), columns.weight, columns.log_pi)
-        parts = []
-        for mask, sign in ((columns.positive, 1.0), (~columns.positive, -1.0)):
-            values, place = np.unique(rewards[mask], return_inverse=True)
-            parts.append((values, np.full(len(values), sign), np.bincount(place, columns.weight[mask], len(values))))
-        x, sign_, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-        used = weight > 0
-        return cls(x[used], sign_[used], weight[used], None)
+        groups = []
+        for mask, sign, weight in columns.groups():
+            if columns.log_pi is not None:
+                groups.append(Group(rewards[mask], sign, weight, columns.log_pi[mask]))
+                continue
+            values, counts = np.unique(rewards[mask], return_counts=True)
+            merged: Floats | float = weight if counts.max() == 1 else np.multiply(counts, weight, dtype=np.float64)
+            groups.append(Group(values, sign, merged))
+        return cls(groups)
 
-    def logits(self, part: slice, scale: float, offset: float) -> Floats:
-        """`scale * x + offset - log pi` for some rows."""
-        z = scale * self.x[part] + offset
-        return z if self.log_pi is None else z - self.log_pi[part]
+    @property
+    def two_sided(self) -> bool:
+        """Whether there are both positive and negative states."""
+        return len({group.sign for group in self.groups}) == 2
 
-    def _parts(self) -> list[slice]:
-        return [slice(start, start + CHUNK) for start in range(0, len(self.x), CHUNK)]
+    def standardised(self) -> Objective:
+        """The same with x in its own weighed standard deviations from its weighed mean; a constant x keeps its unit."""
+        weight = sum(_total(group.weight, group.x) for group in self.groups)
+        mean = sum(_total(group.weight, group.x, group.x) for group in self.groups) / weight
+        squares = sum(_total(group.weight, group.x, (group.x - mean) ** 2) for group in self._chunks())
+        deviation = float(np.sqrt(squares / weight))
+        largest = max(_largest(group.x) for group in self.groups)
+        return Objective(self.groups, mean, deviation if deviation > 1e-12 * largest else 1.0)
+
+    def range(self, scale: float) -> tuple[float, float]:
+        """The smallest and the largest logit at offset 0."""
+        logits = (self._logits(group, scale, 0.0) for group in self._chunks())
+        ends = [(float(z.min()), float(z.max())) for z in logits]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def _chunks(self) -> Iterator[Group]:
+        for group in self.groups:
+            yield from group.chunks()
+
+    def _standard(self, group: Group) -> Floats:
+        return (group.x - self.mean) / self.deviation
+
+    def _logits(self, group: Group, scale: float, offset: float) -> Floats:
+        z = scale * self._standard(group) + offset
+        return z if group.log_pi is None else z - group.log_pi
 
     def value(self, scale: float, offset: float) -> float:
         """f."""
         return sum(
-            float(self.weight[part] @ log_expit(self.sign[part] * self.logits(part, scale, offset)))
-            for part in self._parts()
+            _total(group.weight, group.x, log_expit(group.sign * self._logits(group, scale, offset)))
+            for group in self._chunks()
         )
 
     def gradient(self, scale: float, offset: float) -> Floats:
         """`(2,)`: df/dscale, df/doffset."""
         total = np.zeros(2)
-        for part in self._parts():
-            sign = self.sign[part]
-            slope = self.weight[part] * sign * expit(-sign * self.logits(part, scale, offset))
-            total += (float(slope @ self.x[part]), float(slope.sum()))
+        for group in self._chunks():
+            slope = group.sign * expit(-group.sign * self._logits(group, scale, offset))
+            rising = _total(group.weight, group.x, slope * self._standard(group))
+            total += (rising, _total(group.weight, group.x, slope))
         return total
 
     def hessian(self, scale: float, offset: float) -> Floats:
         """`(2, 2)`, negative semidefinite."""
         total = np.zeros((2, 2))
-        for part in self._parts():
-            z, x = self.logits(part, scale, offset), self.x[part]
-            bend = -self.weight[part] * expit(z) * expit(-z)
-            mixed = float(bend @ x)
-            total += ((float(bend @ (x * x)), mixed), (mixed, float(bend.sum())))
+        for group in self._chunks():
+            z, x = self._logits(group, scale, offset), self._standard(group)
+            bend = -expit(z) * expit(-z)
+            mixed = _total(group.weight, x, bend * x)
+            total += ((_total(group.weight, x, bend * x * x), mixed), (mixed, _total(group.weight, x, bend)))
         return total
+
+
+def _total(weight: Floats | float, like: Floats, values: Floats | None = None) -> float:
+    """Sum of weight times values (ones where none are given), over the rows of `like`."""
+    if isinstance(weight, float):
+        return weight * (len(like) if values is None else float(values.sum()))
+    return float(weight.sum()) if values is None else float(weight @ values)
+
+
+def _largest(x: Floats) -> float:
+    return max(abs(float(x.min())), abs(float(x.max())))

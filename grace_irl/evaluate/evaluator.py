@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -119,14 +120,9 @@ class DiscriminatorEvaluator:
             outcome = train.source.differs_in_strict_mode(program, train.sample(STRICT_STATES), rewards)
             if outcome.status != "ok":
                 return _invalid(outcome)
-        evaluation = Evaluation(
-            "ok",
-            fitness=reached,
-            scale=fitted.scale,
-            offset=fitted.offset,
-            train=metrics_of(values, rows, reached),
-        )
-        tasks = task_metrics(values, rows, fitted)
+        overall = metrics_of(values, rows, reached)
+        evaluation = Evaluation("ok", fitness=reached, scale=fitted.scale, offset=fitted.offset, train=overall)
+        tasks = task_metrics(values, rows, fitted, overall)
         if reached < bar.floor - EQUAL:
             return replace(evaluation, tasks={name: (metrics, None) for name, metrics in tasks.items()})
         experts = [item.trajectory.digest for item in train.items if item.demonstration.role == "expert"]
@@ -150,7 +146,7 @@ class DiscriminatorEvaluator:
         if rows is None:
             return 0.0
         done = [item.trajectory.digest in rewards for item in train.items]
-        part = rows.rows(np.array(done)[rows.item])
+        part = rows.of_items(np.array(done))
         items = [item for item, run in zip(train.items, done, strict=True) if run]
         objective = Objective.of(flatten(items, rewards, takes_action=takes_action), part)
         return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
@@ -176,7 +172,8 @@ class DiscriminatorEvaluator:
             values = flatten(held_out.items, rewards | fresh, takes_action=takes_action)
             fitted = Calibration(evaluation.scale, evaluation.offset)
             loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
-            whole, found = metrics_of(values, rows, loss), task_metrics(values, rows, fitted)
+            whole = metrics_of(values, rows, loss)
+            found = task_metrics(values, rows, fitted, whole)
         pairs = {name: (metrics, found.get(name)) for name, metrics in tasks.items()}
         return replace(evaluation, held_out=whole, tasks=pairs)
 
@@ -189,7 +186,9 @@ class _Split:
     ) -> None:
         self.items = tuple(items)
         self.source = RewardSource([item.trajectory for item in items], sandbox, cache, limits)
-        self._columns = {flag: columns(self.items, pi, takes_action=flag) for flag in (False, True)}
+        self._log_pi = pi
+        self._columns: dict[bool, Columns | None] = {}
+        self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
         # A fixed order that mixes roles: which trajectories a stage holds must not differ between two runs.
         self._mixed = sorted(length)
@@ -197,7 +196,11 @@ class _Split:
         self.stages = self._stages()
 
     def columns(self, takes_action: bool) -> Columns | None:
-        return self._columns[takes_action]
+        """The rows for programs of this signature; made when the first of them comes."""
+        with self._lock:
+            if takes_action not in self._columns:
+                self._columns[takes_action] = columns(self.items, self._log_pi, takes_action=takes_action)
+            return self._columns[takes_action]
 
     def sample(self, states: int) -> list[str]:
         """Trajectories (digests), mixed, of about so many states; all where there are no more."""

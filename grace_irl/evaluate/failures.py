@@ -34,17 +34,18 @@ def worst_states(
         task_fitness: by task name; a task that is not listed comes last.
     """
     threshold = ranking(values, rows.positive).threshold
-    margin = rows.sign * (values - threshold)  # > 0 on the right side; expert means strictly above, as in `ranking`
-    wrong = np.flatnonzero(np.where(rows.positive, margin <= 0, margin < 0))
+    # An expert's value must lie above the threshold, as in `ranking`; a negative's may lie on it.
+    wrong = np.flatnonzero(np.where(rows.positive, values <= threshold, values > threshold))
+    margin = np.abs(values[wrong] - threshold)
     of_task = np.array([task_fitness.get(name, 0.0) for name in rows.tasks])
-    ordered = wrong[np.lexsort((wrong, margin[wrong], of_task[rows.task[wrong]]))]
+    task = of_task[np.repeat(rows.task, rows.lengths)[wrong]] if len(rows.tasks) > 1 else np.zeros(len(wrong))
     taken: Counter[str] = Counter()
     failures: list[Failure] = []
-    for row in ordered:
-        digest = digests[rows.item[row]]
-        if taken[digest] < MAX_PER_TRAJECTORY:
-            taken[digest] += 1
-            failures.append(Failure(digest, int(rows.step[row]), float(values[row]), bool(rows.positive[row])))
+    for row in wrong[np.lexsort((wrong, -margin, task))]:
+        item, step = rows.place(int(row))
+        if taken[digests[item]] < MAX_PER_TRAJECTORY:
+            taken[digests[item]] += 1
+            failures.append(Failure(digests[item], step, float(values[row]), bool(rows.positive[row])))
         if len(failures) == MAX_FAILURES:
             break
     return tuple(failures)

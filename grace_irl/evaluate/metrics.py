@@ -28,12 +28,18 @@ def metrics_of(values: Floats, rows: Columns, fitness: float) -> Metrics:
     )
 
 
-def task_metrics(values: Floats, rows: Columns, fitted: Calibration) -> dict[str, Metrics]:
-    """Metrics of each task that has both positive and negative states, under one calibration for all."""
+def task_metrics(values: Floats, rows: Columns, fitted: Calibration, whole: Metrics) -> dict[str, Metrics]:
+    """Metrics of each task that has both positive and negative states, under one calibration for all.
+
+    Args:
+        whole: the metrics over all tasks, which are those of a task that is alone.
+    """
+    if len(rows.tasks) == 1:
+        return {rows.tasks[0]: whole}
     found = {}
-    for index, name in enumerate(rows.tasks):
-        part = rows.of_task(index)
+    for number, name in enumerate(rows.tasks):
+        part = rows.of_task(number)
         if part is not None:
-            own = values[rows.task == index]
+            own = values[rows.row_mask(rows.task == number)]
             found[name] = metrics_of(own, part, fitness(own, part, fitted.scale, fitted.offset))
     return found

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.cache import MemoryCache
+from grace_irl.evaluate.cache import NoCache
 from grace_irl.evaluate.calibration import Calibration, calibrate
-from grace_irl.evaluate.columns import columns, flatten, require_both_sides
+from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.evaluate.log_pi import log_pi
@@ -142,11 +142,11 @@ def score(
         fitted, said = Calibration(*own), "file"
     else:
         fitted, said = calibrate(objective), "fitted"
-    logits = fitted.scale * values + fitted.offset - (0.0 if rows.log_pi is None else rows.log_pi)
+    metrics = metrics_of(values, rows, objective.value(fitted.scale, fitted.offset))
     return Score(
-        metrics=metrics_of(values, rows, objective.value(fitted.scale, fitted.offset)),
-        tasks=task_metrics(values, rows, fitted),
-        roles=_roles(items, values, logits, rows.item, rows.positive),
+        metrics=metrics,
+        tasks=task_metrics(values, rows, fitted, metrics),
+        roles=_roles(items, values, rows, fitted),
         scale=fitted.scale,
         offset=fitted.offset,
         calibration=said,
@@ -182,30 +182,29 @@ def sandboxed_rewards(
         if inspection.problems:
             raise GraceError(f"{path}: {inspection.problems[0]}")
         name = inspection.id or hashlib.sha256(source.encode()).hexdigest()[:16]
-        runner = stack.enter_context(closing(RewardSource(trajectories, sandbox, MemoryCache(), Limits())))
+        runner = stack.enter_context(closing(RewardSource(trajectories, sandbox, NoCache(), Limits())))
         outcome, rewards = runner.run(Program(name, source, inspection.nodes), runner.digests)
         if outcome.status != "ok":
             raise GraceError(f"{path}: {outcome.status}: {outcome.message}")
     return [rewards[trajectory.digest] for trajectory in trajectories]
 
 
-def _roles(
-    items: Sequence[Labelled],
-    values: Floats,
-    logits: Floats,
-    item: NDArray[np.int32],
-    positive: NDArray[np.bool_],
-) -> tuple[RoleScore, ...]:
-    expert = np.array([entry.demonstration.role == "expert" for entry in items])[item]
+def _roles(items: Sequence[Labelled], values: Floats, rows: Columns, fitted: Calibration) -> tuple[RoleScore, ...]:
+    """Each group's rewards, and how many D puts on the right side of one half."""
+    expert = rows.row_mask(np.array([item.demonstration.role == "expert" for item in items]))
     groups = (
-        ("expert, positive", positive, logits > 0),
-        ("expert, other", expert & ~positive, logits <= 0),
-        ("negative", ~expert, logits <= 0),
+        ("expert, positive", rows.positive, True),
+        ("expert, other", expert & ~rows.positive, False),
+        ("negative", ~expert, False),
     )
+    starts = np.cumsum(rows.lengths) - rows.lengths
     found = []
-    for name, mask, right in groups:
+    for name, mask, above in groups:
         if mask.any():
             part = values[mask]
-            numbers = (float(part.mean()), float(part.min()), float(part.max()), float(right[mask].mean()))
-            found.append(RoleScore(name, len(np.unique(item[mask])), len(part), *numbers))
+            pi = 0.0 if rows.log_pi is None else rows.log_pi[mask]
+            right = (fitted.scale * part + fitted.offset - pi > 0) == above
+            numbers = (float(part.mean()), float(part.min()), float(part.max()), float(right.mean()))
+            trajectories = int(np.logical_or.reduceat(mask, starts[rows.lengths > 0]).sum())
+            found.append(RoleScore(name, trajectories, len(part), *numbers))
     return tuple(found)

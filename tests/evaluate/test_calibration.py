@@ -101,7 +101,7 @@ def test_the_bound_of_a_part_is_above_the_fitness_of_the_whole(seed: int, cut: i
     rewards, marks = overlapping(seed)
     rows = rows_of(marks)
     part = np.arange(200) < cut
-    bound = upper_bound(Objective.of(rewards[part], rows.rows(part)))
+    bound = upper_bound(Objective.of(rewards[part], rows.of_items(part)))
     assert bound >= reached(Objective.of(rewards, rows)) - 1e-9
 
 

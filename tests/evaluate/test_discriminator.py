@@ -10,21 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.demos.labels import label
-from grace_irl.evaluate.columns import Columns, columns, weights
-from grace_irl.evaluate.discriminator import Objective, fitness, log_d, log_one_minus_d
+from grace_irl.evaluate.columns import Columns, columns, shares
+from grace_irl.evaluate.discriminator import Group, Objective, fitness, log_d, log_one_minus_d
 from grace_irl.evaluate.log_pi import LogPi
 from tests.fakes.data import vector_set
 
 
 def rows_of(positive: list[bool], task: list[int] | None = None, log_pi: list[float] | None = None) -> Columns:
+    """Every state a trajectory of its own."""
     marks = np.array(positive)
-    tasks = np.array(task or [0] * len(marks), dtype=np.int32)
-    weight = weights(marks, tasks, int(tasks.max()) + 1)
-    assert weight is not None
-    places = np.arange(len(marks), dtype=np.int32)
+    tasks = np.array(task or [0] * len(marks))
+    count = int(tasks.max()) + 1
+    share = shares(np.bincount(tasks[marks], minlength=count), np.bincount(tasks[~marks], minlength=count))
+    assert share is not None
     pi = None if log_pi is None else np.array(log_pi)
-    names = tuple(f"task {number}" for number in range(int(tasks.max()) + 1))
-    return Columns(marks, weight, tasks, names, pi, places, places * 0)
+    names = tuple(f"task {number}" for number in range(count))
+    return Columns(marks, pi, np.ones(len(marks), dtype=np.int64), 0, tasks, names, share)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +68,13 @@ def test_tasks_weigh_the_same_whatever_their_size() -> None:
 
 
 def test_a_task_with_one_side_weighs_nothing() -> None:
-    found = weights(np.array([True, False, True]), np.array([0, 0, 1], dtype=np.int32), 2)
+    found = shares(np.array([2, 1]), np.array([4, 0]))
     assert found is not None
-    assert found.tolist() == [1.0, 1.0, 0.0]
-    assert weights(np.array([True, True]), np.array([0, 0], dtype=np.int32), 1) is None
+    assert found.tolist() == [[0.25, 0.0], [0.5, 0.0]]
+    assert shares(np.array([2]), np.array([0])) is None
+    rows = rows_of([True, False, True], task=[0, 0, 1])
+    assert fitness(np.array([0.0, 0.0, 99.0]), rows) == pytest.approx(2 * math.log(0.5))
+    assert rows.of_task(1) is None
 
 
 @given(
@@ -100,8 +104,8 @@ def test_merging_equal_rewards_changes_nothing() -> None:
     rewards = rng.integers(0, 3, size=500).astype(float)
     rows = rows_of((rng.random(500) < 0.3).tolist())
     merged = Objective.of(rewards, rows)
-    plain = Objective(rewards, rows.sign.astype(float), rows.weight, None)
-    assert len(merged.x) <= 6
+    plain = Objective([Group(rewards[mask], sign, weight) for mask, sign, weight in rows.groups()])
+    assert sum(len(group.x) for group in merged.groups) <= 6
     assert merged.value(1.3, -0.2) == pytest.approx(plain.value(1.3, -0.2), rel=1e-12)
 
 
@@ -113,5 +117,6 @@ def test_columns_of_transitions_leave_the_first_state_out() -> None:
     assert transitions is not None
     assert len(states.positive) == 20
     assert len(transitions.positive) == 16
-    assert transitions.step.min() == 1
+    assert [states.place(row) for row in (0, 4, 5, 19)] == [(0, 0), (0, 4), (1, 0), (3, 4)]
+    assert [transitions.place(row) for row in (0, 3, 4)] == [(0, 1), (0, 4), (1, 1)]
     assert states.positive.sum() == transitions.positive.sum() == 2
