@@ -105,9 +105,7 @@ def _constructor(owner: type) -> Callable[[Any, str], Any]:
     except (TypeError, ValueError):
         return lambda made, extra_info: made(extra_info)
     kinds = [parameter.kind for parameter in parameters]
-    if any(
-        kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
-    ):
+    if any(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds):
         return lambda made, extra_info: made(extra_info)
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         return lambda made, extra_info: made(extra_info)

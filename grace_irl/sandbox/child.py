@@ -17,14 +17,11 @@ from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.views import Shelf, View, Views
 
 NO_ACTIONS = (
-    "reward_fn takes (state, action, next_state), but the data holds states only; "
-    "expected reward_fn(self, state)"
+    "reward_fn takes (state, action, next_state), but the data holds states only; expected reward_fn(self, state)"
 )
 
 
-def run_batch(
-    fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int
-) -> NoReturn:
+def run_batch(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int) -> NoReturn:
     """Score a job; the body of a forked child, which never returns.
 
     Args:

@@ -103,9 +103,7 @@ class Child:
             self.timeout = "cpu"
         return max(0.0, min(wall, cpu))
 
-    def watch(
-        self, wall_s: float, cpu_s: float, host: socket.socket | None, too_big: Callable[[int], bool]
-    ) -> Ended:
+    def watch(self, wall_s: float, cpu_s: float, host: socket.socket | None, too_big: Callable[[int], bool]) -> Ended:
         """Wait for the end, which comes by itself, by a limit, or because nobody waits for it any more.
 
         Args:

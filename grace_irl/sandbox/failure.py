@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -38,7 +39,7 @@ def explain(error: BaseException, phase: Status, source: str, where: str = "") -
     lines = _own_lines(error.__traceback__, source)
     traceback = "\n".join(["Traceback (most recent call last):", *lines, text]) if lines else text
     status: Status = phase
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         status = "memory"
     elif isinstance(error, (SystemExit, GeneratorExit, KeyboardInterrupt)):
         status = "killed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -65,9 +66,7 @@ class Zygote:
             self._held.discard(handle)
             self.ask({"op": "drop", "handle": handle})
 
-    def ask(
-        self, request: dict[str, Any], fds: Sequence[int] = (), within_s: float = _GRACE_S
-    ) -> dict[str, Any]:
+    def ask(self, request: dict[str, Any], fds: Sequence[int] = (), within_s: float = _GRACE_S) -> dict[str, Any]:
         """One request and its reply.
 
         Raises:
@@ -98,9 +97,7 @@ class Zygote:
             self._process.wait()
             self._errors.seek(0)
             said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-            raise SandboxError(
-                f"the sandbox did not start: {said[-1] if said else 'no reason given'}"
-            ) from error
+            raise SandboxError(f"the sandbox did not start: {said[-1] if said else 'no reason given'}") from error
         self._errors.close()
         self._ready = True
 
@@ -110,7 +107,9 @@ class Zygote:
         self._start()
 
     def close(self) -> None:
-        """Hang up, and make sure that it ends."""
+        """Hang up, and make sure that it ends; may be called twice."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
         self._socket.close()
         try:
             self._process.wait(1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.protocol import DebugRequest, Limits, Outcome, Status
+from grace_irl.sandbox.protocol import DebugRequest, FunctionDigest, Inspection, Limits, Outcome, Status
 from grace_irl.sandbox.wire import ANSWER, STATUSES, TRACEBACK_BYTES, Job
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -113,9 +114,22 @@ def harmless(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
 
 
-def _unusable(
-    rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, *, transitions: bool
-) -> str:
+def inspection(message: str) -> Inspection | None:
+    """An inspection from its JSON, which came from a child: anything odd makes it None."""
+    try:
+        found = json.loads(message)
+        functions = tuple(
+            FunctionDigest(harmless(str(name)), harmless(str(digest))) for name, digest in found["functions"]
+        )
+        problems = tuple(harmless(str(problem)) for problem in found["problems"])
+        return Inspection(
+            harmless(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["nodes"])
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _unusable(rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, *, transitions: bool) -> str:
     """The first reward that is not finite or too large, in words; "" where there is none.
 
     A program that rewards transitions has none for the first state of a trajectory: NaN there is right.

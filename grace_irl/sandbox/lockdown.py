@@ -18,6 +18,9 @@ LAYERS = (SECCOMP, LANDLOCK)
 LAYER_REFUSED = 96
 """Exit status of a child on which a layer that was asked for could not be put: it ran nothing."""
 
+CHILD_FAILED = 99
+"""Exit status of a child whose own code, not the program's, raised."""
+
 _MIB = 1 << 20
 
 

@@ -28,12 +28,15 @@ class Package:
     Attributes:
         fds: segments; the first is this package's own, the others belong to arenas.
         description: what a zygote keeps beside them (`Shelf`).
+        rows: where each trajectory stands in the table, `(n,)`: a secret of the host, so that an index says nothing
+            about a trajectory (sets come with the experts first).
         lengths: states of each trajectory, `(n,)`.
         arenas: held, so that their descriptors stay open.
     """
 
     fds: tuple[int, ...]
     description: str
+    rows: NDArray[np.int64]
     lengths: NDArray[np.int64]
     arenas: tuple[Arena, ...]
 
@@ -50,7 +53,9 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
     """
     plan = _Plan()
     table = np.zeros(len(trajectories), TRAJECTORY)
-    for row, trajectory in zip(table, trajectories, strict=True):
+    rows = np.random.default_rng().permutation(len(trajectories))
+    for at in np.argsort(rows):
+        row, trajectory = table[rows[at]], trajectories[at]
         row["length"] = len(trajectory.states)
         row["layout"] = plan.layout(trajectory.states)
         row["segment"], row["offset"] = plan.states(trajectory.states)
@@ -73,7 +78,8 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
         raise
     description = json.dumps({"count": len(table), "table": table_at, "layouts": plan.layouts})
     fds = (fd, *(arena.fileno() for arena in plan.arenas))
-    return Package(fds, description, table["length"].astype(np.int64), tuple(plan.arenas))
+    lengths = table["length"][rows].astype(np.int64)
+    return Package(fds, description, rows, lengths, tuple(plan.arenas))
 
 
 class _Plan:

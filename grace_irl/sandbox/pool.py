@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import queue
 import threading
@@ -23,12 +22,11 @@ from grace_irl.programs.identity import text_id
 from grace_irl.sandbox import kernel, wire
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.host import Zygote
-from grace_irl.sandbox.job import JobMemory, harmless
+from grace_irl.sandbox.job import JobMemory, inspection
 from grace_irl.sandbox.lockdown import LAYERS
 from grace_irl.sandbox.packing import Package, pack
 from grace_irl.sandbox.protocol import (
     DebugRequest,
-    FunctionDigest,
     Inspection,
     Limits,
     Mode,
@@ -123,7 +121,7 @@ class ZygotePool:
             status, message, _, _ = job.answer() if verdict is None else (*verdict, "", False)
         finally:
             job.close()
-        found = _inspection(message) if status == "ok" else None
+        found = inspection(message) if status == "ok" else None
         if found is None:
             said = f"the source could not be read ({message}): make it simpler"
             return Inspection(text_id(source), (said,), (), False, 0)
@@ -169,11 +167,10 @@ class ZygotePool:
         *,
         checks: bool,
     ) -> Outcome:
+        self._require_open()
         with self._lock:
             if handle not in self._packages:
-                raise ValueError(
-                    f"handle {handle} is not there; expected one that `put` gave and nobody dropped"
-                )
+                raise ValueError(f"handle {handle} is not there; expected one that `put` gave and nobody dropped")
             package = self._packages[handle]
         data = source.encode("utf-8", "surrogatepass")
         refused = too_long(len(data))
@@ -183,7 +180,7 @@ class ZygotePool:
         lengths = _lengths(package, positions, debug)
         second = self._second_order(len(positions)) if mode == "strict" else None
         states = int(lengths.sum())
-        job = JobMemory(data, positions, second, states, debug, limits.debug_chars)
+        job = JobMemory(data, package.rows[positions], second, states, debug, limits.debug_chars)
         try:
             request = _request(mode, limits, layers)
             request |= {"handle": handle, "checks": checks, "source": len(data)}
@@ -222,6 +219,7 @@ class ZygotePool:
                         zygote.put(request["handle"], package)
                     return Ended(**zygote.ask(request, (job.fd,), within_s))
                 except wire.ClosedError:
+                    self._require_open()
                     zygote.restart()
         raise SandboxError(
             "a sandbox worker died twice on the same program; expected it to outlive any program: "
@@ -230,14 +228,19 @@ class ZygotePool:
 
     @contextmanager
     def _lend(self) -> Iterator[Zygote]:
-        if self._closed:
-            raise SandboxError("the sandbox is closed")
+        self._require_open()
         zygote = self._idle.get()
         try:
             self._settle(zygote)
             yield zygote
         finally:
             self._idle.put(zygote)
+            if self._closed:  # meanwhile, and a new one may have been started since
+                zygote.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SandboxError("the sandbox is closed; expected `run` before `close`")
 
     def _settle(self, zygote: Zygote) -> None:
         """Tell a zygote what was dropped meanwhile."""
@@ -277,32 +280,13 @@ def _request(op: str, limits: Limits, layers: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _lengths(
-    package: Package, positions: NDArray[np.int64], debug: Sequence[DebugRequest]
-) -> NDArray[np.int64]:
+def _lengths(package: Package, positions: NDArray[np.int64], debug: Sequence[DebugRequest]) -> NDArray[np.int64]:
     """States of each position of a run; checks what the caller asks for."""
     count = len(package.lengths)
     if len(positions) and (positions.min() < 0 or positions.max() >= count):
-        raise ValueError(
-            f"order reaches to {positions.max()}; expected indices of the {count} trajectories put"
-        )
+        raise ValueError(f"order reaches to {positions.max()}; expected indices of the {count} trajectories put")
     lengths = package.lengths[positions]
     for request in debug:
         if not 0 <= request.position < len(positions) or not 0 <= request.step < lengths[request.position]:
             raise ValueError(f"{request} is not part of the run; expected a position and a step of it")
     return lengths
-
-
-def _inspection(message: str) -> Inspection | None:
-    """An inspection from its JSON, which came from a child: anything odd makes it None."""
-    try:
-        found = json.loads(message)
-        functions = tuple(
-            FunctionDigest(harmless(str(name)), harmless(str(digest))) for name, digest in found["functions"]
-        )
-        problems = tuple(harmless(str(problem)) for problem in found["problems"])
-        return Inspection(
-            harmless(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["nodes"])
-        )
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None

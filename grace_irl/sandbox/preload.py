@@ -18,7 +18,8 @@ import numpy as np
 from grace_irl.programs.contract import ALLOWED_MODULES, MODULE
 
 LAZY = (
-    *("_strptime", "encodings.idna", "encodings.ascii", "encodings.latin_1", "encodings.unicode_escape"),
+    *("_strptime", "encodings.idna", "encodings.punycode", "encodings.ascii", "encodings.latin_1"),
+    *("encodings.cp1252", "encodings.utf_16", "encodings.utf_32", "encodings.unicode_escape"),
     *(
         "collections.abc",
         "numpy.linalg",

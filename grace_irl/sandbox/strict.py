@@ -18,12 +18,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.sandbox import kernel
+from grace_irl.sandbox import kernel, memory
 from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
 from grace_irl.sandbox.failure import Failure
-from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, LENGTH, STATE, TEXT_BYTES, perform
 from grace_irl.sandbox.views import Shelf, View, Views
 from grace_irl.sandbox.wire import CODES, STATUSES, Job
@@ -31,9 +31,7 @@ from grace_irl.sandbox.wire import CODES, STATUSES, Job
 _OK = CODES["ok"]
 
 
-def run_strict(
-    fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int
-) -> NoReturn:
+def run_strict(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int) -> NoReturn:
     """Score a job in strict mode; the body of a forked, trusted runner, which never returns.
 
     Arguments as for `run_batch`, and `request["source"]`, the bytes of the source.
@@ -41,7 +39,7 @@ def run_strict(
     source = os.pread(fd, request["source"], Job.SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes)
     # Both before a state, a count or an order is read: what they inherit is all that they can find.
-    players = [_fork_player(source, lockdown, request, budget) for _ in range(2)]
+    players = _fork_players(source, lockdown, request, budget)
     answer, views = Answer(fd), Views(shelf)
     order, second = answer.order(), answer.second()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -54,12 +52,15 @@ def run_strict(
         feed = Feed(views, order, ends - lengths, requests, positions, rewards, texts)
         failure = player.play(feed, request["wall_s"], request["cpu_s"])
         if failure is not None:
+            for waiting in players:
+                waiting.stop()
             answer.fail(failure)
             os._exit(0)
-    differs = np.flatnonzero(np.frombuffer(answer.rewards) != again)
-    first = next((int(at) for at in differs if not np.isnan(again[at])), -1)
-    if first >= 0:
-        answer.finish("mismatch", _mismatch(first, ends, answer.rewards[first], again[first]))
+    once = np.frombuffer(answer.rewards)
+    differs = np.flatnonzero((once != again) & ~(np.isnan(once) & np.isnan(again)))
+    if len(differs):
+        first = int(differs[0])
+        answer.finish("mismatch", _mismatch(first, ends, once[first], again[first]))
     else:
         answer.finish("ok")
     os._exit(0)
@@ -107,6 +108,7 @@ class Player:
     def __init__(self, pid: int, to_child: int, from_child: int) -> None:
         self._child = Child(pid)
         self._to, self._from = to_child, from_child
+        self._stopped = False
 
     def play(self, feed: Feed, wall_s: float, cpu_s: float) -> Failure | None:
         """Feed one pass; None when every state got its reward."""
@@ -126,11 +128,19 @@ class Player:
             failure = Failure("killed", "answered outside the protocol")
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
+        ended = self.stop()
+        assert ended is not None  # a player plays once
+        return self._verdict(failure, ended, cpu_s)
+
+    def stop(self) -> Ended | None:
+        """Kill the child, whether it played or not; None where that was done before."""
+        if self._stopped:
+            return None
+        self._stopped = True
         self._child.kill()
         os.close(self._to)
         os.close(self._from)
-        ended = self._child.reap()
-        return self._verdict(failure, ended, cpu_s)
+        return self._child.reap()
 
     def _verdict(self, failure: Failure | None, ended: Ended, cpu_s: float) -> Failure | None:
         """The child's own account counts while it lives; a child that died has none."""
@@ -215,20 +225,24 @@ class Player:
         return Failure("killed", "answered outside the protocol" if ahead else "ended before it was told to")
 
 
-def _fork_player(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Budget) -> Player:
-    """Fork a child that waits, locked down, for its first trajectory."""
-    child_in, to_child = os.pipe()
-    from_child, child_out = os.pipe()
-    pid = kernel.fork()
-    if pid == 0:
-        try:
-            lockdown.apply(request["layers"], budget, keep=(child_in, child_out))
-            perform(source, checks=request["checks"])
-        finally:
-            os._exit(98)
-    os.close(child_in)
-    os.close(child_out)
-    return Player(pid, to_child, from_child)
+def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Budget) -> list[Player]:
+    """Fork two children that wait, locked down, for their first trajectory. Neither can tell which it is."""
+    pipes = [(os.pipe(), os.pipe()) for _ in range(2)]
+    pids = []
+    for (child_in, _), (_, child_out) in pipes:
+        pids.append(kernel.fork())
+        if pids[-1] == 0:
+            try:
+                pids.clear()
+                lockdown.apply(request["layers"], budget, keep=(child_in, child_out))
+                perform(source, checks=request["checks"])
+            finally:
+                os._exit(CHILD_FAILED)
+    for (child_in, _), (_, child_out) in pipes:
+        memory.close(child_in, child_out)
+    return [
+        Player(pid, to_child, from_child) for pid, ((_, to_child), (from_child, _)) in zip(pids, pipes, strict=True)
+    ]
 
 
 def _begin(view: View) -> bytes:

@@ -102,7 +102,8 @@ class Stage:
 
     def _array(self, name: str, data: bytes) -> NDArray[Any]:
         stored, handed, shape, _ = self._layout[name]
-        return np.frombuffer(data, stored).reshape(shape).astype(handed)[()]
+        array = np.frombuffer(data, stored).reshape(shape).astype(handed)
+        return array if shape else array[()]  # a discrete action is a number, as in batch mode
 
 
 def _layout(

@@ -50,8 +50,7 @@ class Views:
         description = json.loads(shelf.description)
         # Private and read-only: a child that makes them writable writes on copies of its own.
         self._maps = [
-            mmap.mmap(fd, os.fstat(fd).st_size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
-            for fd in shelf.fds
+            mmap.mmap(fd, os.fstat(fd).st_size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) for fd in shelf.fds
         ]
         self.mapped = sum(len(segment) for segment in self._maps)
         self._layouts = [(np.dtype(dtype), tuple(shape)) for dtype, shape in description["layouts"]]

@@ -18,14 +18,13 @@ from typing import Any
 from grace_irl.sandbox import kernel, memory, wire
 from grace_irl.sandbox.child import run_batch, run_inspection
 from grace_irl.sandbox.ending import Child, address_space
-from grace_irl.sandbox.lockdown import LAYERS, Lockdown
+from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown
 from grace_irl.sandbox.macos import resident_bytes
 from grace_irl.sandbox.preload import preload
 from grace_irl.sandbox.strict import run_strict
 from grace_irl.sandbox.views import Shelf
 
 _RUNNER_GRACE_S = 10.0
-_CHILD_FAILED = 99
 
 
 def serve(descriptor: int) -> None:
@@ -78,9 +77,7 @@ class Zygote:
                 )
         body = run_strict if request["op"] == "strict" else run_batch
         shelf = self._shelves[request["handle"]]
-        return self._run(
-            request, fds[0], lambda: body(fds[0], shelf, self._lockdown, request, self._base_bytes)
-        )
+        return self._run(request, fds[0], lambda: body(fds[0], shelf, self._lockdown, request, self._base_bytes))
 
     def _run(self, request: dict[str, Any], fd: int, body: Callable[[], object]) -> dict[str, Any]:
         """Fork, wait, tell how it ended."""
@@ -93,7 +90,7 @@ class Zygote:
                 kernel.die_with_parent()
                 body()
             finally:
-                os._exit(_CHILD_FAILED)
+                os._exit(CHILD_FAILED)
         memory.close(fd)
         most = request["memory_mb"] << 20
         return asdict(Child(pid).watch(wall_s, cpu_s, self._host, lambda child: resident_bytes(child) > most))

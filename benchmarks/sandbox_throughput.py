@@ -1,0 +1,239 @@
+"""What the sandbox costs: programs/s against a fresh Python per program, states/s against exec, attacks that got out.
+
+Everything is measured in this run, on this machine; the ratios are what holds elsewhere.
+
+    python benchmarks/sandbox_throughput.py [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.programs.contract import as_state
+from grace_irl.sandbox import Limits, Sandbox, open_sandbox
+
+SMALL_STATES = 1_000
+LARGE_STATES = 200_000
+STEPS = 50
+REPEATS = 3
+
+TRIVIAL = """
+class Reward:
+    def __init__(self, extra_info=None):
+        pass
+
+    def reward_fn(self, state):
+        return float(state[0, 0, 0])
+"""
+
+REALISTIC = '''
+import numpy as np
+
+
+class Reward:
+    """Reaching the object that the instruction names, with a term that grows on the way there."""
+
+    COLORS = {"red": 0, "green": 1, "blue": 2, "purple": 3, "yellow": 4, "grey": 5}
+    KINDS = {"door": 4, "key": 5, "ball": 6, "box": 7}
+
+    def __init__(self, extra_info=None):
+        words = (extra_info or "").split()
+        self.color = next((self.COLORS[word] for word in words if word in self.COLORS), None)
+        self.kind = next((self.KINDS[word] for word in words if word in self.KINDS), 6)
+        self.best = None
+
+    def reward_fn(self, state):
+        kinds, colors = state[:, :, 0], state[:, :, 1]
+        agent = np.argwhere(kinds == 10)
+        wanted = kinds == self.kind
+        if self.color is not None:
+            wanted &= colors == self.color
+        targets = np.argwhere(wanted)
+        if len(agent) == 0 or len(targets) == 0:
+            return 0.0
+        distance = int(np.abs(targets - agent[0]).sum(axis=1).min())
+        self.best = distance if self.best is None else min(self.best, distance)
+        return 1.0 if distance == 1 else 1.0 / (1.0 + distance) - 0.01 * (distance - self.best)
+'''
+
+FRESH = """
+import sys
+import numpy as np
+states = np.load(sys.argv[1])
+namespace = {}
+exec(open(sys.argv[2]).read(), namespace)
+rewards = []
+for start in range(0, len(states), int(sys.argv[3])):
+    reward = namespace["Reward"]("")
+    rewards += [float(reward.reward_fn(state)) for state in states[start : start + int(sys.argv[3])]]
+sys.stdout.write(repr(sum(rewards)))
+"""
+
+
+def grids(count: int, seed: int = 0) -> list[Trajectory]:
+    """Random 8x8x3 grids with one agent each, in trajectories of `STEPS` states."""
+    random = np.random.default_rng(seed)
+    states = random.integers(0, 8, (count, 8, 8, 3)).astype(np.uint8)
+    rows, columns = random.integers(0, 8, (2, count))
+    states[np.arange(count), rows, columns, 0] = 10
+    words = ("red", "green", "blue", "purple", "yellow", "grey")
+    return [
+        Trajectory(states[start : start + STEPS], extra_info=f"go to the {words[start // STEPS % 6]} ball")
+        for start in range(0, count, STEPS)
+    ]
+
+
+def in_process(source: str, trajectories: list[Trajectory]) -> list[NDArray[np.float64]]:
+    """The same contract without walls: a fresh module per trajectory, a copy of each state."""
+    code, rewards = compile(source, "reward.py", "exec"), []
+    for trajectory in trajectories:
+        namespace: dict[str, Any] = {}
+        exec(code, namespace)
+        reward = namespace["Reward"](trajectory.extra_info)
+        rewards.append(np.array([float(reward.reward_fn(as_state(s))) for s in trajectory.states]))
+    return rewards
+
+
+def rate(work: Callable[[], None], count: int) -> float:
+    """Items a second, the best of `REPEATS`: the least disturbed by whatever else runs."""
+    best = 0.0
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        work()
+        best = max(best, count / (time.perf_counter() - started))
+    return best
+
+
+def programs_per_second(sandbox: Sandbox) -> dict[str, float]:
+    """Small programs over 1,000 states: the pool, one worker of it, in-process, a fresh Python for each."""
+    trajectories = grids(SMALL_STATES)
+    handle, order = sandbox.put(trajectories), range(len(trajectories))
+    count = 200
+
+    def one(number: int) -> None:
+        outcome = sandbox.run(f"{TRIVIAL}\nNUMBER = {number}\n", handle, order)
+        assert outcome.status == "ok", outcome
+
+    def pool() -> None:
+        with ThreadPoolExecutor(sandbox.workers) as threads:
+            list(threads.map(one, range(count)))
+
+    pool()
+    found = {
+        "pool": rate(pool, count),
+        "one worker": rate(lambda: [one(n) for n in range(count)] and None, count),
+        "in process": rate(lambda: [in_process(TRIVIAL, trajectories) for _ in range(20)] and None, 20),
+    }
+    sandbox.drop(handle)
+    return found | fresh_per_second(trajectories, sandbox.workers)
+
+
+def fresh_per_second(trajectories: list[Trajectory], workers: int) -> dict[str, float]:
+    """A new interpreter for each program: one after the other, and as many at once as the pool has workers."""
+    with tempfile.TemporaryDirectory() as folder:
+        states, program = Path(folder, "states.npy"), Path(folder, "reward.py")
+        np.save(states, np.concatenate([trajectory.states for trajectory in trajectories]))
+        program.write_text(TRIVIAL)
+        command = [sys.executable, "-c", FRESH, str(states), str(program), str(STEPS)]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+
+        def one(_: int) -> None:
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+        def at_once() -> None:
+            with ThreadPoolExecutor(workers) as threads:
+                list(threads.map(one, range(12)))
+
+        return {
+            "fresh python": rate(lambda: [one(n) for n in range(6)] and None, 6),
+            f"fresh python, {workers} at once": rate(at_once, 12),
+        }
+
+
+def states_per_second(sandbox: Sandbox) -> dict[str, float]:
+    """A realistic reward over 200,000 grid states: batch mode against exec in this process, alternating."""
+    trajectories = grids(LARGE_STATES)
+    handle, order = sandbox.put(trajectories), range(len(trajectories))
+    limits = Limits(wall_s=300, cpu_s=300)
+    ratios, boxed, bare = [], [], []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        expected = in_process(REALISTIC, trajectories)
+        middle = time.perf_counter()
+        outcome = sandbox.run(REALISTIC, handle, order, limits=limits)
+        ended = time.perf_counter()
+        assert outcome.status == "ok", outcome.message
+        assert all(np.array_equal(a, b) for a, b in zip(expected, outcome.rewards, strict=True))
+        bare.append(LARGE_STATES / (middle - started))
+        boxed.append(LARGE_STATES / (ended - middle))
+        ratios.append(boxed[-1] / bare[-1])
+    part = range(len(order) // 20)
+    started = time.perf_counter()
+    outcome = sandbox.run(REALISTIC, handle, part, mode="strict", limits=limits)
+    strict = len(part) * STEPS / (time.perf_counter() - started)
+    assert outcome.status == "ok", outcome.message
+    sandbox.drop(handle)
+    return {
+        "in process": statistics.median(bare),
+        "sandbox": statistics.median(boxed),
+        "ratio": statistics.median(ratios),
+        "strict": strict,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
+    parser.add_argument("--no-attacks", action="store_true", help="leave the hostile suite out")
+    options = parser.parse_args()
+    with open_sandbox() as sandbox:
+        print(f"tier {sandbox.tier}, {sandbox.workers} workers, load {os.getloadavg()[0]:.1f}")
+        programs = programs_per_second(sandbox)
+        fresh, at_once = programs["fresh python"], programs[f"fresh python, {sandbox.workers} at once"]
+        print(f"\nprograms/s, trivial reward over {SMALL_STATES:,} states of 8x8x3")
+        for name, value in programs.items():
+            print(f"  {name:<26} {value:9.1f}")
+        print(f"  pool / fresh python        {programs['pool'] / fresh:9.1f}   (at least 50)")
+        print(f"  pool / fresh, as many at once {programs['pool'] / at_once:6.1f}")
+        states = states_per_second(sandbox)
+        print(f"\nstates/s, realistic grid reward over {LARGE_STATES:,} states")
+        for name, value in states.items():
+            if name != "ratio":
+                print(f"  {name:<26} {value:9.0f}")
+        print(f"  sandbox / in process       {states['ratio']:9.3f}   (at least 0.9)")
+    answer: dict[str, object] = {
+        "programs_per_s": programs,
+        "pool_over_fresh": programs["pool"] / fresh,
+        "pool_over_fresh_at_once": programs["pool"] / at_once,
+        "states_per_s": states,
+        "states_ratio": states["ratio"],
+    }
+    if not options.no_attacks:
+        from tests.hostile.referee import referee_all
+
+        attacks, escapes = referee_all()
+        answer |= {"attacks": attacks, "escapes": escapes}
+        print(f"\nhostile suite: {attacks} attacks executed, {len(escapes)} escaped (expected 0) {escapes or ''}")
+    if options.json:
+        print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""`grace-irl doctor`: what this machine offers, found by trying."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import time
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from grace_irl.cli.output import console, print_json
+from grace_irl.sandbox.canaries import ATTACKS, Finding
+from grace_irl.sandbox.tiers import WARNED, Tier, open_with_tier
+from grace_irl.version import __version__
+
+PACKAGES = {
+    "numpy": "core",
+    "lxml": "core",
+    "pyarrow": "core",
+    "scipy": "core",
+    "minari": "minari",
+    "gymnasium": "rl",
+    "minigrid": "rl",
+    "mujoco": "rl",
+    "stable-baselines3": "rl",
+    "torch": "rl",
+}
+"""Packages that a command may ask for, and the extra that installs them."""
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
+) -> None:
+    """Probe the sandbox with canary attacks, and list what is installed.
+
+    Exits with 1 where nothing confines generated code (tier E).
+    """
+    started = time.monotonic()
+    pool, tier = open_with_tier(workers=1)
+    pool.close()
+    seconds = time.monotonic() - started
+    versions = {name: _version(name) for name in PACKAGES}
+    if as_json:
+        print_json(
+            {
+                "version": __version__,
+                "tier": tier.letter,
+                "meaning": tier.meaning,
+                "layers": list(tier.layers),
+                "wrapped": bool(tier.wrap),
+                "escaped": list(tier.escaped),
+                "canaries": [_finding(finding) for finding in tier.findings],
+                "python": platform.python_version(),
+                "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+                "cores": _cores(),
+                "packages": versions,
+                "seconds": round(seconds, 3),
+            }
+        )
+    else:
+        _print(tier, versions)
+    if tier.letter == "E":
+        raise typer.Exit(1)
+
+
+def _print(tier: Tier, versions: dict[str, str | None]) -> None:
+    out = console()
+    out.print(f"grace-irl {__version__}, Python {platform.python_version()}, {_cores()} cores")
+    out.print(f"{platform.system()} {platform.release()} {platform.machine()}")
+    out.print(f"\nsandbox: tier {tier.letter}: {tier.meaning}")
+    out.print(_canaries(tier))
+    if tier.letter == "E":
+        out.print("fit refuses to run programs here, unless --allow-weak-sandbox is given (docs/sandbox.md)")
+    elif tier.letter in WARNED:
+        out.print("weaker than it could be: docs/sandbox.md says what to change")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, version in versions.items():
+        table.add_row(name, escape(version or f"missing: pip install 'grace-irl[{PACKAGES[name]}]'"))
+    out.print()
+    out.print(table)
+
+
+def _canaries(tier: Tier) -> Table:
+    """Attacks by layers, each alone and then all; the last column is what programs run under."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("canary attack")
+    for finding in tier.findings:
+        table.add_column(" + ".join(finding.layers) or "limits only")
+    for attack in ATTACKS:
+        words = [_word(finding, attack) for finding in tier.findings]
+        if words and words[-1] == "passes":
+            words[-1] = "ESCAPES"
+        table.add_row(attack, *words)
+    return table
+
+
+def _word(finding: Finding, attack: str) -> str:
+    if not finding.ran:
+        return "not available"
+    return "passes" if attack in finding.escaped else "stopped"
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {"layers": list(finding.layers), "ran": finding.ran, "escaped": list(finding.escaped)}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,33 @@
+"""Every hostile class of docs/sandbox.md, really executed, with the static checks off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from grace_irl.sandbox.protocol import Mode
+from tests.hostile.attack import Attack
+from tests.hostile.referee import ATTACKS, Contest
+
+CASES = [(attack, mode) for attack in ATTACKS for mode in attack.modes]
+
+
+@pytest.fixture(scope="module")
+def contest() -> Iterator[Contest]:
+    contest = Contest()
+    yield contest
+    contest.close()
+
+
+@pytest.mark.parametrize(("attack", "mode"), CASES, ids=[f"{a.name}-{m}" for a, m in CASES])
+def test_an_attack_reaches_nothing(contest: Contest, attack: Attack, mode: Mode) -> None:
+    outcome, reached = contest.attack(attack, mode)
+    assert reached == []
+    assert outcome.status in attack.statuses, outcome
+    assert all(len(text) <= 2000 and text.isprintable() for text in outcome.debug)
+
+
+def test_names_are_distinct() -> None:
+    names = [attack.name for attack in ATTACKS]
+    assert len(set(names)) == len(names)

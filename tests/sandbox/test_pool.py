@@ -1,0 +1,217 @@
+"""The pool, as this machine offers it, and what is its own: zygotes that die, memory, tiers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.arena import Arena
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import InputError, SandboxError
+from grace_irl.sandbox import Limits, open_sandbox
+from grace_irl.sandbox.pool import ZygotePool
+from tests.sandbox.conformance import COUNTER, SandboxConformance, one, vectors
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[ZygotePool]:
+    with open_sandbox(workers=2) as pool:
+        yield pool
+
+
+class TestPool(SandboxConformance):
+    """The conformance suite on the pool."""
+
+
+@pytest.fixture
+def pool() -> Iterator[ZygotePool]:
+    with ZygotePool(1) as pool:
+        yield pool
+
+
+def test_a_dead_zygote_is_replaced(pool: ZygotePool) -> None:
+    handle = pool.put(vectors())
+    assert pool.run(COUNTER, handle, [0]).status == "ok"
+    first = pool._zygotes[0].pid
+    os.kill(first, signal.SIGKILL)
+    assert pool.run(COUNTER, handle, [0]).status == "ok"
+    assert pool._zygotes[0].pid != first
+
+
+def test_a_zygote_that_dies_in_mid_run_is_replaced_and_the_run_repeated(pool: ZygotePool) -> None:
+    handle = pool.put(vectors())
+    pool.run(COUNTER, handle, [0])
+    victim = pool._zygotes[0].pid
+    threading.Timer(0.2, os.kill, (victim, signal.SIGKILL)).start()
+    outcome = pool.run(one("import math\nfor _ in range(4_000_000): math.sin(1)\nreturn 1"), handle, [0])
+    assert outcome.status == "ok"
+    assert pool._zygotes[0].starts == 2
+
+
+def test_a_zygote_that_dies_twice_is_a_failure_of_the_sandbox(
+    pool: ZygotePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = pool.put(vectors())
+    zygote = pool._zygotes[0]
+    ask = zygote.ask
+
+    def fatal(*arguments: object) -> object:
+        zygote.wait_until_ready()
+        os.kill(zygote.pid, signal.SIGKILL)
+        return ask(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(zygote, "ask", fatal)
+    with pytest.raises(SandboxError, match="died twice"):
+        pool.run(COUNTER, handle, [0])
+
+
+def test_no_child_outlives_the_pool() -> None:
+    pool = ZygotePool(2)
+    pids = [zygote.pid for zygote in pool._zygotes]
+    handle = pool.put(vectors())
+    run = threading.Thread(target=lambda: _quietly(pool, handle))
+    run.start()
+    time.sleep(0.6)
+    pool.close()
+    run.join(10)
+    assert not run.is_alive()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    with pytest.raises(SandboxError, match="closed"):
+        pool.run(COUNTER, handle, [0])
+
+
+def _quietly(pool: ZygotePool, handle: int) -> None:
+    try:
+        pool.run(one("while True: pass"), handle, [0], limits=Limits(wall_s=60))
+    except (SandboxError, ValueError, OSError):
+        return
+
+
+def test_a_dead_host_takes_everything_along(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    script = tmp_path / "host.py"
+    script.write_text(
+        "import numpy as np, sys, threading, time\n"
+        "from grace_irl.demos.trajectory import Trajectory\n"
+        "from grace_irl.sandbox import Limits\n"
+        "from grace_irl.sandbox.pool import ZygotePool\n"
+        "pool = ZygotePool(1)\n"
+        "handle = pool.put([Trajectory(np.zeros((2, 2)))])\n"
+        "source = 'class Reward:\\n    def reward_fn(self, s):\\n        while True: pass\\n'\n"
+        "run = lambda: pool.run(source, handle, [0], limits=Limits(wall_s=60, cpu_s=60))\n"
+        "threading.Thread(target=run, daemon=True).start()\n"
+        "time.sleep(1)\n"
+        "print(pool._zygotes[0].pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    host = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert host.stdout is not None
+    zygote = int(host.stdout.readline())
+    children = Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()
+    assert children
+    host.kill()
+    host.wait()
+    host.stdout.close()
+    deadline = time.monotonic() + 10
+    left = [zygote, *map(int, children)]
+    while (left := [pid for pid in left if _runs(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_arena_states_are_not_copied(pool: ZygotePool) -> None:
+    arena = Arena(1 << 20)
+    random = np.random.default_rng(0)
+    block = arena.allocate((10, 3), np.float32)
+    block[:] = random.normal(size=(10, 3))
+    trajectories = [Trajectory(block[:4], actions=np.arange(3)), Trajectory(block[4:])]
+    arena.seal()
+    beside = Trajectory(random.normal(size=(5, 3)))
+    handle = pool.put([*trajectories, beside])
+    package = pool._packages[handle]
+    assert package.arenas == (arena,)
+    assert os.fstat(package.fds[0]).st_size < 1000
+    outcome = pool.run(one("return state.sum()"), handle, [1, 2, 0])
+    for index, rewards in zip([1, 2, 0], outcome.rewards, strict=True):
+        expected = [float(state.sum()) for state in [*trajectories, beside][index].states]
+        np.testing.assert_array_equal(rewards, expected)
+
+
+def test_an_open_arena_is_copied(pool: ZygotePool) -> None:
+    arena = Arena(1 << 20)
+    block = arena.allocate((4, 3), np.float64)
+    block[:] = 1.0
+    handle = pool.put([Trajectory(block)])
+    assert pool._packages[handle].arenas == ()
+    block[:] = 2.0
+    np.testing.assert_array_equal(pool.run(one("return state[0]"), handle, [0]).rewards[0], 1.0)
+
+
+def test_dropped_trajectories_are_forgotten(pool: ZygotePool) -> None:
+    def mapped() -> int:
+        return len(os.listdir(f"/proc/{pool._zygotes[0].pid}/fd"))
+
+    handle = pool.put(vectors())
+    pool.run(COUNTER, handle, [0])
+    held = mapped()
+    pool.drop(handle)
+    assert mapped() == held - 1
+
+
+def test_actions_that_are_no_numbers_are_refused(pool: ZygotePool) -> None:
+    trajectory = Trajectory(np.zeros((2, 2)), actions=np.array([{"a": 1}], dtype=object), source="x.npz")
+    with pytest.raises(InputError, match=r"x\.npz: actions are object"):
+        pool.put([trajectory])
+
+
+def test_the_environment_of_a_zygote_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRACE_SECRET", "TREASURE")
+    with ZygotePool(1) as fresh:
+        fresh.inspect("x = 1")
+        environment = Path(f"/proc/{fresh._zygotes[0].pid}/environ").read_bytes()
+        source = "import os\n" + one("return float(len(os.environ))")
+        handle = fresh.put(vectors())
+        assert not fresh.run_unchecked(source, handle, [0]).rewards[0].any()
+    assert b"TREASURE" not in environment
+
+
+def test_workers() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        ZygotePool(0)
+    with ZygotePool() as pool:
+        assert pool.workers == len(os.sched_getaffinity(0))
+
+
+def test_many_threads_use_all_zygotes() -> None:
+    with ZygotePool(2) as pool:
+        handle = pool.put(vectors())
+        running, seen = threading.Barrier(2, timeout=20), []
+
+        def work() -> None:
+            running.wait()
+            outcome = pool.run(one("import math\nfor _ in range(500_000): math.sin(1)\nreturn 1"), handle, [0])
+            seen.append(outcome.status)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == ["ok", "ok"]
+        assert all(zygote.holds(handle) for zygote in pool._zygotes)
