@@ -8,7 +8,6 @@ beside them, so that trajectories of one file may differ in size. docs/demonstra
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.parquet_rows import Column, Rows, numbers_of, read_ahead
 from grace_irl.demos.source import Allocate, build, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, StateKind
 from grace_irl.errors import InputError
@@ -70,7 +70,7 @@ class ParquetSource:
         columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
         try:
             wanted = [name for name in columns if name in self._schema.names]
-            for rows in _ahead(self._file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)):
+            for rows in read_ahead(self._file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)):
                 start = 0
                 while start < len(rows):
                     if episode is None:
@@ -116,7 +116,7 @@ class ParquetSource:
         last: int | None = None
         try:
             for batch in self._file.iter_batches(1 << 18, columns=["episode"], use_threads=False):
-                ids = _numpy(batch.column(0))
+                ids = numbers_of(batch.column(0))
                 bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
                 for start, stop in pairwise(bounds):
                     number = int(ids[start])
@@ -154,88 +154,11 @@ class ParquetSource:
         return _itemsize(kind)
 
 
-class _Rows:
-    """The columns of one batch as numpy arrays, without a copy where Arrow's layout allows."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        state = batch.column("state")
-        if state.null_count:
-            raise pa.ArrowInvalid("a state is null")
-        self._columns = {name: batch.column(name) for name in batch.schema.names}
-        self._count = int(batch.num_rows)
-        self.values = _numpy(state.flatten())
-        self._width: int | None = None
-        if pa.types.is_fixed_size_list(state.type):
-            self._width = int(state.type.list_size)
-        else:
-            offsets = _numpy(state.offsets).astype(np.int64)
-            self._offsets = offsets - offsets[0]
-
-    def __len__(self) -> int:
-        return self._count
-
-    def size(self, row: int) -> int:
-        """Numbers in the state of a row."""
-        return self._width if self._width is not None else int(self._offsets[row + 1] - self._offsets[row])
-
-    def states(self, start: int, stop: int, size: int) -> NDArray[Any] | None:
-        """States of some rows, `(stop - start, size)`, or None where one of them is of another size."""
-        if self._width is not None:
-            first, last = start * self._width, stop * self._width
-        else:
-            first, last = self._offsets[start], self._offsets[stop]
-            if (np.diff(self._offsets[start : stop + 1]) != size).any():
-                return None
-        return self.values[first:last].reshape(stop - start, size)
-
-    def text(self, name: str, row: int) -> str | None:
-        """A text column's value in one row, or None where the column or the value is missing."""
-        column = self._columns.get(name)
-        return None if column is None else cast("str | None", column[row].as_py())
-
-    def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
-        """A column's values in some rows, or None where the column is missing or one of them is null."""
-        column = self._columns.get(name)
-        if column is None:
-            return None
-        part = column.slice(start, stop - start)
-        if part.null_count:
-            return None
-        if pa.types.is_fixed_size_list(part.type):
-            return _numpy(part.flatten()).reshape(stop - start, part.type.list_size)
-        return _numpy(part)
-
-
-class _Column:
-    """One array of a trajectory, filled from batches; None where a batch lacks it."""
-
-    def __init__(self, length: int, allocate: Allocate) -> None:
-        self._length = length
-        self._allocate = allocate
-        self._missing = False
-        self._array: NDArray[Any] | None = None
-
-    def fill(self, rows: _Rows, name: str, start: int, stop: int, filled: int) -> None:
-        """Takes rows `start` to `stop` as entries from `filled` on."""
-        if self._missing or (stop <= start and self._length):
-            return
-        values = rows.numbers(name, start, stop)
-        self._missing = values is None
-        if values is not None:
-            if self._array is None:
-                self._array = self._allocate((self._length, *values.shape[1:]), values.dtype)
-            self._array[filled : filled + stop - start] = values
-
-    @property
-    def array(self) -> NDArray[Any] | None:
-        return None if self._missing else self._array
-
-
 class _Episode:
     """A trajectory that is being filled from batches."""
 
     def __init__(
-        self, source: ParquetSource, rows: _Rows, row: int, index: int, length: int, allocate: Allocate
+        self, source: ParquetSource, rows: Rows, row: int, index: int, length: int, allocate: Allocate
     ) -> None:
         self._source = source
         self._where = f"{source.path}: episode {index}"
@@ -253,15 +176,15 @@ class _Episode:
             )
         self._states = allocate((length, *shape), rows.values.dtype)
         self._flat = self._states.reshape(length, self._size)
-        self._columns = {name: _Column(length, np.empty) for name in STATE_COLUMNS}
-        self._columns |= {name: _Column(length - 1, np.empty) for name in STEP_COLUMNS}
-        self._columns["action"] = _Column(length - 1, allocate)
+        self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}
+        self._columns |= {name: Column(length - 1, np.empty) for name in STEP_COLUMNS}
+        self._columns["action"] = Column(length - 1, allocate)
 
     @property
     def full(self) -> bool:
         return self._filled == self._length
 
-    def fill(self, rows: _Rows, start: int) -> int:
+    def fill(self, rows: Rows, start: int) -> int:
         """Takes this episode's rows from `start` on; returns the row after them."""
         stop = min(len(rows), start + self._length - self._filled)
         values = rows.states(start, stop, self._size)
@@ -308,23 +231,6 @@ class _Episode:
         )
 
 
-def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[_Rows]:
-    """Decodes one batch ahead: Arrow decompresses on one core while the batch before is copied on another.
-
-    One thread of ours instead of Arrow's pool, whose threads would each keep memory for their next batch.
-    """
-
-    def following() -> _Rows | None:
-        batch = next(batches, None)
-        return None if batch is None else _Rows(batch)
-
-    with ThreadPoolExecutor(1, "parquet") as pool:
-        coming = pool.submit(following)
-        while (rows := coming.result()) is not None:
-            coming = pool.submit(following)
-            yield rows
-
-
 def first_line(error: Exception) -> str:
     """The first line of an error's message, without its full stop."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
@@ -334,17 +240,6 @@ def _guess(schema: pa.Schema) -> Metadata:
     """Metadata of a file that somebody else wrote: grids are told by their two sides."""
     kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
     return Metadata(kind)
-
-
-def _numpy(array: pa.Array) -> NDArray[Any]:
-    """The numbers of an Arrow array without nulls. `Array.to_numpy` would import pandas, where it is installed."""
-    if array.null_count:
-        raise pa.ArrowInvalid("null among numbers")
-    if pa.types.is_boolean(array.type):
-        bits = np.frombuffer(array.buffers()[1], np.uint8)
-        flags = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")
-        return flags[array.offset :].view(np.bool_)
-    return np.from_dlpack(array)
 
 
 def _itemsize(kind: pa.DataType) -> int:

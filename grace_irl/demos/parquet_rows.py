@@ -1,0 +1,118 @@
+"""Rows of a Parquet file as numpy arrays, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from grace_irl.demos.source import Allocate
+
+
+def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+    """Decodes one batch ahead: Arrow decompresses on one core while the batch before is copied on another.
+
+    One thread of ours instead of Arrow's pool, whose threads would each keep memory for their next batch.
+    """
+
+    def following() -> Rows | None:
+        batch = next(batches, None)
+        return None if batch is None else Rows(batch)
+
+    with ThreadPoolExecutor(1, "parquet") as pool:
+        coming = pool.submit(following)
+        while (rows := coming.result()) is not None:
+            coming = pool.submit(following)
+            yield rows
+
+
+class Rows:
+    """The columns of one batch as numpy arrays, without a copy where Arrow's layout allows."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        state = batch.column("state")
+        if state.null_count:
+            raise pa.ArrowInvalid("a state is null")
+        self._columns = {name: batch.column(name) for name in batch.schema.names}
+        self._count = int(batch.num_rows)
+        self.values = numbers_of(state.flatten())
+        self._width: int | None = None
+        if pa.types.is_fixed_size_list(state.type):
+            self._width = int(state.type.list_size)
+        else:
+            offsets = numbers_of(state.offsets).astype(np.int64)
+            self._offsets = offsets - offsets[0]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def size(self, row: int) -> int:
+        """Numbers in the state of a row."""
+        return self._width if self._width is not None else int(self._offsets[row + 1] - self._offsets[row])
+
+    def states(self, start: int, stop: int, size: int) -> NDArray[Any] | None:
+        """States of some rows, `(stop - start, size)`, or None where one of them is of another size."""
+        if self._width is not None:
+            first, last = start * self._width, stop * self._width
+        else:
+            first, last = self._offsets[start], self._offsets[stop]
+            if (np.diff(self._offsets[start : stop + 1]) != size).any():
+                return None
+        return self.values[first:last].reshape(stop - start, size)
+
+    def text(self, name: str, row: int) -> str | None:
+        """A text column's value in one row, or None where the column or the value is missing."""
+        column = self._columns.get(name)
+        return None if column is None else cast("str | None", column[row].as_py())
+
+    def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
+        """A column's values in some rows, or None where the column is missing or one of them is null."""
+        column = self._columns.get(name)
+        if column is None:
+            return None
+        part = column.slice(start, stop - start)
+        if part.null_count:
+            return None
+        if pa.types.is_fixed_size_list(part.type):
+            return numbers_of(part.flatten()).reshape(stop - start, part.type.list_size)
+        return numbers_of(part)
+
+
+class Column:
+    """One array of a trajectory, filled from batches; None where a batch lacks it."""
+
+    def __init__(self, length: int, allocate: Allocate) -> None:
+        self._length = length
+        self._allocate = allocate
+        self._missing = False
+        self._array: NDArray[Any] | None = None
+
+    def fill(self, rows: Rows, name: str, start: int, stop: int, filled: int) -> None:
+        """Takes rows `start` to `stop` as entries from `filled` on."""
+        if self._missing or (stop <= start and self._length):
+            return
+        values = rows.numbers(name, start, stop)
+        self._missing = values is None
+        if values is not None:
+            if self._array is None:
+                self._array = self._allocate((self._length, *values.shape[1:]), values.dtype)
+            self._array[filled : filled + stop - start] = values
+
+    @property
+    def array(self) -> NDArray[Any] | None:
+        return None if self._missing else self._array
+
+
+def numbers_of(array: pa.Array) -> NDArray[Any]:
+    """The numbers of an Arrow array without nulls. `Array.to_numpy` would import pandas, where it is installed."""
+    if array.null_count:
+        raise pa.ArrowInvalid("null among numbers")
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        flags = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")
+        return flags[array.offset :].view(np.bool_)
+    return np.from_dlpack(array)
