@@ -21,6 +21,22 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def quiet_models() -> Iterator[None]:
+    """Drops MuJoCo's warnings about old keywords in a model file; it would log them to a file in the user's folder."""
+    try:
+        mujoco: Any = importlib.import_module("mujoco")
+    except ImportError:
+        yield
+        return
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda _: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
 def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, View]:
     """A Gymnasium environment and its view.
 
@@ -50,7 +66,8 @@ def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, Vie
             {"max_steps": max_steps} if environment_id.startswith("MiniGrid-") else {"max_episode_steps": max_steps}
         )
     try:
-        with quiet():
+        is_grid = environment_id.startswith(GRID_PREFIXES)
+        with quiet(), contextlib.nullcontext() if is_grid else quiet_models():
             environment = gymnasium.make(environment_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
@@ -60,7 +77,7 @@ def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, Vie
             "BabyAI-GoToObj-v0 or Hopper-v5"
         ) from None
     view: View
-    if environment_id.startswith(GRID_PREFIXES):
+    if is_grid:
         view = MiniGridView(environment_id)
     else:
         view = VectorView(environment_id, environment.observation_space)

@@ -108,6 +108,14 @@ def test_resets_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out == ""
 
 
+def test_no_log_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo logs what it finds old in HalfCheetah's model to a file in the working folder."""
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    collect("HalfCheetah-v5", "random", 1, "negative", max_steps=2)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
