@@ -76,10 +76,6 @@ def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, Vie
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
             "BabyAI-GoToObj-v0 or Hopper-v5"
         ) from None
-    view: View
-    if is_grid:
-        view = MiniGridView(environment_id)
-    else:
-        view = VectorView(environment_id, environment.observation_space)
+    view: View = MiniGridView(environment_id) if is_grid else VectorView(environment_id, environment.observation_space)
     view.prepare(environment)
     return environment, view
