@@ -45,6 +45,8 @@ class Tier:
     @property
     def meaning(self) -> str:
         """The tier in words."""
+        if self.letter == "E" and LANDLOCK in self.layers:
+            return "Landlock only: seccomp is refused here, so generated code may try the whole rest of the kernel"
         return MEANING[self.letter]
 
     @property

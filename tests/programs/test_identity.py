@@ -1,0 +1,138 @@
+"""Identity of programs: what changes it and what does not."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grace_irl.programs.identity import identify, text_id
+
+SOURCE = '''
+"""A module."""
+import numpy as np
+
+
+class Reward:
+    """A class."""
+
+    LIMIT = 1_000
+
+    def __init__(self, extra_info=None):
+        """A constructor."""
+        self.words = (extra_info or "").split()
+
+    def reward_fn(self, state):
+        # the distance
+        def near(x):
+            return x < 'a'.count("a")
+        return float(near(state[0])) + -0.5
+'''
+
+
+def of(source: str) -> str:
+    return identify(ast.parse(source)).id
+
+
+def test_layout_comments_and_docstrings_do_not_count() -> None:
+    tree = ast.parse(SOURCE)
+    bare = ast.unparse(tree).replace('"""A module."""', "").replace('"""A class."""', "'''Other words.'''")
+    bare = bare.replace('"""A constructor."""', "# none").replace("1000", "1_0_0_0")
+    assert of(bare) == of(SOURCE)
+    assert identify(ast.parse(bare)) == identify(tree)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1", "x = 2"),
+        ("x = 1", "y = 1"),
+        ("x = 1", "x = 1.0"),
+        ("x = 1", "x = True"),
+        ("x = 0.0", "x = -0.0"),
+        ("x = 'a'", "x = b'a'"),
+        ("x = a + b", "x = b + a"),
+        ("x = a - b", "x = a + b"),
+        ("x = a < b", "x = a <= b"),
+        ("f(a, b)", "f([a, b])"),
+        ("f(*a)", "f(a)"),
+        ("def f(x): return x", "async def f(x): return x"),
+        ("def f(x, y=1): pass", "def f(x, *, y=1): pass"),
+        ("def f(a, b, /): pass", "def f(a, b): pass"),
+        ("x, y = 1, 2", "x, y = (1, 2), 3"),
+        ("if a:\n  b\nelse:\n  c", "if a:\n  b\n  c"),
+        ("x = None", "x = 'None'"),
+        ("x: int = 1", "x = 1"),
+        ("'a'\nx = 'b'", "x = 'a'"),
+        ("import a as b", "import a"),
+        ("from . import a", "from .. import a"),
+        ("f'{x}'", "f'{x!r}'"),
+    ],
+)
+def test_what_means_something_else_is_something_else(one: str, other: str) -> None:
+    assert of(one) != of(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 'a'", 'x = "a"'),
+        ("x = u'a'", "x = 'a'"),
+        ("x = (a)", "x = a"),
+        ("x = 0x10", "x = 16"),
+        ("x = 1;y = 2", "x = 1\ny = 2"),
+        ("def f():\n  'doc'", "def f():\n  pass"),
+        ("f(a,\n  b)", "f(a, b)"),
+        ("'doc'\nx = 1", "x = 1"),
+        ("x = 'a' 'b'", "x = 'ab'"),
+    ],
+)
+def test_spelling_does_not_count(one: str, other: str) -> None:
+    assert of(one) == of(other)
+
+
+def test_functions_are_told_apart_by_scope() -> None:
+    found = identify(ast.parse(SOURCE)).functions
+    assert [name for name, _ in found] == [
+        "Reward",
+        "Reward.__init__",
+        "Reward.reward_fn",
+        "Reward.reward_fn.near",
+    ]
+    assert len({digest for _, digest in found}) == 4
+
+
+def test_a_helper_keeps_its_digest_wherever_it_stands() -> None:
+    helper = "def near(x):\n    return x < 1\n"
+    first = identify(ast.parse(helper + "y = 1"))
+    second = identify(ast.parse("z = 2\n\n" + helper.replace("x < 1", "x < 1  # close") + "w = 3"))
+    assert first.id != second.id
+    assert first.functions == second.functions
+
+
+@pytest.mark.parametrize(
+    ("source", "nodes"),
+    [
+        ("", 1),  # Module
+        ("x", 3),  # Module, Expr, Name
+        ("x = 1", 4),  # Module, Assign, Name, Constant
+        ("'doc'\nx = 1", 4),
+        ("x = a + 1", 7),  # Module, Assign, Name, BinOp, Name, Add, Constant
+        ("def f(): pass", 4),  # Module, FunctionDef, arguments, Pass
+    ],
+)
+def test_nodes(source: str, nodes: int) -> None:
+    assert identify(ast.parse(source)).nodes == nodes
+
+
+@given(st.text(max_size=50))
+def test_text_ids(text: str) -> None:
+    assert len(text_id(text)) == 16
+    assert text_id(text) != text_id(text + " ")
+
+
+def test_constants_of_every_kind_have_an_identity() -> None:
+    values = ["1", "1.5", "1j", "'a'", "b'a'", "True", "None", "...", "'\\ud800'"]
+    assert len({of(f"x = {value}") for value in values}) == len(values)
