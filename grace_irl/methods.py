@@ -30,7 +30,7 @@ def _evolution(config: Config) -> Search:
     search = config.search
     settings = EvolutionSettings(
         population=search.population,
-        elite=search.elite,
+        elite=min(search.elite, search.population),
         generations=search.generations,
         include_expert=search.include_expert,
         incorrect_only=search.incorrect_only,

@@ -173,8 +173,8 @@ def _print(run: Run, *, as_json: bool) -> None:
         out.print(metrics_table([("train", best.train), ("held out", best.held_out)]))
         for name, (train, held_out) in best.evaluation.tasks.items() if len(best.evaluation.tasks) > 1 else ():
             out.print(metrics_table([(f"{name}, train", train), (f"{name}, held out", held_out)]))
-        ended = f"{run.programs} programs in {run.generations} generations, {run.seconds:.1f} s of search"
-        out.print(f"{ended}; ended by {run.reason}")
+        tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
+        out.print(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
         out.print(f"reward: {run.reward_path}", soft_wrap=True)
     if as_json:
         print_json(

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
-from grace_irl.evaluate.evaluation import Metrics
-from grace_irl.runs.codec import plain, shown
+from grace_irl.evaluate.evaluation import Metrics, shown
+from grace_irl.runs.codec import plain
 
 
 def print_json(answer: Mapping[str, object]) -> None:
@@ -56,6 +56,6 @@ def metrics_table(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -
 def print_source(out: Console, source: str) -> None:
     """Python source, in colours on a terminal and untouched elsewhere."""
     if out.is_terminal:
-        out.print(Syntax(source, "python", word_wrap=True))
+        out.print(Syntax(source, "python", word_wrap=True, background_color="default"))
     else:
         print(source, flush=True)

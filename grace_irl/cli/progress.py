@@ -8,7 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from grace_irl.runs.codec import shown
+from grace_irl.evaluate.evaluation import shown
 from grace_irl.runs.engine import Snapshot
 
 

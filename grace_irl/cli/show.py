@@ -11,7 +11,7 @@ from rich.table import Table
 
 from grace_irl.cli.output import console, metrics_table, print_json, print_source
 from grace_irl.errors import InputError
-from grace_irl.runs.codec import shown
+from grace_irl.evaluate.evaluation import shown
 from grace_irl.runs.history import Generation, history
 from grace_irl.runs.provenance import lineage
 from grace_irl.runs.run import opened

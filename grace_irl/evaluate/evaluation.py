@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+EQUAL = 1e-9  # fitness within this is equal: optimisers and the calibration's bound leave no less
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -79,3 +81,8 @@ class Evaluation:
     def valid(self) -> bool:
         """Whether the program gave a finite number for every state."""
         return self.status == "ok"
+
+
+def shown(fitness: float) -> str:
+    """A fitness for people: what is equal to 0 is 0."""
+    return "0" if abs(fitness) <= EQUAL else f"{fitness:.5g}"

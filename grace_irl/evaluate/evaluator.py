@@ -15,7 +15,7 @@ from grace_irl.evaluate.cache import MemoryCache, RewardCache
 from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics, shown
 from grace_irl.evaluate.failures import worst_states
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.evaluate.metrics import metrics_of, task_metrics
@@ -29,8 +29,7 @@ Floats = NDArray[np.float64]
 
 STAGE_STATES = 4_096  # up to so many states run at once; more run in stages, the second of about so many
 STAGE_GROWTH = 3  # each further stage brings the states run to so many times what they were
-STRICT_STATES = 20_000  # an elite is checked in strict mode on about so many states; the winner on all
-EQUAL = 1e-9  # fitness within this is equal
+STRICT_STATES = 5_000  # an elite is checked in strict mode on about so many states; the winner on all
 
 
 class DiscriminatorEvaluator:
@@ -233,7 +232,7 @@ class _Split:
 
 def _stopped(bound: float, floor: float, source: RewardSource, rewards: dict[str, Floats]) -> Evaluation:
     done, total = source.states(list(rewards)), source.states(source.digests)
-    message = f"stopped after {done} of {total} states: fitness at most {bound:.4g}, below {floor:.4g}"
+    message = f"stopped after {done} of {total} states: fitness at most {shown(bound)}, below {shown(floor)}"
     return Evaluation("ok", message, fitness=bound, complete=False)
 
 

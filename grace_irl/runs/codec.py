@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
-from grace_irl.search.ranks import EQUAL
 
 
 def to_text(evaluation: Evaluation) -> str:
@@ -31,11 +30,6 @@ def _needed(tree: dict[str, Any]) -> Metrics:
 
 def _metrics(tree: dict[str, Any] | None) -> Metrics | None:
     return None if tree is None else Metrics(**tree)
-
-
-def shown(fitness: float) -> str:
-    """A fitness for people: what the calibration's bound alone keeps from 0 is 0."""
-    return "0" if abs(fitness) <= EQUAL else f"{fitness:.5g}"
 
 
 def plain(value: object) -> Any:

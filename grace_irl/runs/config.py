@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grace_irl.errors import InputError
 
@@ -38,7 +38,7 @@ class SearchConfig(_Section):
 
     Attributes:
         population: programs kept.
-        elite: of those, how many always survive.
+        elite: of those, how many always survive; a smaller population is all elite.
         generations: rounds of mutation after the first population.
         include_expert: chance that a mutation is shown an expert trajectory.
         incorrect_only: chance that it is shown incorrect states only.
@@ -53,12 +53,6 @@ class SearchConfig(_Section):
     incorrect_only: float = Field(default=0.5, ge=0, le=1)
     expert_only: float = Field(default=0.75, ge=0, le=1)
     lag: int = Field(default=8, ge=1)
-
-    @model_validator(mode="after")
-    def _elite_fits(self) -> SearchConfig:
-        if self.elite > self.population:
-            raise ValueError(f"elite {self.elite} exceeds population {self.population}")
-        return self
 
 
 class FitnessConfig(_Section):
@@ -241,7 +235,7 @@ def _said(error: ValidationError) -> str:
     key = ".".join(str(part) for part in first["loc"]) or "configuration"
     if first["type"] == "extra_forbidden":
         return f"setting {key!r} is unknown; expected one of {', '.join(_known())}"
-    return f"setting {key!r} is {first['input']!r}: {first['msg'].removeprefix('Value error, ')}"
+    return f"setting {key!r} is {first['input']!r}: {first['msg']}"
 
 
 def _known() -> list[str]:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from grace_irl.errors import GraceError
-from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.evaluate.protocol import Bar, Evaluator
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal, Proposer
@@ -20,7 +20,7 @@ from grace_irl.runs.store import Record, Store
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.evolution import is_exhausted
 from grace_irl.search.protocol import Fate, Request, Result, Search, Wait
-from grace_irl.search.ranks import EQUAL, Scored, winner
+from grace_irl.search.ranks import Scored, winner
 
 MAX_MESSAGE = 2_000  # characters of an invalid program's problems that are kept
 

@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from grace_irl.evaluate.evaluation import Metrics
+from grace_irl.evaluate.evaluation import Metrics, shown
 from grace_irl.programs.export import export_source
-from grace_irl.runs.codec import shown
 from grace_irl.runs.config import Config
 from grace_irl.runs.store import Record, Store, TrajectoryRow
 from grace_irl.version import __version__

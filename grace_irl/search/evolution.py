@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grace_irl.evaluate.evaluation import shown
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from grace_irl.search.ranks import Scored, ranked
 
@@ -165,10 +166,10 @@ def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], si
     for candidate in order:
         name, fitness = candidate.program.id, candidate.evaluation.fitness
         if name in places and name not in before:
-            fates.append(Fate(name, "kept", f"place {places[name]} of {len(kept)}: fitness {fitness:.6g}"))
+            fates.append(Fate(name, "kept", f"place {places[name]} of {len(kept)}: fitness {shown(fitness)}"))
         elif name not in places:
             than = "below the last kept" if worst - fitness > 0 else "equal to the last kept, but longer or later"
             was = "displaced" if name in before else "outside"
-            reason = f"{was} the best {size}: fitness {fitness:.6g}, {than} ({worst:.6g})"
+            reason = f"{was} the best {size}: fitness {shown(fitness)}, {than} ({shown(worst)})"
             fates.append(Fate(name, "dropped", reason))
     return fates

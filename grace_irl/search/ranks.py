@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics
 from grace_irl.programs.program import Program
-
-EQUAL = 1e-9  # fitness within this is equal
 
 
 @dataclass(frozen=True)

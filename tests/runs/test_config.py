@@ -59,7 +59,6 @@ def test_set_takes_toml_values_and_plain_text(text: str, key: str, value: object
         (["search.population"], "no '='"),
         (["search.population=0"], "greater than or equal to 1"),
         (["search.population=many"], "'many'"),
-        (["search.elite=30"], "elite 30 exceeds population 20"),
         (["data.held_out=1"], "less than 1"),
         (["fitness.log_pi=other"], "constant"),
         (["seed.x=1"], "seed"),
