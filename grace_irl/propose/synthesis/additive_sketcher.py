@@ -34,9 +34,7 @@ class AdditiveSketcher:
         else:
             self.numbers = VectorNumbers.of(fields, stacks[0].shape[1])
         positive = np.concatenate([item.positive for item in items])
-        kept = np.sort(
-            np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))])
-        )
+        kept = np.sort(np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))]))
         values = _rows([self.numbers.values(stack) for stack in stacks], kept)
         experts = values[positive[kept]]
         self._table = Table(vocabulary(experts, values, MAX_PAIRED), values, positive[kept])
@@ -59,9 +57,7 @@ class AdditiveSketcher:
         size = len(chosen)
         beta, _ = self._table.fit(chosen)
         weakness = np.exp(-np.abs(beta[1:]))
-        dropped = rng.choice(
-            size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum()
-        )
+        dropped = rng.choice(size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum())
         chosen = [term for i, term in enumerate(chosen) if i not in dropped]
         count = len(self._table.terms)
         allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
@@ -91,8 +87,5 @@ def _rows(parts: Sequence[NDArray[np.float64]], kept: NDArray[np.int64]) -> NDAr
     """Rows of the concatenated parts, without building the whole where little of it is needed."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     return np.concatenate(
-        [
-            part[kept[(kept >= a) & (kept < b)] - a]
-            for part, a, b in zip(parts, starts, starts[1:], strict=False)
-        ]
+        [part[kept[(kept >= a) & (kept < b)] - a] for part, a, b in zip(parts, starts, starts[1:], strict=False)]
     )

@@ -52,7 +52,7 @@ class GridSketcher:
 
     def _vary(self, hypothesis: Hypothesis, rng: np.random.Generator) -> Hypothesis:
         """One change: of a word's meaning, of a constant, or of how much is guessed."""
-        filters = [f for f in self._view.evidence.filters if f.feature != "event"]
+        filters = [f for f in self._view.evidence.filters if f.feature not in ("event", "count")]
         words = self._view.vocabulary
         known = {**dict(hypothesis.meanings), **dict(hypothesis.guesses)}
         kind = int(rng.integers(4))

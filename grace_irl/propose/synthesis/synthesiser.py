@@ -33,9 +33,7 @@ class Synthesiser:
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         if problem.metadata.kind == "ui":
-            raise InputError(
-                "the synthesiser has no vocabulary for ui states; expected vector or grid states"
-            )
+            raise InputError("the synthesiser has no vocabulary for ui states; expected vector or grid states")
         self._problem = problem
         self._seed = seed
         self._lock = threading.Lock()
@@ -70,9 +68,7 @@ class Synthesiser:
                 self._sketchers.append(happenings)
         if not self._sketchers:
             self._sketchers.append(AdditiveSketcher(train, self._problem.metadata.fields))
-        self._initial = [
-            (i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()
-        ]
+        self._initial = [(i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()]
 
     def _sketch(self, request: Request, parents: Sequence[Parent]) -> tuple[int, str]:
         """The sketch that answers a request: from a parent that has one, else from the initial ones."""

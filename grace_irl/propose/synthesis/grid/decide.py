@@ -11,7 +11,7 @@ from typing import Literal
 
 from grace_irl.propose.synthesis.grid.evidence import Evidence
 from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior, Reading
-from grace_irl.propose.synthesis.grid.meaning import Filter, Hypothesis, Meanings
+from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings
 
 MISS = 0.8
 """Chance that a thing with another meaning of a word fails the wrong one: about 1 - 1/5 for a handful of values."""
@@ -26,15 +26,22 @@ def decide(lexicon: Lexicon, posterior: Posterior) -> Hypothesis:
     sure: list[tuple[str, tuple[Filter, ...]]] = []
     guesses: list[tuple[str, tuple[Filter, ...]]] = []
     for word in lexicon.words:
-        chances = posterior.words[word]
+        chances = _without_several(posterior.words[word], evidence)
         best = posterior.best.meanings.get(word, -1)
         kept = safest(chances, pressure, evidence)
         if kept:
             sure.append((word, tuple(evidence.filters[column] for column in kept)))
-        if best >= 0 and kept != (best,):
+        if best >= 0 and evidence.filters[best] != SEVERAL and kept != (best,):
             guesses.append((word, (evidence.filters[best],)))
     constants = tuple(sorted(evidence.filters[column] for column in posterior.best.constants.values()))
     return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), _novel(tuple(sure), pressure))
+
+
+def _without_several(chances: Mapping[int, float], evidence: Evidence) -> dict[int, float]:
+    """The chances, with "one of several" counted as no meaning: it says nothing about a thing."""
+    several = evidence.index[SEVERAL]
+    plain = chances.get(-1, 0.0) + chances.get(several, 0.0)
+    return {**{column: chance for column, chance in chances.items() if column != several}, -1: plain}
 
 
 def negative_pressure(lexicon: Lexicon, reading: Reading) -> float:

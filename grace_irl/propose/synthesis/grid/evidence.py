@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.propose.synthesis.grid.meaning import STATIC, Filter, Plan
-from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES, Rows, Scene
+from grace_irl.propose.synthesis.grid.meaning import SEVERAL, STATIC, Filter, Plan
+from grace_irl.propose.synthesis.grid.scene import SIDES, Rows, Scene
 
 MISSED = 12.0
 """An expert's goal state in which the described happening does not complete."""
@@ -23,12 +23,16 @@ WRONGLY_HIT = 2.0
 """A trajectory with other states in which it does; and a little more for each of them."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
-"""A description that matches nothing in the first state."""
+"""A description that matches nothing in the first state. One that matches n things costs log n."""
+NOT_SEVERAL = 2.5
+"""A word that says "one of several" where the description matches a single thing."""
 MEANING = 0.5
 CONSTANT = 0.5
+CONSTANT_SIDE = 3.0
+"""A constant that all goals share by what they are comes cheap; that all lie on one side is a coincidence."""
 SYNONYM = 3.0
 """Two words with the same meaning."""
-CLASS = {"event": 6.0}
+CLASS = {"event": 6.0, "count": 1.0}
 CLASS_ELSE = 4.0
 """The first word that speaks of a feature at all; what happens is rarely left to a noun or an adjective."""
 ORDER = 1.5
@@ -85,7 +89,10 @@ class Evidence:
         for columns in steps:
             static = [column for column in columns if self.static[column]]
             matches = int(self._things[scene][:, static].all(axis=1).sum())
-            cost += float(np.log(matches)) if matches else ABSENT
+            if SEVERAL in (self.filters[column] for column in columns):
+                cost += float(np.log(matches - 1)) if matches > 1 else NOT_SEVERAL if matches else ABSENT
+            else:
+                cost += float(np.log(matches)) if matches else ABSENT
         return cost
 
     def matches(self, scene: int, columns: Columns) -> int:
@@ -125,7 +132,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
         if all(_table(rows, (f,)).all() for scene in scenes for rows in (scene.happenings, scene.things))
         and f.feature != "event"
     ]
-    return tuple(sorted(filters.difference(empty)))
+    return tuple(sorted({*filters.difference(empty), SEVERAL}))
 
 
 def _table(rows: Rows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
@@ -134,6 +141,8 @@ def _table(rows: Rows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
     for f in filters:
         if f.feature == "event":
             columns.append(rows.event == f.value)
+        elif f == SEVERAL:
+            columns.append(np.ones(len(rows), np.bool_))
         elif f.feature == "side":
             columns.append(rows.sides[:, f.value])
         else:

@@ -16,6 +16,7 @@ from grace_irl.propose.synthesis.grid.evidence import (
     CLASS,
     CLASS_ELSE,
     CONSTANT,
+    CONSTANT_SIDE,
     FRAME,
     MEANING,
     ORDER,
@@ -23,7 +24,7 @@ from grace_irl.propose.synthesis.grid.evidence import (
     Columns,
     Evidence,
 )
-from grace_irl.propose.synthesis.grid.meaning import Feature, Plan
+from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Feature, Plan
 
 HOT = 4.0
 """Temperature at which a walk starts, nats."""
@@ -31,6 +32,8 @@ COLD = 0.3
 CHAINS = 3
 STEPS_PER_CHOICE = 36
 """Steps of a walk per (word, filter) pair."""
+DOUBT = 1.5
+"""By how much the costs overstate what is known: they count correlated evidence (a thing faced twice) as independent."""
 PROFILE_MARGIN = 8.0
 """Meanings that cost more than this (nats) beyond the best are not looked at twice."""
 
@@ -85,7 +88,7 @@ class Lexicon:
         for word in self.words:
             costs = self._profile(word, reading, cost)
             least = min(costs.values())
-            weights = {column: float(np.exp(least - c)) for column, c in costs.items()}
+            weights = {column: float(np.exp((least - c) / DOUBT)) for column, c in costs.items()}
             total = sum(weights.values())
             words[word] = {column: weight / total for column, weight in weights.items()}
         return Posterior(reading, cost, words)
@@ -147,6 +150,8 @@ class Lexicon:
         if frozen is None:
             everywhere = range(len(self._parts))
             for column, feature in enumerate(self._features):
+                if self.evidence.filters[column] == SEVERAL:
+                    continue
                 if reading.constants.get(feature) != column:
                     yield Reading({**reading.constants, feature: column}, reading.meanings), everywhere
                 elif feature != "event":
@@ -160,9 +165,7 @@ class Lexicon:
     def columns(self, reading: Reading, words: Sequence[str], *, described: bool = False) -> Columns:
         """The filters that a step with these words must meet."""
         said = {reading.meanings[word] for word in words if word in reading.meanings}
-        if (
-            described
-        ):  # a neighbour is only described: what happens, and what is always true, is of the thing itself
+        if described:  # a neighbour is only described: what happens, and what is always true, is of the thing itself
             return tuple(sorted(said))
         verb = any(self._features[column] == "event" for column in said)
         usual = {c for f, c in reading.constants.items() if not (verb and f == "event")}
@@ -172,8 +175,7 @@ class Lexicon:
         """The filters of every step of a scene's instruction."""
         beside = self.plan.arrangement == "beside"
         return tuple(
-            self.columns(reading, part, described=beside and i > 0)
-            for i, part in enumerate(self._parts[scene])
+            self.columns(reading, part, described=beside and i > 0) for i, part in enumerate(self._parts[scene])
         )
 
     def scene_cost(self, reading: Reading, scene: int) -> float:
@@ -183,7 +185,8 @@ class Lexicon:
     def price(self, reading: Reading) -> float:
         """The cost of saying so much: meanings, constants, synonyms, kinds of features, disorder."""
         shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
-        price = CONSTANT * len(reading.constants) + SYNONYM * sum(count - 1 for count in shared.values())
+        price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)
+        price += SYNONYM * sum(count - 1 for count in shared.values())
         key = tuple(sorted((word, self._features[column]) for word, column in reading.meanings.items()))
         if key not in self._prices:
             features = dict(key)
@@ -250,15 +253,15 @@ class _Walk:
                 if delta < 0 and self.cost < self.best[0] - 1e-9:
                     self.best = (self.cost, changed)
 
-    def _change(
-        self, draw: np.ndarray[tuple[int], np.dtype[np.float64]]
-    ) -> tuple[Reading | None, Sequence[int]]:
+    def _change(self, draw: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[Reading | None, Sequence[int]]:
         """A reading one change away, and the scenes that the change touches."""
         lexicon, reading = self.lexicon, self.reading
         kind, one, two = float(draw[0]), float(draw[1]), float(draw[2])
         words, columns = lexicon.words, len(lexicon._features)
         if kind < 0.15 or not words:
             column = int(one * columns)
+            if lexicon.evidence.filters[column] == SEVERAL:
+                return None, ()
             feature = lexicon._features[column]
             constants = dict(reading.constants)
             if constants.get(feature) == column:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
 
-Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side"]
+Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count"]
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
 """Features that a thing has from the start, so that an instruction can refer to it by them."""
 
@@ -53,6 +53,9 @@ class Plan:
         return (after, before) if self.arrangement == "after" else (before, after)
 
 
+SEVERAL = Filter("count", 1)
+"""What a word like "a" says beside "the": more than one thing fits. It constrains no thing, so no program uses it."""
+
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 """Word -> filters of which a thing must meet one."""
 
@@ -82,9 +85,7 @@ class Hypothesis:
             {
                 "plan": [self.plan.arrangement, self.plan.separator],
                 "constants": [[f.feature, f.value] for f in self.constants],
-                "meanings": {
-                    word: [[f.feature, f.value] for f in filters] for word, filters in self.meanings
-                },
+                "meanings": {word: [[f.feature, f.value] for f in filters] for word, filters in self.meanings},
                 "guesses": {word: [[f.feature, f.value] for f in filters] for word, filters in self.guesses},
                 "novel": self.novel,
             }

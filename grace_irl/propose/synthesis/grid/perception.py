@@ -77,9 +77,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
             masks = [stack[..., channel] == code for stack in stacks]
             if not all((mask.sum(axis=(1, 2)) == 1).all() for mask in masks):
                 continue
-            steps = np.concatenate(
-                [np.abs(np.diff(unique_positions(mask), axis=0)).sum(axis=1) for mask in masks]
-            )
+            steps = np.concatenate([np.abs(np.diff(unique_positions(mask), axis=0)).sum(axis=1) for mask in masks])
             moves = int((steps == 1).sum())
             if moves > 0 and (steps <= 1).all() and (best is None or moves > best[0]):
                 best = (moves, channel, code)
@@ -105,9 +103,7 @@ def find_headings(
             where = unique_positions(stack[..., channel] == code)
             heading = stack[np.arange(len(stack)), where[:, 0], where[:, 1], candidate].astype(int).tolist()
             seen |= set(heading)
-            for before, after, step in zip(
-                heading, heading[1:], np.diff(where, axis=0).tolist(), strict=False
-            ):
+            for before, after, step in zip(heading, heading[1:], np.diff(where, axis=0).tolist(), strict=False):
                 if any(step):
                     votes.setdefault(after, Counter())[(step[0], step[1])] += 1
                 elif before != after:

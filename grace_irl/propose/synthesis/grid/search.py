@@ -61,9 +61,7 @@ def view(items: Sequence[Labelled]) -> View:
     texts = [item.trajectory.extra_info for item in items]
     perception = perceive(stacks)
     phrases = find_phrases(texts)
-    scenes = [
-        look(stack, split_words(text, phrases), perception) for stack, text in zip(stacks, texts, strict=True)
-    ]
+    scenes = [look(stack, split_words(text, phrases), perception) for stack, text in zip(stacks, texts, strict=True)]
     return View(perception, phrases, Evidence(scenes, [item.positive for item in items]))
 
 
@@ -101,7 +99,4 @@ def search(seen: View, seed: int) -> list[tuple[float, Hypothesis]]:
         (posterior.cost + PLAN_PRICE * (lexicon.plan.arrangement != "whole"), index, lexicon, posterior)
         for index, (lexicon, posterior) in enumerate(found)
     ]
-    return [
-        (cost, decide(lexicon, posterior))
-        for cost, _, lexicon, posterior in sorted(ranked, key=lambda r: r[:2])
-    ]
+    return [(cost, decide(lexicon, posterior)) for cost, _, lexicon, posterior in sorted(ranked, key=lambda r: r[:2])]

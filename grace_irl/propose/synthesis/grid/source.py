@@ -18,6 +18,7 @@ KEYS: dict[Feature, str] = {
     "channel 1": "1",
     "channel 2": "2",
     "side": '"side"',
+    "count": '"count"',
 }
 SAYS: dict[Feature, str] = {
     "event": "what happens to the thing",
@@ -25,6 +26,7 @@ SAYS: dict[Feature, str] = {
     "channel 1": "channel 1 of its code",
     "channel 2": "channel 2 of its code",
     "side": "where it lies, seen from the agent's first cell and heading",
+    "count": "how many there are",
 }
 HAPPENS = {
     "faced": "the agent faces {thing}",
@@ -82,9 +84,7 @@ def _wrapped(assignment: str, comment: str) -> list[str]:
     if len(assignment) + len(comment) < 105:
         return [f"{assignment}  # {comment}"]
     head, _, rest = assignment.partition("{")
-    body = fill(
-        rest.removesuffix("}"), 100, initial_indent="    ", subsequent_indent="    ", break_long_words=False
-    )
+    body = fill(rest.removesuffix("}"), 100, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
     return [f"{head}{{  # {comment}", body + ",", "}"]
 
 
@@ -128,16 +128,9 @@ class _Writer:
         needed = {*spoken, hypothesis.plan.separator}
         self.phrases = tuple(phrase for phrase in phrases if phrase in needed)
         if not self.phrases or len(self.phrases) < len(phrases):
-            kept = [
-                w for phrase in self.plain for w in ([phrase] if phrase in self.phrases else phrase.split())
-            ]
+            kept = [w for phrase in self.plain for w in ([phrase] if phrase in self.phrases else phrase.split())]
             self.plain = tuple(dict.fromkeys(kept))
-        verbs = [
-            f
-            for words in (self.by_feature, self.guessed)
-            for fs in words.get("event", {}).values()
-            for f in fs
-        ]
+        verbs = [f for words in (self.by_feature, self.guessed) for fs in words.get("event", {}).values() for f in fs]
         self.events = sorted({EVENTS[f.value] for f in [self.usual["event"], *verbs]}, key=EVENTS.index)
         self.sides = "side" in {*self.by_feature, *self.guessed, *self.usual}
         self.novel = hypothesis.novel if self.by_feature or self.guessed else "ignore"
@@ -148,9 +141,7 @@ class _Writer:
 
     def write(self) -> str:
         blocks = [self._docstring(), self._imports(), self._constants(), *self._functions(), self._reward()]
-        return (
-            "\n\n\n".join(block.strip("\n") for block in blocks if block).replace("\n\n\n\n", "\n\n\n") + "\n"
-        )
+        return "\n\n\n".join(block.strip("\n") for block in blocks if block).replace("\n\n\n\n", "\n\n\n") + "\n"
 
     def summary(self) -> str:
         thing = "the thing that the instruction describes" if self.words else "such a thing"
@@ -177,14 +168,10 @@ class _Writer:
         agent = self.perception.agent
         lines = []
         if agent is not None:
-            lines.append(
-                f"AGENT = ({agent.channel}, {agent.code})  # the channel and code of the one thing that moves"
-            )
+            lines.append(f"AGENT = ({agent.channel}, {agent.code})  # the channel and code of the one thing that moves")
             if agent.heading_channel is not None and ("faced" in self.events or self.sides):
                 ahead = ", ".join(f"{code}: {offset}" for code, offset in agent.headings)
-                lines.append(
-                    f"AHEAD = {{{ahead}}}  # channel {agent.heading_channel} of its cell: one step ahead"
-                )
+                lines.append(f"AHEAD = {{{ahead}}}  # channel {agent.heading_channel} of its cell: one step ahead")
         background = ", ".join(map(str, self.perception.background))
         lines.append(f"BACKGROUND = ({background},)  # cells without a thing")
         usual = {KEYS[name]: self._value(f) for name, f in sorted(self.usual.items()) if self._checked(f)}
@@ -195,9 +182,7 @@ class _Writer:
             quoted = ", ".join(f'"{phrase}"' for phrase in self.phrases)
             lines.append(f"PHRASES = [{quoted}]  # words that are read as one")
         if self.by_feature:
-            lines.append(
-                "# What a word says about a thing: by feature, the values of which it must have one."
-            )
+            lines.append("# What a word says about a thing: by feature, the values of which it must have one.")
             lines += self._dictionary("WORDS", self.by_feature)
         if self.guessed:
             lines.append("# What a word may well say, as far as the demonstrations show.")
@@ -355,11 +340,7 @@ def differences(before, state):
                 lines.append("    self.steps = [words]  # the words of each step, in the order to do them in")
                 lines.append(f'    if "{plan.separator}" in words:')
                 lines.append(f'        at = words.index("{plan.separator}")')
-                pair = (
-                    "words[at + 1 :], words[:at]"
-                    if plan.arrangement == "after"
-                    else "words[:at], words[at + 1 :]"
-                )
+                pair = "words[at + 1 :], words[:at]" if plan.arrangement == "after" else "words[:at], words[at + 1 :]"
                 lines.append(f"        self.steps = [{pair}]")
             if self.steps:
                 lines.append("    self.done = [0.0 for _ in self.steps]")
@@ -383,9 +364,7 @@ def differences(before, state):
             "    self.before = state",
         ]
         if self.beside:
-            lines.append(
-                "    return max((self.paired(state, *happening) for happening in happenings), default=0.0)"
-            )
+            lines.append("    return max((self.paired(state, *happening) for happening in happenings), default=0.0)")
         elif self.steps:
             ordered = self.hypothesis.plan.arrangement != "both"
             lines.append("    just_done = False")
@@ -437,9 +416,7 @@ def differences(before, state):
                 )
                 lines.append(f"    verb = any({verbs} for word in words)")
                 skip = ' and not (verb and feature == "event")'
-            lines.append(
-                f"    if any(value not in thing[feature]{skip} for feature, value in ALWAYS.items()):"
-            )
+            lines.append(f"    if any(value not in thing[feature]{skip} for feature, value in ALWAYS.items()):")
             lines.append("        return 0.0")
         lines.append("    return self.described(words, thing)")
         return indent("\n".join(lines), "    ")
@@ -483,8 +460,7 @@ def differences(before, state):
         if self.perception.agent is not None:
             lines.append("    here = agent_cell(state)")
             lines.append(
-                '    return f"agent at {here}"'
-                + (' + f", steps {self.steps}"' if self.words or self.steps else "")
+                '    return f"agent at {here}"' + (' + f", steps {self.steps}"' if self.words or self.steps else "")
             )
         else:
             lines.append('    return f"{len(np.unique(state.reshape(-1, 3), axis=0))} different codes"')

@@ -46,9 +46,7 @@ class Table:
         positive: (N,).
     """
 
-    def __init__(
-        self, terms: Sequence[Term], states: NDArray[np.float64], positive: NDArray[np.bool_]
-    ) -> None:
+    def __init__(self, terms: Sequence[Term], states: NDArray[np.float64], positive: NDArray[np.bool_]) -> None:
         self.terms = tuple(terms)
         raw = np.stack([term.value(states) for term in terms], axis=1)
         self.mean, self.deviation = raw.mean(axis=0), raw.std(axis=0) + 1e-9
@@ -66,9 +64,7 @@ class Table:
         for _ in range(NEWTON_STEPS):
             chance = expit(columns @ beta)
             gradient = columns.T @ (self.weight * (self.positive - chance)) - ridge * beta
-            curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(
-                ridge
-            )
+            curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
             step = np.linalg.solve(curvature, gradient)
             # Far from the optimum a full Newton step can overshoot: cap it.
             beta = beta + step * min(1.0, 5.0 / (np.abs(step).max() + 1e-12))

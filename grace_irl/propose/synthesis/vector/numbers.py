@@ -85,12 +85,7 @@ class GridNumbers:
                 counts = np.concatenate([(stack[..., channel] == code).sum(axis=(1, 2)) for stack in stacks])
                 if counts.min() < counts.max():
                     sources.append(("count", channel, code))
-                if (
-                    agent is not None
-                    and channel == agent.channel
-                    and code != agent.code
-                    and counts.max() <= 20
-                ):
+                if agent is not None and channel == agent.channel and code != agent.code and counts.max() <= 20:
                     sources.append(("distance", channel, code))
         return cls(tuple(sources), agent)
 
@@ -108,9 +103,7 @@ class GridNumbers:
             if what == "count":
                 columns.append(mask.sum(axis=(1, 2)).astype(np.float64))
             else:
-                columns.append(
-                    np.array([self._distance(one, state) for one, state in zip(mask, states, strict=True)])
-                )
+                columns.append(np.array([self._distance(one, state) for one, state in zip(mask, states, strict=True)]))
         return np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
 
     def _distance(self, mask: NDArray[np.bool_], state: NDArray[Any]) -> float:
