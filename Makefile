@@ -1,0 +1,85 @@
+# Two commands do all the set-up: `make fit` and `make test`. They need Python 3.11 or newer, and nothing else.
+#
+# One environment, $(VENV), filled in two steps: `core.stamp` says that requirements/core.lock is in it (all that
+# `make fit` needs), `full.stamp` that torch and requirements/full.lock are, too. The core's pins are a subset of
+# the full ones, so the order of the two commands does not matter.
+
+VENV ?= .venv
+# The first of these that runs and is new enough; the locks are made for 3.11. Choose another: make PYTHON=… fit
+PYTHON ?= $(shell for each in python3.11 python3; do \
+	$$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$each; break; }; done)
+# Passed on to the command behind fit, test and bench: make test ARGS="-k resume -x"
+ARGS ?=
+# Which benchmark `make bench` runs; it lists them without.
+NAME ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --progress-bar off
+CORE := $(VENV)/core.stamp
+FULL := $(VENV)/full.stamp
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help fit test lint types format bench lock clean distclean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
+
+fit: $(CORE) ## Recover a reward from the demonstrations that ship, and print it
+	$(BIN)/grace-irl fit --demos datasets/babyai-go-to-obj $(ARGS)
+
+test: $(FULL) ## Run all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(FULL) ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(FULL) ## Check types
+	$(BIN)/mypy
+
+format: $(FULL) ## Repair style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(FULL) ## List the benchmarks, or run one: make bench NAME=sandbox_throughput
+ifeq ($(NAME),)
+	@for each in benchmarks/*.py; do printf '%-28s %s\n' "$$(basename $$each .py)" "$$(sed -n '1s/"""//gp' $$each)"; done
+else
+	$(BIN)/python benchmarks/$(NAME).py $(ARGS)
+endif
+
+$(CORE): requirements/core.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: found no Python 3.11 or newer; install one, or name it: make PYTHON=… fit" >&2; exit 2; }
+	@echo "setting up $(VENV): the core"
+	@test -x $(BIN)/python && $(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --no-deps -r requirements/core.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# torch goes first and with its own dependencies, which differ from machine to machine (CPU or CUDA); the rest is exact.
+$(FULL): requirements/torch.lock requirements/full.lock $(CORE)
+	@echo "setting up $(VENV): torch, simulators and development tools"
+	@$(PIP) -r requirements/torch.lock
+	@$(PIP) --no-deps -r requirements/full.lock
+	@touch $@
+
+# Exact pins without addresses: what pyproject.toml asks for, and setuptools to install the project itself. Needs uv.
+UV ?= uv
+# uv does not read pip's configuration, where a machine may keep the folder with its build of torch.
+LOCK = $(UV) pip compile --quiet --upgrade --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
+	--no-emit-find-links $(addprefix --find-links ,$(PIP_FIND_LINKS)) --constraint requirements/torch.lock
+
+lock: ## Renew the exact pins in requirements/ (needs uv)
+	echo setuptools | $(LOCK) pyproject.toml - --extra all --output-file requirements/all.tmp
+	grep -Ev '^(torch|triton|nvidia-|cuda-)' requirements/all.tmp >requirements/full.lock
+	echo setuptools | $(LOCK) pyproject.toml - --constraint requirements/full.lock --output-file requirements/core.tmp
+	mv requirements/core.tmp requirements/core.lock
+	rm requirements/all.tmp
+
+clean: ## Remove caches and build output; runs and the environment stay
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean ## Remove the environment, too; runs stay
+	rm -rf $(VENV)
