@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.propose.synthesis.grid.meaning import Filter, Hypothesis, Meanings
+from grace_irl.propose.synthesis.grid.meaning import Filter, Hypothesis, Meanings, Novel
 from grace_irl.propose.synthesis.grid.search import search, view
 from grace_irl.propose.synthesis.grid.source import summary, write_source
 
+NOVEL: tuple[Novel, ...] = ("ignore", "guess", "require")
 PATIENCE = 20
 """Tries to find a variation that differs."""
 
@@ -64,17 +65,16 @@ class GridSketcher:
         if kind == 1 and known:
             word = sorted(known)[int(rng.integers(len(known)))]
             sure = {w: f for w, f in hypothesis.meanings if w != word}
-            guesses = {w: f for w, f in hypothesis.guesses if w != word}
+            unsure = {w: f for w, f in hypothesis.guesses if w != word}
             if word in dict(hypothesis.meanings):  # from sure to guessed, from guessed to forgotten
-                guesses[word] = known[word]
-            return replace(hypothesis, meanings=_meanings(sure), guesses=_meanings(guesses))
+                unsure[word] = known[word]
+            return replace(hypothesis, meanings=_meanings(sure), guesses=_meanings(unsure))
         if kind == 2 and filters:
             chosen = filters[int(rng.integers(len(filters)))]
             kept = [f for f in hypothesis.constants if f.feature != chosen.feature]
             added = [] if chosen in hypothesis.constants else [chosen]
             return replace(hypothesis, constants=tuple(sorted([*kept, *added])))
-        novel = ("ignore", "guess", "require")
-        return replace(hypothesis, novel=novel[int(rng.integers(3))] if known else "ignore")
+        return replace(hypothesis, novel=NOVEL[int(rng.integers(3))] if known else "ignore")
 
     def source(self, sketch: str) -> str:
         hypothesis = Hypothesis.from_json(sketch)

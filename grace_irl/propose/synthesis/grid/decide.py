@@ -7,14 +7,18 @@ the second costs depends on how often negatives come near: that is measured, not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from grace_irl.propose.synthesis.grid.evidence import Evidence
 from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior, Reading
-from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings
+from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel
 
 MISS = 0.8
 """Chance that a thing with another meaning of a word fails the wrong one: about 1 - 1/5 for a handful of values."""
+COINCIDENCE = 0.05
+"""Chance below which what all goals share is no accident."""
 NOVEL_TRUST = 0.85
 """Trust that a word never seen before names a value that no known word names."""
 
@@ -33,7 +37,8 @@ def decide(lexicon: Lexicon, posterior: Posterior) -> Hypothesis:
             sure.append((word, tuple(evidence.filters[column] for column in kept)))
         if best >= 0 and evidence.filters[best] != SEVERAL and kept != (best,):
             guesses.append((word, (evidence.filters[best],)))
-    constants = tuple(sorted(evidence.filters[column] for column in posterior.best.constants.values()))
+    columns = {*posterior.best.constants.values(), *shared_constants(lexicon, posterior.best)}
+    constants = tuple(sorted(evidence.filters[column] for column in columns))
     return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), _novel(tuple(sure), pressure))
 
 
@@ -42,6 +47,32 @@ def _without_several(chances: Mapping[int, float], evidence: Evidence) -> dict[i
     several = evidence.index[SEVERAL]
     plain = chances.get(-1, 0.0) + chances.get(several, 0.0)
     return {**{column: chance for column, chance in chances.items() if column != several}, -1: plain}
+
+
+def shared_constants(lexicon: Lexicon, reading: Reading) -> list[int]:
+    """Codes that what happens at every goal shares, beyond chance, and that the same happening elsewhere need not have.
+
+    Doors that open and doors that close both change: that all goals are openings is no accident, even where no
+    negative closed the right door.
+    """
+    evidence = lexicon.evidence
+    spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
+    goals: list[NDArray[np.bool_]] = []
+    others: list[NDArray[np.bool_]] = []
+    for i, positive in enumerate(evidence.positives):
+        at_goal, elsewhere = evidence.split_rows(i, lexicon.plan, lexicon.steps(reading, i), positive)
+        goals += [at_goal] if len(at_goal) else []
+        others.append(elsewhere)
+    if not goals or lexicon.plan.arrangement == "beside":
+        return []
+    rest = np.concatenate(others)
+    found = []
+    for column, f in enumerate(evidence.filters):
+        if f.feature.startswith("channel") and f.feature not in spoken and all(rows[:, column].all() for rows in goals):
+            usual = (rest[:, column].sum() + 1) / (len(rest) + 2)
+            if usual ** len(goals) < COINCIDENCE:
+                found.append(column)
+    return found
 
 
 def negative_pressure(lexicon: Lexicon, reading: Reading) -> float:
@@ -80,7 +111,7 @@ def safest(chances: Mapping[int, float], pressure: float, evidence: Evidence) ->
     return best[1]
 
 
-def _novel(sure: Meanings, pressure: float) -> Literal["ignore", "guess", "require"]:
+def _novel(sure: Meanings, pressure: float) -> Novel:
     if not sure:
         return "ignore"
-    return "require" if (1 - NOVEL_TRUST) * MISS < pressure * MISS else "guess"
+    return "require" if pressure * MISS > (1 - NOVEL_TRUST) * MISS else "guess"

@@ -63,16 +63,29 @@ class Evidence:
         length = self.scenes[scene].length
         if plan.arrangement == "beside" and len(steps) == 2:
             hit = table[:, steps[0]].all(axis=1)
-            hit &= self._near(scene)[:, :, steps[1]].all(axis=2).any(axis=1)
+            hit &= np.any(self._near(scene)[:, :, steps[1]].all(axis=2), axis=1)
             return _marked(rows.state[hit], length)
-        done = [_marked(rows.state[table[:, columns].all(axis=1)], length) for columns in steps]
+        done: list[NDArray[np.bool_]] = [
+            _marked(rows.state[np.all(table[:, list(columns)], axis=1)], length) for columns in steps
+        ]
         if len(done) == 1:
             return done[0]
         first, second = done
         if plan.arrangement == "both":
-            ever = np.maximum.accumulate(first) & np.maximum.accumulate(second)
-            return ever & (first | second)
-        return np.maximum.accumulate(first) & second
+            return _ever(first) & _ever(second) & (first | second)
+        return _ever(first) & second
+
+    def split_rows(
+        self, scene: int, plan: Plan, steps: tuple[Columns, ...], positive: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which filters the happenings meet that complete the last step in positive states, and which all others of
+        the same event meet; two (rows, F) tables."""
+        rows, table = self.scenes[scene].happenings, self._happenings[scene]
+        last = list(steps[-1])
+        events = [column for column in last if self.filters[column].feature == "event"]
+        now = positive & self.fired(scene, plan, steps)
+        goal = np.all(table[:, last], axis=1) & now[rows.state]
+        return table[goal], table[np.all(table[:, events], axis=1) & ~goal]
 
     def cost(self, scene: int, plan: Plan, steps: tuple[Columns, ...]) -> float:
         """The cost of one scene under a reading, in nats."""
@@ -148,6 +161,11 @@ def _table(rows: Rows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
         else:
             columns.append(rows.codes[:, int(f.feature[-1])] == f.value)
     return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.bool_)
+
+
+def _ever(done: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """True from the first True on."""
+    return np.asarray(np.maximum.accumulate(done), dtype=np.bool_)
 
 
 def _marked(states: NDArray[np.int64], length: int) -> NDArray[np.bool_]:

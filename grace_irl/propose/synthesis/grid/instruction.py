@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 WORD = r"[^\W_]+"
 MIN_COUNT = 2
@@ -24,7 +25,7 @@ def find_phrases(texts: Sequence[str]) -> tuple[str, ...]:
     """Runs of words that never occur but in this order and together ("in front of you"), longest first."""
     split = [split_words(text) for text in texts]
     counts = Counter(word for words in split for word in words)
-    follow = Counter(pair for words in split for pair in zip(words, words[1:], strict=False))
+    follow = Counter(pair for words in split for pair in pairwise(words))
     glued = {
         (one, other)
         for (one, other), count in follow.items()
@@ -33,7 +34,7 @@ def find_phrases(texts: Sequence[str]) -> tuple[str, ...]:
     phrases: set[str] = set()
     for words in split:
         run = list(words[:1])
-        for one, other in zip(words, words[1:], strict=False):
+        for one, other in pairwise(words):
             if (one, other) not in glued:
                 phrases.add(" ".join(run))
                 run = []

@@ -33,7 +33,7 @@ CHAINS = 3
 STEPS_PER_CHOICE = 36
 """Steps of a walk per (word, filter) pair."""
 DOUBT = 1.5
-"""By how much the costs overstate what is known: they count correlated evidence (a thing faced twice) as independent."""
+"""By how much the costs overstate what is known: correlated evidence (a thing faced twice) counts as independent."""
 PROFILE_MARGIN = 8.0
 """Meanings that cost more than this (nats) beyond the best are not looked at twice."""
 

@@ -12,6 +12,7 @@ Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
 """Features that a thing has from the start, so that an instruction can refer to it by them."""
 
+Novel = Literal["ignore", "guess", "require"]
 Arrangement = Literal["whole", "then", "after", "both", "beside"]
 
 
@@ -77,7 +78,7 @@ class Hypothesis:
     constants: tuple[Filter, ...] = ()
     meanings: Meanings = ()
     guesses: Meanings = ()
-    novel: Literal["ignore", "guess", "require"] = "ignore"
+    novel: Novel = "ignore"
 
     def to_json(self) -> str:
         """A JSON form, for the store."""

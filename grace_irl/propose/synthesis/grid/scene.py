@@ -86,7 +86,6 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
 
     if agent is not None and where is not None:
         steps = np.arange(1, len(states))
-        inside = np.ones(len(steps), dtype=np.bool_)
         if agent.heading_channel is not None:
             ahead = where[1:] + _headings(states, where, agent.heading_channel, dict(agent.headings))[1:]
             inside = ((ahead >= 0) & (ahead < states.shape[1:3])).all(axis=1)

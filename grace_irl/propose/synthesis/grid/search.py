@@ -89,7 +89,7 @@ def search(seen: View, seed: int) -> list[tuple[float, Hypothesis]]:
     whole = Lexicon(evidence, Plan())
     found = [(whole, whole.learn(events, seed))]
     if _faults(evidence, found[0][1], whole):
-        screened = []
+        screened: list[tuple[float, int, Lexicon]] = []
         for plan in plans([scene.words for scene in evidence.scenes]):
             lexicon = Lexicon(evidence, plan)
             screened.append((lexicon.anneal(events, seed, SCREEN)[0], len(screened), lexicon))

@@ -1,4 +1,4 @@
-"""The named numbers that an additive reward may use, for each state kind: their values, and how a program reads them."""
+"""The named numbers that an additive reward may use: their values, and how a program reads them."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int) 
 
 
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
-    """How much a number tells alone: the larger of Cohen's d of its values and of their distances from the expert mean."""
+    """How much a number tells alone: the larger Cohen's d of its values and of their distances from the expert mean."""
     off = np.abs(everything - experts.mean())
     own = np.abs(experts - experts.mean())
     effects = []

@@ -1,0 +1,123 @@
+"""Pieces of reward programs for grids."""
+
+from __future__ import annotations
+
+from string import Template
+
+AGENT_CELL = '''
+def agent_cell(state):
+    """Row and column of the agent, or None where it cannot be seen."""
+    rows, columns = np.nonzero(state[:, :, AGENT[0]] == AGENT[1])
+    return (int(rows[0]), int(columns[0])) if len(rows) else None
+'''
+
+IS_THING = Template('''
+def is_thing(code):
+    """Whether a cell with this code holds a thing."""
+    return code not in BACKGROUND$but_agent
+''')
+
+CODE_AT = '''
+def code_at(state, cell):
+    """The code of a cell, or None outside the grid."""
+    if 0 <= cell[0] < state.shape[0] and 0 <= cell[1] < state.shape[1]:
+        return tuple(state[cell].tolist())
+    return None
+'''
+
+FACED = Template('''
+def faced(state):
+    """The cell ahead of the agent and its code, where it holds a thing."""
+    here = agent_cell(state)
+    step = AHEAD.get(int(state[here][$heading])) if here else None
+    if step is not None:
+        cell = (here[0] + step[0], here[1] + step[1])
+        code = code_at(state, cell)
+        if code is not None and is_thing(code):
+            yield "faced", cell, code
+''')
+
+ENTERED = '''
+def entered(first, state):
+    """The agent's cell and what was in it at the start, where that was a thing."""
+    here = agent_cell(state)
+    if here is not None and is_thing(code_at(first, here)):
+        yield "entered", here, code_at(first, here)
+'''
+
+DIFFERENCES = Template('''
+def differences(before, state):
+    """What has happened to things between two states: the event, the cell and the thing's code."""
+    for row, column in np.argwhere((before != state).any(axis=2)).tolist():
+        cell = (row, column)
+        old, new = code_at(before, cell), code_at(state, cell)$hidden
+$branches
+''')
+HIDDEN = """
+        if AGENT[1] in (old[AGENT[0]], new[AGENT[0]]):
+            continue  # what is under the agent cannot be seen"""
+BRANCHES = {
+    "taken": ("is_thing(old) and not is_thing(new)", "old"),
+    "changed": ("is_thing(old) and is_thing(new)", "new"),
+    "placed": ("is_thing(new) and not is_thing(old)", "new"),
+}
+
+SIDES = Template('''
+def sides(first, cell):
+    """On which sides of the agent's first cell and heading a cell lies."""
+    here = agent_cell(first)
+    ahead = AHEAD.get(int(first[here][$heading]), (0, 0))
+    down, across = cell[0] - here[0], cell[1] - here[1]
+    forward = down * ahead[0] + across * ahead[1]
+    sideways = across * ahead[0] - down * ahead[1]
+    where = {"ahead": forward > 0, "behind": forward < 0, "left": sideways < 0, "right": sideways > 0}
+    return {side for side, holds in where.items() if holds}
+''')
+
+AGREES = '''
+def agrees(meanings, words, thing):
+    """Whether a thing is what the words say, as far as they have a meaning."""
+    return not any(
+        word in values and feature in thing and not values[word] & thing[feature]
+        for feature, values in meanings.items()
+        for word in words
+    )
+'''
+
+NOVEL = Template('''
+def speaks_of_something_new(self, words):
+    """Whether a word was never seen before, and something at the start has a feature that no word names."""
+    if PLAIN.union(*NAMES.values()).issuperset(words):
+        return False
+    for cell in np.ndindex(self.first.shape[:2]):
+        code = code_at(self.first, cell)
+        if is_thing(code):
+            thing = $features
+            if unnamed(words, thing):
+                return True
+    return False
+''')
+
+UNNAMED = '''
+def unnamed(words, thing):
+    """Whether a thing has a feature that these words leave open and no known word names."""
+    return any(
+        thing[feature] - set().union(*values.values())
+        for feature, values in NAMES.items()
+        if feature in thing and not any(word in values for word in words)
+    )
+'''
+
+PAIRED = '''
+def paired(self, state, event, cell, code):
+    """How well what has happened fits, with the other thing in a neighbouring cell."""
+    fit = self.fits(self.steps[0], event, cell, code)
+    if len(self.steps) == 1 or not fit:
+        return fit
+    best = 0.0
+    for down, across in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+        code = code_at(state, (cell[0] + down, cell[1] + across))
+        if code is not None and is_thing(code):
+            best = max(best, self.described(self.steps[1], {0: {code[0]}, 1: {code[1]}, 2: {code[2]}}))
+    return min(fit, best)
+'''
