@@ -139,8 +139,7 @@ def fit(
 ) -> None:
     """Recover a reward function from demonstrations.
 
-    Writes a run folder (config.toml, run.db, reward.py) and prints the best program. Ctrl-C saves; --resume
-    goes on.
+    Writes a run folder (config.toml, run.db, reward.py) and prints reward.py. Ctrl-C saves; --resume goes on.
     """
     given = locals()
     flags: dict[str, object] = {setting: given[name] for name, setting in SETTINGS.items()}
@@ -169,7 +168,7 @@ def _print(run: Run, *, as_json: bool) -> None:
     out = console()
     best = run.best
     if not as_json or out.is_terminal:
-        print_source(out, best.source)
+        print_source(out, run.reward_path.read_text(encoding="utf-8"))
         out.print(metrics_table([("train", best.train), ("held out", best.held_out)]))
         for name, (train, held_out) in best.evaluation.tasks.items() if len(best.evaluation.tasks) > 1 else ():
             out.print(metrics_table([(f"{name}, train", train), (f"{name}, held out", held_out)]))
