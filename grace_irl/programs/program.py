@@ -16,6 +16,8 @@ class Program:
         nodes: size of the syntax tree; the shorter of two equals wins.
         operator: what made it ("initialise", "mutate", …).
         parents: ids of the programs it was made from.
+        prior: how plausible its proposer finds it, log-probability relative to the proposer's best, nats; 0 without
+            an opinion. Decides what few demonstrations leave open.
     """
 
     id: str
@@ -23,3 +25,4 @@ class Program:
     nodes: int
     operator: str = "initialise"
     parents: tuple[str, ...] = ()
+    prior: float = 0.0

@@ -24,6 +24,7 @@ class Proposal:
         sketch: opaque to the engine, kept in the store and handed back with the parent (the synthesiser's own form).
         tokens_in, tokens_out: as counted by the server; 0 without one.
         seconds: wall time of the call.
+        prior: how plausible the proposer finds the program, nats below its best; 0 without an opinion.
     """
 
     source: str
@@ -35,6 +36,7 @@ class Proposal:
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
+    prior: float = 0.0
 
 
 @dataclass(frozen=True)

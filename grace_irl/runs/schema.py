@@ -21,7 +21,7 @@ CREATE TABLE requests (
 CREATE TABLE proposals (
   idx INTEGER PRIMARY KEY, source TEXT NOT NULL, failure TEXT NOT NULL, reasoning TEXT NOT NULL,
   prompt TEXT NOT NULL, raw TEXT NOT NULL, sketch TEXT NOT NULL, tokens_in INTEGER NOT NULL,
-  tokens_out INTEGER NOT NULL, seconds REAL NOT NULL
+  tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, prior REAL NOT NULL
 );
 
 -- What the search was told, in order. The seconds are of search when it was told, over all sittings.
@@ -32,7 +32,7 @@ CREATE TABLE results (
 -- Every program that was told, with its first score; idx is the request that it first answered.
 CREATE TABLE programs (
   id TEXT PRIMARY KEY, idx INTEGER NOT NULL, source TEXT NOT NULL, nodes INTEGER NOT NULL,
-  operator TEXT NOT NULL, parents TEXT NOT NULL, evaluation TEXT NOT NULL
+  operator TEXT NOT NULL, parents TEXT NOT NULL, prior REAL NOT NULL, evaluation TEXT NOT NULL
 ) WITHOUT ROWID;
 
 -- What became of candidates; final: decided only because the run ended, and decided anew when it is resumed.

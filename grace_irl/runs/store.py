@@ -174,9 +174,10 @@ class Store:
             "tokens_in",
             "tokens_out",
             "seconds",
+            "prior",
         )
         row = (index, *(getattr(proposal, name) for name in fields))
-        self._write([("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])])
+        self._write([("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])])
 
     def proposal(self, index: int) -> Proposal | None:
         """The answer to a request, if it is kept."""
@@ -196,9 +197,10 @@ class Store:
                 program.nodes,
                 program.operator,
                 json.dumps(program.parents),
+                program.prior,
             )
             writes.append(
-                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?)", [(*row, to_text(evaluation))])
+                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(*row, to_text(evaluation))])
             )
         writes.append((_ADD_FATE, _fate_rows(fates, index, generation, final=False)))
         self._write(writes)
@@ -219,7 +221,7 @@ class Store:
 
     def records(self) -> dict[str, Record]:
         """Every program that was told, by id, in the order of asking."""
-        columns = "id, source, nodes, operator, parents, evaluation, idx"
+        columns = "id, source, nodes, operator, parents, prior, evaluation, idx"
         return {row[0]: _record(row) for row in self._rows(f"SELECT {columns} FROM programs ORDER BY idx")}
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
@@ -285,6 +287,8 @@ def _fate_rows(fates: Sequence[Fate], index: int, generation: int, *, final: boo
 
 
 def _record(row: Sequence[object]) -> Record:
-    name, source, nodes, operator, parents, evaluation, index = row
-    program = Program(str(name), str(source), int(str(nodes)), str(operator), tuple(json.loads(str(parents))))
+    name, source, nodes, operator, parents, prior, evaluation, index = row
+    program = Program(
+        str(name), str(source), int(str(nodes)), str(operator), tuple(json.loads(str(parents))), float(str(prior))
+    )
     return Record(program, from_text(str(evaluation)), int(str(index)))

@@ -71,6 +71,10 @@ class AdditiveSketcher:
     def source(self, sketch: str) -> str:
         return write_source(self._table.reward(json.loads(sketch)), self.numbers)
 
+    def prior(self, sketch: str) -> float:  # noqa: ARG002
+        """No opinion: fitness over many states tells more than any prior."""
+        return 0.0
+
     def reasoning(self, sketch: str) -> str:
         names = [self._table.terms[i].name(self.numbers.names) for i in json.loads(sketch)]
         return "Expert states differ from the others in " + ", ".join(names) + "."

@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.propose.synthesis.grid.meaning import Filter, Hypothesis, Meanings, Novel
+from grace_irl.propose.synthesis.grid.decide import decide
+from grace_irl.propose.synthesis.grid.lexicon import Reading
+from grace_irl.propose.synthesis.grid.meaning import Hypothesis
 from grace_irl.propose.synthesis.grid.search import search, view
 from grace_irl.propose.synthesis.grid.source import summary, write_source
 
-NOVEL: tuple[Novel, ...] = ("ignore", "guess", "require")
-PATIENCE = 20
-"""Tries to find a variation that differs."""
+Style = Literal["weighed", "bold", "careful"]
+STYLES: tuple[Style, ...] = ("weighed", "bold", "careful")
+RISK = 1.0
+"""What a program pays, in nats, for not weighing what is sure against what is guessed."""
+STEPS = 300
+"""Steps of the walk from a reading to a variation of it."""
+
+
+@dataclass(frozen=True)
+class _Sketch:
+    """A reading of the instructions and how to say it: what is guessed earns half the reward (weighed), is required
+    like all else (bold), or is left out (careful)."""
+
+    plan: int
+    reading: Reading
+    style: Style
+
+    def text(self) -> str:
+        return json.dumps([self.plan, self.reading.constants, dict(sorted(self.reading.meanings.items())), self.style])
+
+    @classmethod
+    def of(cls, text: str) -> _Sketch:
+        plan, constants, meanings, style = json.loads(text)
+        return cls(plan, Reading(constants, meanings), style)
 
 
 class GridSketcher:
-    """A sketch is the JSON of a `Hypothesis`."""
+    """Sketches are readings; variations are other readings that the data makes plausible."""
 
     def __init__(self, items: Sequence[Labelled], seed: int) -> None:
         self._view = view(items)
-        self._found = [hypothesis for _, hypothesis in search(self._view, seed)]
+        self._found = search(self._view, seed)
 
     @property
     def possible(self) -> bool:
@@ -30,59 +55,44 @@ class GridSketcher:
         return bool(self._found)
 
     def initial(self) -> list[str]:
-        """Every reading as decided; then bold (guesses required), careful (guesses left out) and wordless."""
-        sketches = []
-        for hypothesis in self._found:
-            bold = {**dict(hypothesis.meanings), **dict(hypothesis.guesses)}
-            for variant in (
-                hypothesis,
-                replace(hypothesis, meanings=_meanings(bold), guesses=(), novel="ignore"),
-                replace(hypothesis, guesses=(), novel="ignore"),
-                replace(hypothesis, meanings=(), guesses=(), novel="ignore"),
-            ):
-                sketches.append(variant.to_json())
-        return list(dict.fromkeys(sketches))
+        """The best reading of every plan, in every style; then what happens alone, whatever the words."""
+        sketches = [
+            _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
+        ]
+        wordless = [
+            _Sketch(i, Reading(one.posterior.best.constants), "bold").text() for i, one in enumerate(self._found)
+        ]
+        return list(dict.fromkeys([*sketches, *wordless]))
 
     def mutate(self, sketch: str, seed: int) -> str:
+        """Walks to another plausible reading, and says it in one of the styles."""
+        parent = _Sketch.of(sketch)
         rng = np.random.default_rng(seed)
-        for _ in range(PATIENCE):
-            varied = self._vary(Hypothesis.from_json(sketch), rng).to_json()
-            if varied != sketch:
-                return varied
-        return sketch
+        reading = self._found[parent.plan].lexicon.wander(parent.reading, STEPS, rng)
+        return _Sketch(parent.plan, reading, STYLES[int(rng.integers(len(STYLES)))]).text()
 
-    def _vary(self, hypothesis: Hypothesis, rng: np.random.Generator) -> Hypothesis:
-        """One change: of a word's meaning, of a constant, or of how much is guessed."""
-        filters = [f for f in self._view.evidence.filters if f.feature not in ("event", "count")]
-        words = self._view.vocabulary
-        known = {**dict(hypothesis.meanings), **dict(hypothesis.guesses)}
-        kind = int(rng.integers(4))
-        if kind == 0 and words and filters:
-            word = str(rng.choice(list(words)))
-            given = {**dict(hypothesis.meanings), word: (filters[int(rng.integers(len(filters)))],)}
-            guesses = tuple(pair for pair in hypothesis.guesses if pair[0] != word)
-            return replace(hypothesis, meanings=_meanings(given), guesses=guesses)
-        if kind == 1 and known:
-            word = sorted(known)[int(rng.integers(len(known)))]
-            sure = {w: f for w, f in hypothesis.meanings if w != word}
-            unsure = {w: f for w, f in hypothesis.guesses if w != word}
-            if word in dict(hypothesis.meanings):  # from sure to guessed, from guessed to forgotten
-                unsure[word] = known[word]
-            return replace(hypothesis, meanings=_meanings(sure), guesses=_meanings(unsure))
-        if kind == 2 and filters:
-            chosen = filters[int(rng.integers(len(filters)))]
-            kept = [f for f in hypothesis.constants if f.feature != chosen.feature]
-            added = [] if chosen in hypothesis.constants else [chosen]
-            return replace(hypothesis, constants=tuple(sorted([*kept, *added])))
-        return replace(hypothesis, novel=NOVEL[int(rng.integers(3))] if known else "ignore")
+    def prior(self, sketch: str) -> float:
+        """Minus what the reading costs more than the best one, and the risk of its style."""
+        one = _Sketch.of(sketch)
+        found = self._found[one.plan]
+        extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
+        return -extra - (RISK if one.style != "weighed" else 0.0)
 
     def source(self, sketch: str) -> str:
-        hypothesis = Hypothesis.from_json(sketch)
-        return write_source(hypothesis, self._view.perception, self._view.vocabulary, self._view.phrases)
+        return write_source(self._hypothesis(sketch), self._view.perception, self._view.vocabulary, self._view.phrases)
 
     def reasoning(self, sketch: str) -> str:
-        return f"The goal is reached where {summary(Hypothesis.from_json(sketch))}."
+        return f"The goal is reached where {summary(self._hypothesis(sketch))}."
 
-
-def _meanings(words: dict[str, tuple[Filter, ...]]) -> Meanings:
-    return tuple(sorted(words.items()))
+    def _hypothesis(self, sketch: str) -> Hypothesis:
+        one = _Sketch.of(sketch)
+        found = self._found[one.plan]
+        weighed = decide(found.lexicon, found.posterior, one.reading)
+        if one.style == "weighed":
+            return weighed
+        if one.style == "careful":
+            return replace(weighed, guesses=(), novel="ignore")
+        filters = found.lexicon.evidence.filters
+        said = {word: (filters[column],) for word, column in one.reading.meanings.items()}
+        spoken = tuple(sorted((word, fs) for word, fs in said.items() if fs[0].feature != "count"))
+        return replace(weighed, meanings=spoken, guesses=(), novel="require" if weighed.novel != "ignore" else "ignore")

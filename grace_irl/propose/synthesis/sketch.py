@@ -20,6 +20,10 @@ class Sketcher(Protocol):
         """The program of a sketch."""
         ...
 
+    def prior(self, sketch: str) -> float:
+        """How plausible the data makes the sketch, nats below the best one."""
+        ...
+
     def reasoning(self, sketch: str) -> str:
         """One line on what the program says, for people."""
         ...

@@ -58,6 +58,7 @@ class Synthesiser:
                 reasoning=sketcher.reasoning(sketch),
                 sketch=json.dumps([which, sketch]),
                 seconds=time.perf_counter() - start,
+                prior=sketcher.prior(sketch),
             )
 
     def _read(self) -> None:

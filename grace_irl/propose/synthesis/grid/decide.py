@@ -23,21 +23,26 @@ NOVEL_TRUST = 0.85
 """Trust that a word never seen before names a value that no known word names."""
 
 
-def decide(lexicon: Lexicon, posterior: Posterior) -> Hypothesis:
-    """The hypothesis that a posterior supports."""
+def decide(lexicon: Lexicon, posterior: Posterior, reading: Reading | None = None) -> Hypothesis:
+    """The hypothesis that a posterior supports: what is sure is required, what else the reading says is guessed.
+
+    Args:
+        reading: another than the likeliest one.
+    """
     evidence = lexicon.evidence
+    reading = reading or posterior.best
     pressure = negative_pressure(lexicon, posterior.best)
     sure: list[tuple[str, tuple[Filter, ...]]] = []
     guesses: list[tuple[str, tuple[Filter, ...]]] = []
     for word in lexicon.words:
         chances = _without_several(posterior.words[word], evidence)
-        best = posterior.best.meanings.get(word, -1)
+        best = reading.meanings.get(word, -1)
         kept = safest(chances, pressure, evidence)
         if kept:
             sure.append((word, tuple(evidence.filters[column] for column in kept)))
         if best >= 0 and evidence.filters[best] != SEVERAL and kept != (best,):
             guesses.append((word, (evidence.filters[best],)))
-    columns = {*posterior.best.constants.values(), *shared_constants(lexicon, posterior.best)}
+    columns = {*reading.constants.values(), *shared_constants(lexicon, reading)}
     constants = tuple(sorted(evidence.filters[column] for column in columns))
     return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), _novel(tuple(sure), pressure))
 

@@ -119,7 +119,7 @@ class Evidence:
             tables = []
             for offset in ((1, 0), (0, 1), (-1, 0), (0, -1)):
                 cells = rows.cells + offset
-                inside = ((cells >= 0) & (cells < states.shape[1:3])).all(axis=1)
+                inside = np.asarray(np.all((cells >= 0) & (cells < states.shape[1:3]), axis=1), dtype=np.bool_)
                 cells = np.where(inside[:, None], cells, 0)
                 codes = states[rows.state, cells[:, 0], cells[:, 1]]
                 near = Rows(rows.state, rows.event, codes, np.zeros_like(rows.sides), cells)

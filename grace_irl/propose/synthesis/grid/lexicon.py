@@ -158,6 +158,16 @@ class Lexicon:
                     fewer = {k: v for k, v in reading.constants.items() if k != feature}
                     yield Reading(fewer, reading.meanings), everywhere
 
+    def wander(self, reading: Reading, steps: int, rng: np.random.Generator) -> Reading:
+        """Where a Metropolis walk gets from a reading: at temperature 1, one as likely as the data makes it.
+
+        The temperature is drawn from 1 to `HOT`, so that variations do not run out where the data leaves few.
+        """
+        walk = _Walk(self, reading, rng)
+        temperature = float(rng.uniform(1.0, HOT))
+        walk.run(steps, temperature, temperature)
+        return walk.reading
+
     def total(self, reading: Reading) -> float:
         """The cost of a reading, nats."""
         return sum(self.scene_cost(reading, i) for i in range(len(self._parts))) + self.price(reading)

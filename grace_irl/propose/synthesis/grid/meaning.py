@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,31 +78,3 @@ class Hypothesis:
     meanings: Meanings = ()
     guesses: Meanings = ()
     novel: Novel = "ignore"
-
-    def to_json(self) -> str:
-        """A JSON form, for the store."""
-        return json.dumps(
-            {
-                "plan": [self.plan.arrangement, self.plan.separator],
-                "constants": [[f.feature, f.value] for f in self.constants],
-                "meanings": {word: [[f.feature, f.value] for f in filters] for word, filters in self.meanings},
-                "guesses": {word: [[f.feature, f.value] for f in filters] for word, filters in self.guesses},
-                "novel": self.novel,
-            }
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> Hypothesis:
-        """The inverse of `to_json`."""
-        data = json.loads(text)
-
-        def meanings(key: str) -> Meanings:
-            return tuple((word, tuple(Filter(*pair) for pair in pairs)) for word, pairs in data[key].items())
-
-        return cls(
-            Plan(*data["plan"]),
-            tuple(Filter(*pair) for pair in data["constants"]),
-            meanings("meanings"),
-            meanings("guesses"),
-            data["novel"],
-        )

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.propose.synthesis.grid.decide import decide
 from grace_irl.propose.synthesis.grid.evidence import Evidence
 from grace_irl.propose.synthesis.grid.instruction import find_phrases, split_words
 from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior
-from grace_irl.propose.synthesis.grid.meaning import Arrangement, Hypothesis, Plan
+from grace_irl.propose.synthesis.grid.meaning import Arrangement, Plan
 from grace_irl.propose.synthesis.grid.perception import Perception, perceive
 from grace_irl.propose.synthesis.grid.scene import look
 
@@ -81,8 +80,23 @@ def _faults(evidence: Evidence, posterior: Posterior, lexicon: Lexicon) -> int:
     return faults
 
 
-def search(seen: View, seed: int) -> list[tuple[float, Hypothesis]]:
-    """Readings of the trajectories with their costs (nats), best first."""
+@dataclass(frozen=True)
+class Found:
+    """What was learnt under one plan.
+
+    Attributes:
+        lexicon: for the plan.
+        posterior: its readings.
+        cost: of the best one, with the plan's own price, nats.
+    """
+
+    lexicon: Lexicon
+    posterior: Posterior
+    cost: float
+
+
+def search(seen: View, seed: int) -> list[Found]:
+    """What was learnt under each promising plan, best first; nothing where nothing happens at the goals."""
     evidence, events = seen.evidence, seen.events
     if not events:
         return []
@@ -95,8 +109,8 @@ def search(seen: View, seed: int) -> list[tuple[float, Hypothesis]]:
             screened.append((lexicon.anneal(events, seed, SCREEN)[0], len(screened), lexicon))
         for _, _, lexicon in sorted(screened)[:FINALISTS]:
             found.append((lexicon, lexicon.learn(events, seed)))
-    ranked = [
-        (posterior.cost + PLAN_PRICE * (lexicon.plan.arrangement != "whole"), index, lexicon, posterior)
-        for index, (lexicon, posterior) in enumerate(found)
+    priced = [
+        Found(lexicon, posterior, posterior.cost + PLAN_PRICE * (lexicon.plan.arrangement != "whole"))
+        for lexicon, posterior in found
     ]
-    return [(cost, decide(lexicon, posterior)) for cost, _, lexicon, posterior in sorted(ranked, key=lambda r: r[:2])]
+    return sorted(priced, key=lambda one: one.cost)
