@@ -78,7 +78,7 @@ def read(source: str) -> Reading:
     except (ValueError, RecursionError, MemoryError) as error:
         said = "nested too deeply" if not isinstance(error, ValueError) else str(error)
         return Reading(None, (Problem(0, f"syntax error: {said}", "syntax"),))
-    refused = sorted(set(_refusals(tree, bindings(tree))))[:_REPORTED]
+    refused = sorted(set(_refusals(list(ast.walk(tree)))))[:_REPORTED]
     missing, takes_action = _contract(tree)
     return Reading(tree, (*refused, *missing), takes_action)
 
@@ -87,15 +87,14 @@ def too_long(size: int) -> Problem | None:
     """The refusal of a source of `size` UTF-8 bytes, or None: the one check that the host makes."""
     if size <= contract.MAX_SOURCE_BYTES:
         return None
-    return Problem(
-        0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it"
-    )
+    return Problem(0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it")
 
 
-def _refusals(tree: ast.Module, bound: Bindings) -> list[Problem]:
-    """Everything in a tree that the checks ban, in no particular order."""
+def _refusals(nodes: list[ast.AST]) -> list[Problem]:
+    """Everything among a tree's nodes that the checks ban, in no particular order."""
+    bound = bindings(nodes)
     found: list[Problem] = [*bound.refusals]
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Name(id=name) if name in FORBIDDEN_NAMES:
                 found.append(Problem(node.lineno, f"`{name}` is not available: {FORBIDDEN_NAMES[name]}"))
@@ -111,9 +110,7 @@ def _attribute(node: ast.Attribute, bound: Bindings) -> list[Problem]:
     owner = node.value.id if isinstance(node.value, ast.Name) else ""
     root = root_name(node)
     if isinstance(node.ctx, (ast.Store, ast.Del)) and root in bound.modules:
-        return [
-            Problem(line, f"changes the module `{root}`, which every trajectory shares: keep state on self")
-        ]
+        return [Problem(line, f"changes the module `{root}`, which every trajectory shares: keep state on self")]
     if name in FORBIDDEN_ATTRIBUTES:
         return [Problem(line, f"`.{name}` reaches into the interpreter: use the object itself")]
     if name in FORBIDDEN_UNLESS_SELF and owner != "self":

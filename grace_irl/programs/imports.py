@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grace_irl.programs import contract
@@ -26,13 +27,13 @@ class Bindings:
     refusals: tuple[Problem, ...] = field(default=())
 
 
-def bindings(tree: ast.Module) -> Bindings:
-    """Read every import statement of a tree, nested ones included."""
+def bindings(nodes: Iterable[ast.AST]) -> Bindings:
+    """Read every import statement among the nodes of a tree."""
     modules: set[str] = set()
     numpy: set[str] = set()
     members: set[str] = set()
     refusals: list[Problem] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]

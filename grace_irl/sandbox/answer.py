@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import mmap
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from grace_irl.sandbox.failure import Failure
-from grace_irl.sandbox.wire import ANSWER, CODES, COUNTS, TRACEBACK_BYTES, Job
+from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, SOURCE_AT, TRACEBACK_BYTES, Job
 
 
 class Answer:
@@ -24,30 +20,29 @@ class Answer:
 
     def __init__(self, fd: int) -> None:
         self._map = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE)
-        self.job = Job.unpack(self._map[: COUNTS.size])
+        self.job = Job._make(HEADER.unpack_from(self._map))
         self.mapped = len(self._map)
         self.transitions = False
-        self._view = memoryview(self._map)
-        self.rewards = self._section(self.job.rewards_at, 8 * self.job.states).cast("d")
+        at = self.job.rewards_at
+        self.rewards = memoryview(self._map)[at : at + 8 * self.job.states].cast("d")
 
     def source(self) -> bytes:
         """The program's text, UTF-8."""
-        start = self.job.SOURCE_AT
-        return self._map[start : start + self.job.source]
+        return self._map[SOURCE_AT : SOURCE_AT + self.job.source]
 
-    def order(self) -> NDArray[np.int64]:
-        """Indices of the trajectories, `(positions,)`; a copy."""
+    def order(self) -> list[int]:
+        """Indices of the trajectories."""
         return self._integers(self.job.order_at, self.job.positions)
 
-    def second(self) -> NDArray[np.int64]:
-        """Strict mode's second order, as positions in the first; a copy."""
+    def second(self) -> list[int]:
+        """Strict mode's second order, as positions in the first."""
         return self._integers(self.job.second_at, self.job.positions)
 
     def requests(self) -> dict[int, dict[int, int]]:
         """Debug requests: position to step to slot."""
         found: dict[int, dict[int, int]] = {}
-        pairs = self._integers(self.job.requests_at, 2 * self.job.requests).reshape(-1, 2)
-        for slot, (position, step) in enumerate(pairs.tolist()):
+        flat = self._integers(self.job.requests_at, 2 * self.job.requests)
+        for slot, (position, step) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
             found.setdefault(position, {})[step] = slot
         return found
 
@@ -72,8 +67,6 @@ class Answer:
         self._map[at : at + len(data)] = data
         return len(data)
 
-    def _integers(self, at: int, count: int) -> NDArray[np.int64]:
-        return np.frombuffer(self._map, np.int64, count, at).copy()
-
-    def _section(self, at: int, size: int) -> Any:
-        return self._view[at : at + size]
+    def _integers(self, at: int, count: int) -> list[int]:
+        with memoryview(self._map)[at : at + 8 * count].cast("q") as numbers:
+            return numbers.tolist()

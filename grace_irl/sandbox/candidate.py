@@ -100,6 +100,9 @@ def number(value: Any) -> float:
 
 def _constructor(owner: type) -> Callable[[Any, str], Any]:
     """How to make a Reward: with extra_info by position or by name, or with nothing."""
+    made_by = vars(owner).get("__init__")
+    if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap
+        return lambda made, extra_info: made(extra_info)
     try:
         parameters = inspect.signature(owner).parameters.values()
     except (TypeError, ValueError):

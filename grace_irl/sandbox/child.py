@@ -40,7 +40,7 @@ def run_batch(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any]
     if isinstance(candidate, Failure):
         answer.fail(candidate)
     else:
-        _score(candidate, source, views, answer)
+        score(candidate, source, views, answer)
     os._exit(0)
 
 
@@ -82,7 +82,7 @@ def prepare(source: str, *, checks: bool) -> Candidate | Failure:
         return explain(error, "syntax", source)
 
 
-def _score(candidate: Candidate, source: str, views: Views, answer: Answer) -> None:
+def score(candidate: Candidate, source: str, views: Views, answer: Answer) -> None:
     """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
     requests = answer.requests()
     phase: Status = "init"

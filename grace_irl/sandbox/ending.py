@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grace_irl.sandbox.protocol import Status
 
@@ -20,8 +20,7 @@ _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Li
 _POLL_S = 0.005
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """The end of a child, from wait4.
 
     Attributes:

@@ -24,22 +24,25 @@ _GRACE_S = 30.0
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNODEBUGRANGES": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
 }
-"""All of a zygote's environment: orders of sets that repeat, one thread for linear algebra."""
+"""All of a zygote's environment: orders of sets that repeat, one thread for linear algebra, less to fork."""
 
 
 class Zygote:
     """One zygote, used by one thread at a time.
 
     Args:
+        number: which worker of its pool it is, from 0.
         wrap: a command that runs the zygote (bubblewrap, sandbox-exec), or ().
     """
 
-    def __init__(self, wrap: Sequence[str] = ()) -> None:
+    def __init__(self, number: int = 0, wrap: Sequence[str] = ()) -> None:
+        self.number = number
         self._wrap = tuple(wrap)
         self._held: set[int] = set()
         self._ready = False
@@ -127,7 +130,8 @@ class Zygote:
         path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]
         options = json.dumps({"path": path})
         boot = str(_PACKAGE / "sandbox" / "boot.py")
-        python = [sys.executable, "-s", "-P", boot, str(_PACKAGE), str(theirs.fileno()), options]
+        # no site: its hooks would only be copied by every fork, and the path comes with the options
+        python = [sys.executable, "-S", "-s", "-P", boot, str(_PACKAGE), str(theirs.fileno()), options]
         try:
             self._process = subprocess.Popen(
                 [*self._wrap, *python],

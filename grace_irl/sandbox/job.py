@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.protocol import DebugRequest, FunctionDigest, Inspection, Limits, Outcome, Status
-from grace_irl.sandbox.wire import ANSWER, STATUSES, TRACEBACK_BYTES, Job
+from grace_irl.sandbox.wire import ANSWER, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of ECMA-48: control sequences, operating system commands, single ones."""
@@ -44,14 +44,14 @@ class JobMemory:
         message: int | None = None,
     ) -> None:
         positions = 0 if order is None else len(order)
-        layout = Job(len(source), positions, states, len(debug), 4 * debug_chars)
+        layout = Job.plan(len(source), positions, states, len(debug), 4 * debug_chars)
         if message is not None:
-            layout = Job(len(source), message=message)
+            layout = Job.plan(len(source), message=message)
         self._job, self._debug_chars = layout, debug_chars
         head = bytearray(layout.rewards_at)
         counts = layout.pack()
         head[: len(counts)] = counts
-        head[layout.SOURCE_AT : layout.SOURCE_AT + len(source)] = source
+        head[SOURCE_AT : SOURCE_AT + len(source)] = source
         if order is not None:
             head[layout.order_at : layout.second_at] = order.astype("<i8").tobytes()
         if second is not None:

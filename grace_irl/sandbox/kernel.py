@@ -91,6 +91,12 @@ class Ruleset:
         return self._fd >= 0 and _libc.syscall(self._restrict, self._fd, ctypes.c_uint(0)) == 0
 
 
+def release_free_memory() -> None:
+    """Give pages that the allocator holds and nothing uses back to the kernel: each would be copied by a fork."""
+    if hasattr(_libc, "malloc_trim"):
+        _libc.malloc_trim(ctypes.c_size_t(0))
+
+
 def become_nobody() -> bool:
     """Where the host is root: go on as the user that owns nothing."""
     if os.geteuid() != 0:

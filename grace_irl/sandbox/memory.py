@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 
 F_ADD_SEALS, F_GET_SEALS = 1033, 1034
 SEAL_SEAL, SEAL_SHRINK, SEAL_GROW, SEAL_WRITE = 1, 2, 4, 8
@@ -19,6 +18,8 @@ def create(size: int) -> int:
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("grace-irl", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
+        import tempfile  # not in a zygote, where it would take a megabyte
+
         fd, name = tempfile.mkstemp(prefix="grace-irl-")
         os.unlink(name)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ class Package:
     """
 
     fds: tuple[int, ...]
-    description: str
+    description: dict[str, Any]
     rows: NDArray[np.int64]
     lengths: NDArray[np.int64]
     arenas: tuple[Arena, ...]
@@ -76,7 +75,7 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
     except BaseException:
         memory.close(fd)
         raise
-    description = json.dumps({"count": len(table), "table": table_at, "layouts": plan.layouts})
+    description = {"table": table_at, "layouts": plan.layouts}
     fds = (fd, *(arena.fileno() for arena in plan.arenas))
     lengths = table["length"][rows].astype(np.int64)
     return Package(fds, description, rows, lengths, tuple(plan.arenas))

@@ -72,8 +72,8 @@ class ZygotePool:
         self._idle: queue.LifoQueue[Zygote] = queue.LifoQueue()
         self._closed = False
         self._finalize = weakref.finalize(self, _close_all, self._zygotes)
-        for _ in range(self._workers):
-            zygote = Zygote(wrap)
+        for number in range(self._workers):
+            zygote = Zygote(number, wrap)
             self._zygotes.append(zygote)
             self._idle.put(zygote)
 
@@ -217,7 +217,8 @@ class ZygotePool:
                 try:
                     if package is not None and not zygote.holds(request["handle"]):
                         zygote.put(request["handle"], package)
-                    return Ended(**zygote.ask(request, (job.fd,), within_s))
+                    answer = zygote.ask(request | {"worker": zygote.number}, (job.fd,), within_s)
+                    return Ended(*answer["ended"])
                 except wire.ClosedError:
                     self._require_open()
                     zygote.restart()

@@ -26,7 +26,7 @@ from grace_irl.sandbox.failure import Failure
 from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, LENGTH, STATE, TEXT_BYTES, perform
 from grace_irl.sandbox.views import Shelf, View, Views
-from grace_irl.sandbox.wire import CODES, STATUSES, Job
+from grace_irl.sandbox.wire import CODES, SOURCE_AT, STATUSES
 
 _OK = CODES["ok"]
 
@@ -34,29 +34,33 @@ _OK = CODES["ok"]
 def run_strict(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int) -> NoReturn:
     """Score a job in strict mode; the body of a forked, trusted runner, which never returns.
 
-    Arguments as for `run_batch`, and `request["source"]`, the bytes of the source.
+    Arguments as for `run_batch`, and of the request `source`, the bytes of the source, and `worker`.
     """
-    source = os.pread(fd, request["source"], Job.SOURCE_AT).decode("utf-8", "surrogatepass")
+    _stay_on_one_core(request["worker"])
+    source = os.pread(fd, request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes)
     # Both before a state, a count or an order is read: what they inherit is all that they can find.
     players = _fork_players(source, lockdown, request, budget)
     answer, views = Answer(fd), Views(shelf)
-    order, second = answer.order(), answer.second()
+    order, second = answer.order(), np.array(answer.second(), dtype=np.int64)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     requests = answer.requests()
     lengths = np.array([len(view.states) for view in views.of(order)], dtype=np.int64)
     ends = np.cumsum(lengths)
     again = np.full(int(lengths.sum()), np.nan)
-    passes = ((np.arange(len(order)), answer.rewards, answer), (second, memoryview(again.data), None))
-    for player, (positions, rewards, texts) in zip(players, passes, strict=True):
-        feed = Feed(views, order, ends - lengths, requests, positions, rewards, texts)
+    starts, positions = ends - lengths, np.arange(len(order))
+    passes = (
+        Feed(views, order, starts, requests, positions, answer.rewards, answer),
+        Feed(views, order, starts, requests, second, memoryview(again.data).cast("B").cast("d"), None),
+    )
+    for player, feed in zip(players, passes, strict=True):
         failure = player.play(feed, request["wall_s"], request["cpu_s"])
         if failure is not None:
             for waiting in players:
                 waiting.stop()
             answer.fail(failure)
             os._exit(0)
-    once = np.frombuffer(answer.rewards)
+    once = np.array(answer.rewards)
     differs = np.flatnonzero((once != again) & ~(np.isnan(once) & np.isnan(again)))
     if len(differs):
         first = int(differs[0])
@@ -64,6 +68,13 @@ def run_strict(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any
     else:
         answer.finish("ok")
     os._exit(0)
+
+
+def _stay_on_one_core(worker: int) -> None:
+    """Runner and child take turns, so one core serves both: from core to core a question takes 5 times as long."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[worker % len(cores)]})
 
 
 def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float) -> str:
@@ -80,7 +91,7 @@ class Feed:
 
     Attributes:
         views: the trajectories.
-        order: their indices, `(positions,)`.
+        order: their indices.
         starts: where each position's rewards begin.
         requests: debug requests, position to step to slot.
         positions: the order of this pass.
@@ -90,7 +101,7 @@ class Feed:
     """
 
     views: Views
-    order: NDArray[np.int64]
+    order: list[int]
     starts: NDArray[np.int64]
     requests: dict[int, dict[int, int]]
     positions: NDArray[np.int64]
@@ -159,7 +170,7 @@ class Player:
             signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3))
 
     def _trajectory(self, feed: Feed, position: int) -> Failure | None:
-        view = feed.views[int(feed.order[position])]
+        view = feed.views[feed.order[position]]
         value, failure = self._ask(BEGIN, _begin(view))
         if failure is not None:
             return _at(failure, f"trajectory {position}")

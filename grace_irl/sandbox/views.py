@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.programs.contract import state_dtype
-from grace_irl.sandbox.wire import TRAJECTORY
+from grace_irl.sandbox.wire import ROW
 
 
-@dataclass(frozen=True)
-class Shelf:
-    """One `put`, as a zygote keeps it: descriptors and the description, unread (it never maps a state).
+class Layout(NamedTuple):
+    """One state or action: the type in which it is stored, the type in which a state is handed over, its shape."""
+
+    stored: np.dtype[Any]
+    handed: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+class Shelf(NamedTuple):
+    """One `put`, as a zygote keeps it: no state, no row of the table, nothing that tells one from another.
 
     Attributes:
         fds: segments; 0 holds the table, actions, texts, and the states that had to be copied.
-        description: JSON: `count`, `table` (offset), `layouts`.
+        sizes: their bytes.
+        table: offset of the table in segment 0.
+        layouts: what rows point to.
     """
 
     fds: tuple[int, ...]
-    description: bytes
+    sizes: tuple[int, ...]
+    table: int
+    layouts: tuple[Layout, ...]
+
+    @classmethod
+    def of(cls, fds: Sequence[int], description: Mapping[str, Any]) -> Shelf:
+        """From what `put` sends: descriptors, `table` and `layouts`."""
+        layouts = []
+        for name, shape in description["layouts"]:
+            stored = np.dtype(name)
+            layouts.append(Layout(stored, state_dtype(stored, len(shape)), tuple(shape)))
+        return cls(tuple(fds), tuple(os.fstat(fd).st_size for fd in fds), description["table"], tuple(layouts))
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """One trajectory: stored states `(T+1, …)`, the type handed over, actions `(T, …)` or None."""
 
     states: NDArray[Any]
@@ -47,30 +64,27 @@ class Views:
     """
 
     def __init__(self, shelf: Shelf) -> None:
-        description = json.loads(shelf.description)
         # Private and read-only: a child that makes them writable writes on copies of its own.
         self._maps = [
-            mmap.mmap(fd, os.fstat(fd).st_size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) for fd in shelf.fds
+            mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+            for fd, size in zip(shelf.fds, shelf.sizes, strict=True)
         ]
-        self.mapped = sum(len(segment) for segment in self._maps)
-        self._layouts = [(np.dtype(dtype), tuple(shape)) for dtype, shape in description["layouts"]]
-        self._table = np.frombuffer(self._maps[0], TRAJECTORY, description["count"], description["table"])
+        self.mapped = sum(shelf.sizes)
+        self._layouts, self._table = shelf.layouts, shelf.table
 
     def __getitem__(self, index: int) -> View:
-        row = self._table[index].item()
+        own = self._maps[0]
+        row = ROW.unpack_from(own, self._table + index * ROW.size)
         length, segment, layout, offset, action_layout, text_length, action_offset, text_offset = row
-        dtype, shape = self._layouts[layout]
-        states = self._array(segment, dtype, (length, *shape), offset)
+        stored, handed, shape = self._layouts[layout]
+        states = np.ndarray((length, *shape), stored, self._maps[segment], offset)
         actions = None
         if action_layout >= 0:
-            action_dtype, action_shape = self._layouts[action_layout]
-            actions = self._array(0, action_dtype, (length - 1, *action_shape), action_offset)
-        text = self._maps[0][text_offset : text_offset + text_length].decode("utf-8", "surrogatepass")
-        return View(states, state_dtype(dtype, len(shape)), actions, text)
+            stored, _, shape = self._layouts[action_layout]
+            actions = np.ndarray((length - 1, *shape), stored, own, action_offset)
+        text = own[text_offset : text_offset + text_length].decode("utf-8", "surrogatepass")
+        return View(states, handed, actions, text)
 
-    def of(self, order: NDArray[np.int64]) -> Iterator[View]:
+    def of(self, order: Iterable[int]) -> Iterator[View]:
         """The trajectories of `order`, one after the other."""
-        return (self[int(index)] for index in order)
-
-    def _array(self, segment: int, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> NDArray[Any]:
-        return np.ndarray(shape, dtype, self._maps[segment], offset)
+        return (self[index] for index in order)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -26,7 +24,8 @@ CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)
 
 _LENGTH = struct.Struct("<I")
 ANSWER = struct.Struct("<4q")  # code, bytes of message, bytes of traceback, 1 where transitions are rewarded
-COUNTS = struct.Struct("<6q")
+HEADER = struct.Struct("<15q")
+SOURCE_AT = 128
 
 TRAJECTORY = np.dtype(
     [
@@ -41,6 +40,9 @@ TRAJECTORY = np.dtype(
     ]
 )
 """One row per trajectory that was put; actions and texts lie in segment 0, where the table lies too."""
+
+ROW = struct.Struct("<qiiqiiqq")
+"""The same row, as a child reads it."""
 
 
 class ClosedError(Exception):
@@ -90,76 +92,66 @@ def _more(sock: socket.socket, size: int) -> bytes:
     return data
 
 
-@dataclass(frozen=True)
-class Job:
-    """Where everything lies in a job's memory.
+class Job(NamedTuple):
+    """Where everything lies in a job's memory; these numbers themselves lie at offset 0.
 
-    In: counts, the source, the order, strict mode's second order, debug requests. Out: the answer, rewards,
-    message, traceback, debug texts. The source lies first, so that strict mode's child can read it knowing
-    nothing else.
+    In: the source, the order, strict mode's second order, debug requests. Out: the answer, rewards, message,
+    traceback, debug texts. The source lies first, at a fixed place, so that strict mode's child can read it
+    knowing nothing else. A named tuple of plain offsets, because a child reads it before anything is warm.
 
     Attributes:
-        source: bytes of the source.
+        source: bytes of the source, which starts at `SOURCE_AT`.
         positions: trajectories of the run.
         states: states of them all.
         requests: debug requests.
         debug_bytes: room for one debug text.
         message: room for the message.
+        answer_at, order_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at: offsets.
+        size: bytes in all.
     """
 
     source: int
-    positions: int = 0
-    states: int = 0
-    requests: int = 0
-    debug_bytes: int = 0
-    message: int = MESSAGE_BYTES
-
-    SOURCE_AT = 64
-
-    @cached_property
-    def answer_at(self) -> int:
-        return _aligned(self.SOURCE_AT + self.source)
-
-    @cached_property
-    def order_at(self) -> int:
-        return self.answer_at + 64
-
-    @cached_property
-    def second_at(self) -> int:
-        return self.order_at + 8 * self.positions
-
-    @cached_property
-    def requests_at(self) -> int:
-        return self.second_at + 8 * self.positions
-
-    @cached_property
-    def rewards_at(self) -> int:
-        return _aligned(self.requests_at + 16 * self.requests)
-
-    @cached_property
-    def message_at(self) -> int:
-        return self.rewards_at + 8 * self.states
-
-    @cached_property
-    def traceback_at(self) -> int:
-        return self.message_at + self.message
-
-    @cached_property
-    def debug_at(self) -> int:
-        return self.traceback_at + TRACEBACK_BYTES
-
-    @cached_property
-    def size(self) -> int:
-        return self.debug_at + self.requests * (8 + self.debug_bytes)
-
-    def pack(self) -> bytes:
-        """The counts, as they lie at offset 0."""
-        return COUNTS.pack(*(getattr(self, field.name) for field in fields(self)))
+    positions: int
+    states: int
+    requests: int
+    debug_bytes: int
+    message: int
+    answer_at: int
+    order_at: int
+    second_at: int
+    requests_at: int
+    rewards_at: int
+    message_at: int
+    traceback_at: int
+    debug_at: int
+    size: int
 
     @classmethod
-    def unpack(cls, data: bytes) -> Job:
-        """The inverse of `pack`."""
-        return cls(*COUNTS.unpack_from(data))
+    def plan(
+        cls,
+        source: int,
+        positions: int = 0,
+        states: int = 0,
+        requests: int = 0,
+        debug_bytes: int = 0,
+        message: int = MESSAGE_BYTES,
+    ) -> Job:
+        """Lay a job out."""
+        answer_at = _aligned(SOURCE_AT + source)
+        order_at = answer_at + 64
+        second_at = order_at + 8 * positions
+        requests_at = second_at + 8 * positions
+        rewards_at = _aligned(requests_at + 16 * requests)
+        message_at = rewards_at + 8 * states
+        traceback_at = message_at + message
+        debug_at = traceback_at + TRACEBACK_BYTES
+        size = debug_at + requests * (8 + debug_bytes)
+        offsets = (answer_at, order_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at)
+        return cls(source, positions, states, requests, debug_bytes, message, *offsets, size)
+
+    def pack(self) -> bytes:
+        """The numbers, as they lie at offset 0."""
+        return HEADER.pack(*self)
 
 
 def _aligned(offset: int) -> int:

@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from grace_irl.sandbox import kernel, memory, wire
@@ -21,6 +20,7 @@ from grace_irl.sandbox.ending import Child, address_space
 from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown
 from grace_irl.sandbox.macos import resident_bytes
 from grace_irl.sandbox.preload import preload
+from grace_irl.sandbox.rehearsal import rehearse
 from grace_irl.sandbox.strict import run_strict
 from grace_irl.sandbox.views import Shelf
 
@@ -31,6 +31,7 @@ def serve(descriptor: int) -> None:
     """Answer the host until it hangs up."""
     host = socket.socket(fileno=descriptor)
     preload()
+    rehearse()
     lockdown = Lockdown()
     lockdown.prepare_zygote()
     silence = os.open(os.devnull, os.O_RDWR)
@@ -40,6 +41,7 @@ def serve(descriptor: int) -> None:
     sys.argv[:] = [""]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
+    kernel.release_free_memory()
     gc.freeze()  # what is loaded now is never looked at by a child's collector, so its pages stay shared
     gc.disable()
     zygote = Zygote(host, lockdown)
@@ -65,7 +67,7 @@ class Zygote:
         """Serve one request."""
         match request["op"]:
             case "put":
-                self._shelves[request["handle"]] = Shelf(tuple(fds), request["description"].encode())
+                self._shelves[request["handle"]] = Shelf.of(fds, request["description"])
                 return {}
             case "drop":
                 shelf = self._shelves.pop(request["handle"], None)
@@ -93,4 +95,4 @@ class Zygote:
                 os._exit(CHILD_FAILED)
         memory.close(fd)
         most = request["memory_mb"] << 20
-        return asdict(Child(pid).watch(wall_s, cpu_s, self._host, lambda child: resident_bytes(child) > most))
+        return {"ended": Child(pid).watch(wall_s, cpu_s, self._host, lambda child: resident_bytes(child) > most)}

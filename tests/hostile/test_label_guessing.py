@@ -82,7 +82,7 @@ def auc(outcome: Outcome, order: list[int]) -> float:
 @pytest.mark.parametrize("name", STASHES)
 def test_strict_mode_rejects_what_is_not_in_the_trajectory(pool: ZygotePool, handle: int, name: str) -> None:
     outcome = pool.run_unchecked(_program(STASHES[name]), handle, range(COUNT), mode="strict")
-    if name == "address of the buffer" and outcome.status == "ok":  # the same for every state: it says nothing
+    if name.startswith("address") and outcome.status == "ok":  # the same addresses in any order: they say nothing
         assert abs(auc(outcome, list(range(COUNT))) - 0.5) < 0.26
     else:
         assert outcome.status == "mismatch", outcome

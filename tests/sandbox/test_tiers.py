@@ -95,13 +95,13 @@ def test_bubblewrap_stands_in_for_seccomp() -> None:
 
 
 def test_weak_tiers_are_refused_or_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "_probe", lambda pool: tiers.Tier("E", ()))
-    monkeypatch.setattr(tiers, "_boxed", lambda workers, bare: None)
+    monkeypatch.setattr(tiers, "_probe", lambda _pool: tiers.Tier("E", ()))
+    monkeypatch.setattr(tiers, "_boxed", lambda _workers, _bare: None)
     with pytest.raises(SandboxError, match="can read and change your files"):
         open_sandbox(1)
     with pytest.warns(UserWarning, match="tier E"):
         open_sandbox(1, allow_weak=True).close()
-    monkeypatch.setattr(tiers, "_probe", lambda pool: tiers.Tier("B", (SECCOMP,)))
+    monkeypatch.setattr(tiers, "_probe", lambda _pool: tiers.Tier("B", (SECCOMP,)))
     with pytest.warns(UserWarning, match="tier B"), open_sandbox(1) as pool:
         assert (pool.tier, pool.layers) == ("B", (SECCOMP,))
 
@@ -122,7 +122,7 @@ def test_a_box_shows_no_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", "/home/someone")
     monkeypatch.setattr(sys, "path", [*sys.path, "/home/someone", "/"])
-    monkeypatch.setattr(Path, "is_dir", lambda self: True)
+    monkeypatch.setattr(Path, "is_dir", lambda _path: True)
     wrapped = bubblewrap()
     assert wrapped is not None
     assert wrapped[0] == str(command)
