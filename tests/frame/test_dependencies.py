@@ -1,0 +1,180 @@
+"""The locks hold what pyproject.toml asks for and no more; the package imports what it declares, and no more."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions, requires
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tests.frame.tree import ROOT, files
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+LINE = re.compile(r"^[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.]*( ; .+)?$")
+# Needed without being imported: MuJoCo's environments come with gymnasium and step its exact version.
+NOT_IMPORTED = {"mujoco"}
+NOT_IMPORTED_DEV = {"mypy", "ruff", "scikit-learn"}  # run by the Makefile; what benchmarks measure against
+ROOMS_OF_EXTRAS = {
+    "minari": ("grace_irl/demos/minari",),
+    "gymnasium": ("grace_irl/demos/minari", "grace_irl/rl/"),
+    "minigrid": ("grace_irl/rl/",),
+    "stable-baselines3": ("grace_irl/rl/",),
+    "torch": ("grace_irl/rl/",),
+}
+
+
+def lock(name: str) -> dict[str, str]:
+    lines = (ROOT / "requirements" / f"{name}.lock").read_text().splitlines()
+    return dict(line.split(" ;")[0].strip().split("==") for line in lines)
+
+
+def asked(requirements: list[str]) -> dict[str, Requirement]:
+    parsed = [Requirement(line) for line in requirements]
+    return {canonicalize_name(one.name): one for one in parsed}
+
+
+def everything() -> list[str]:
+    """Requirements of the project with the extra `all`, its own extras spelled out."""
+    extras = Requirement(EXTRAS["all"][0]).extras
+    return [*PROJECT["dependencies"], *(line for extra in sorted(extras) for line in EXTRAS[extra])]
+
+
+def closure(requirements: list[str]) -> set[str]:
+    """What the installed packages ask for, from these on; not what torch asks for, which differs by machine."""
+    seen: set[tuple[str, str]] = set()
+    todo = [Requirement(line) for line in requirements]
+    while todo:
+        one = todo.pop()
+        name = canonicalize_name(one.name)
+        for extra in ["", *one.extras]:
+            if (name, extra) in seen:
+                continue
+            seen.add((name, extra))
+            more = [Requirement(line) for line in (requires(name) or [])] if name != "torch" else []
+            todo += [each for each in more if each.marker is None or each.marker.evaluate({"extra": extra})]
+    return {name for name, _ in seen}
+
+
+def imported(folder: str) -> dict[str, set[str]]:
+    """Distributions that the Python files of a folder import, anywhere in them, and the files."""
+    distributions = packages_distributions()
+    found: dict[str, set[str]] = {}
+    for path in files(ROOT / folder, ".py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                names = [node.module]
+            for top in {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names):
+                # Of the distributions that share a top-level name, the one of that name.
+                homes = sorted(map(canonicalize_name, distributions.get(top, [top])))
+                name = canonicalize_name(top) if canonicalize_name(top) in homes else homes[0]
+                found.setdefault(name, set()).add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+@pytest.mark.parametrize("name", ["core", "full", "torch"])
+def test_a_lock_is_exact_and_names_no_address(name: str) -> None:
+    lines = (ROOT / "requirements" / f"{name}.lock").read_text().splitlines()
+    assert lines
+    assert not [line for line in lines if not LINE.match(line)]
+    assert len({line.partition("==")[0] for line in lines}) == len(lines)
+
+
+def test_the_core_is_part_of_the_whole() -> None:
+    assert lock("core").items() <= lock("full").items()
+
+
+def test_torch_and_its_packages_are_apart() -> None:
+    assert set(lock("torch")) == {"torch"}
+    assert not [name for name in lock("full") if re.match(r"torch$|triton|nvidia-|cuda-", name)]
+
+
+@pytest.mark.parametrize("name", ["core", "full"])
+def test_a_lock_is_what_the_project_asks_for(name: str) -> None:
+    wanted = asked(PROJECT["dependencies"] if name == "core" else everything())
+    pins = lock(name) | (lock("torch") if name == "full" else {})
+    assert not [f"{one} is pinned {pins.get(key)}" for key, one in wanted.items() if not satisfied(one, pins.get(key))]
+    build = asked(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"])
+    assert all(satisfied(one, pins.get(key)) for key, one in build.items())
+
+
+def satisfied(one: Requirement, pin: str | None) -> bool:
+    return pin is not None and one.specifier.contains(Version(pin))
+
+
+@pytest.mark.parametrize("name", ["core", "full"])
+def test_a_lock_is_complete_and_holds_nothing_else(name: str) -> None:
+    """It is installed with --no-deps, so nothing else would add what it misses."""
+    needed = closure(PROJECT["dependencies"] if name == "core" else everything())
+    assert not needed - set(lock(name)) - {"torch"}
+    apart = closure([f"{one}" for one in requires("torch") or [] if "extra" not in one]) if name == "full" else set()
+    assert not set(lock(name)) - needed - apart - {"setuptools"}
+
+
+def test_every_import_is_declared_where_it_belongs() -> None:
+    core, wrong = asked(PROJECT["dependencies"]), []
+    for name, places in imported("grace_irl").items():
+        if name in core or name == "grace-irl":
+            continue
+        allowed = ROOMS_OF_EXTRAS.get(name, ())
+        wrong += [f"{place} imports {name}" for place in places if not place.startswith(allowed or "-")]
+    assert not wrong
+    assert set(asked(EXTRAS["minari"])) == {"minari", "gymnasium"}
+    assert set(asked(EXTRAS["rl"])) == {"gymnasium", "minigrid", "mujoco", "stable-baselines3", "torch"}
+
+
+def test_nothing_is_declared_that_nothing_imports() -> None:
+    package = set(imported("grace_irl"))
+    declared = set(asked([*PROJECT["dependencies"], *EXTRAS["minari"], *EXTRAS["rl"]]))
+    assert not declared - package - NOT_IMPORTED
+    around = set(imported("tests")) | set(imported("benchmarks"))
+    assert not set(asked(EXTRAS["dev"])) - around - NOT_IMPORTED_DEV
+
+
+CORE_ONLY = """
+import importlib, pkgutil, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import grace_irl
+count = 0
+for module in pkgutil.walk_packages(grace_irl.__path__, "grace_irl."):
+    importlib.import_module(module.name)
+    count += 1
+for name in grace_irl.__all__:
+    getattr(grace_irl, name)
+print(count)
+"""
+
+
+def test_every_module_imports_with_the_core_alone() -> None:
+    """Simulators, torch and Minari are imported by the calls that need them."""
+    core = {*lock("core"), "grace-irl"}
+    blocked = {
+        top
+        for top, homes in packages_distributions().items()
+        if not core.intersection(map(canonicalize_name, homes)) and top not in sys.stdlib_module_names
+    }
+    assert {"torch", "gymnasium", "minari", "pytest"} <= blocked
+    done = subprocess.run(
+        [sys.executable, "-c", f"BLOCKED = {sorted(blocked)!r}\n{CORE_ONLY}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(list(files(ROOT / "grace_irl", ".py"))) - 1  # less the package itself

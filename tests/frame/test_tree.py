@@ -1,0 +1,110 @@
+"""What holds for every file of the tree: no addresses, no paths of a machine, links that lead somewhere, a licence."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.frame.tree import ROOT, files, texts
+
+# In pieces, so that this file does not hold what it looks for.
+REGISTRIES = (
+    "py" + "pi.org",
+    "python" + "hosted",
+    "arti" + "factory",
+    "download." + "pytorch",
+    "ana" + "conda",
+    "/sim" + "ple/",
+)
+MACHINE = re.compile(r"(?<![\w.$}~-])/(?:work|root|home|Users|opt|mnt|srv)/[\w.-]+")
+INVENTED = {"/home/someone"}  # a folder that tests name and no machine has
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
+BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
+
+
+def test_the_walk_finds_the_project() -> None:
+    found = {path.relative_to(ROOT).as_posix() for path in files()}
+    assert {"README.md", ".ci/run", "requirements/core.lock", "grace_irl/runs/run.py"} <= found
+    assert not any(path.startswith((".venv/", ".git/", "runs/")) or "__pycache__" in path for path in found)
+
+
+def test_no_file_names_a_registry() -> None:
+    named = [f"{path}: {word}" for path, text in texts() for word in REGISTRIES if word in text]
+    assert not named
+
+
+def test_no_file_names_a_path_of_a_machine() -> None:
+    found = {f"{path}: {hit}" for path, text in texts() for hit in set(MACHINE.findall(text)) - INVENTED}
+    assert not found
+
+
+@pytest.mark.parametrize("before", ["", "cd ", '"', "=", ":"])
+@pytest.mark.parametrize("folder", ["home", "work", "root", "opt"])
+def test_paths_of_machines_are_recognised(before: str, folder: str) -> None:
+    assert MACHINE.search(f"{before}/{folder}/.cache/x")
+
+
+@pytest.mark.parametrize("text", ["docs/home/page", "$HOME/root/x", "/etc/passwd", "~/work/x", "https://a.b/home/x"])
+def test_other_paths_are_let_be(text: str) -> None:
+    assert not MACHINE.search(text)
+
+
+def test_the_licence_is_named_everywhere() -> None:
+    assert (ROOT / "LICENSE").read_text().lstrip().startswith("Apache License")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["license"] == "Apache-2.0"
+    assert project["license-files"] == ["LICENSE"]
+    assert "Apache-2.0" in (ROOT / "README.md").read_text()
+    cards = [folder / "README.md" for folder in (ROOT / "datasets").iterdir() if folder.is_dir()]
+    assert cards
+    assert not [card for card in cards if "Licence" not in card.read_text()]
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = [
+        f"{path}: {target}"
+        for path, text in texts(".md")
+        for target in LINK.findall(text)
+        if not (ROOT / path).parent.joinpath(target).exists()
+    ]
+    assert not broken
+
+
+def test_the_changelog_opens_with_this_version() -> None:
+    from grace_irl import __version__
+
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == __version__
+
+
+def test_datasets_is_not_importable() -> None:
+    """As a package it would hide the one of the same name that imitation imports."""
+    assert not (ROOT / "datasets" / "__init__.py").exists()
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        path.relative_to(ROOT).as_posix()
+        for path in files(suffix=".py")
+        if (text := path.read_text()) and not ast.get_docstring(ast.parse(text))
+    ]
+    assert not silent
+
+
+def test_nothing_is_left_to_do() -> None:
+    marks = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX|NotImplemented" + r"Error)\b")
+    assert not [f"{path}: {hit}" for path, text in texts(".py") for hit in marks.findall(text)]
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=[path.stem for path in BENCHMARKS])
+def test_benchmarks_say_how_they_are_run(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+    done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "usage:" in done.stdout
