@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
-from grace_irl.demos.parquet_rows import Column, Rows, numbers_of, read_ahead
+from grace_irl.demos.parquet_rows import Column, Rows, dtype_of, numbers_of, read_ahead
 from grace_irl.demos.source import Allocate, build, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, StateKind
 from grace_irl.errors import InputError
@@ -143,15 +143,15 @@ class ParquetSource:
         columns = (about.schema.column(i).path.split(".")[0] for i in range(about.num_columns))
         column = list(columns).index("state")
         values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
-        return int(values) * _itemsize(self._schema.field("state").type.value_type)
+        return int(values) * dtype_of(self._schema.field("state").type.value_type).itemsize
 
     def _action_bytes(self) -> int:
         if "action" not in self._schema.names:
             return 0
         kind = self._schema.field("action").type
         if pa.types.is_fixed_size_list(kind):
-            return int(kind.list_size) * _itemsize(kind.value_type)
-        return _itemsize(kind)
+            return int(kind.list_size) * dtype_of(kind.value_type).itemsize
+        return dtype_of(kind).itemsize
 
 
 class _Episode:
@@ -240,10 +240,6 @@ def _guess(schema: pa.Schema) -> Metadata:
     """Metadata of a file that somebody else wrote: grids are told by their two sides."""
     kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
     return Metadata(kind)
-
-
-def _itemsize(kind: pa.DataType) -> int:
-    return int(np.dtype(kind.to_pandas_dtype()).itemsize)
 
 
 def _floats(array: NDArray[Any] | None) -> NDArray[np.float64] | None:

@@ -107,6 +107,11 @@ class Column:
         return None if self._missing else self._array
 
 
+def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
+    """The dtype of numbers of this type. `DataType.to_pandas_dtype` needs pandas before pyarrow 26."""
+    return np.dtype(bool) if pa.types.is_boolean(kind) else numbers_of(pa.array([], kind)).dtype
+
+
 def numbers_of(array: pa.Array) -> NDArray[Any]:
     """The numbers of an Arrow array without nulls. `Array.to_numpy` would import pandas, where it is installed."""
     if array.null_count:

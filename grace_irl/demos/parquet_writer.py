@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, HeaderBuilder
 from grace_irl.demos.parquet import BATCH_ROWS
+from grace_irl.demos.parquet_rows import dtype_of
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.errors import InputError
 
@@ -98,7 +99,7 @@ class ParquetWriter:
         where = trajectory.source or f"episode {self._episode}"
         flat = trajectory.states.reshape(rows, -1)
         state = schema.field("state").type
-        wanted = np.dtype(state.value_type.to_pandas_dtype())
+        wanted = dtype_of(state.value_type)
         if not np.can_cast(flat.dtype, wanted, "safe"):
             raise InputError(f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them")
         if pa.types.is_fixed_size_list(state) and flat.shape[1] != state.list_size:
