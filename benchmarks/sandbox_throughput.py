@@ -11,6 +11,7 @@ import argparse
 import itertools
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.contract import ALLOWED_MODULES, as_state
 from grace_irl.sandbox import Limits, Sandbox, open_sandbox
+from grace_irl.sandbox.pool import ZygotePool
 
 SMALL_STATES = 1_000
 LARGE_STATES = 200_000
@@ -114,14 +116,31 @@ def in_process(source: str, trajectories: list[Trajectory]) -> list[NDArray[np.f
     return rewards
 
 
-def rate(work: Callable[[], object], count: int) -> float:
-    """Items a second."""
-    started = time.perf_counter()
+class Cost(NamedTuple):
+    """Items a second, and milliseconds of CPU an item (of all processes; it hardly depends on what else runs)."""
+
+    rate: float
+    cpu_ms: float
+
+
+def cost(work: Callable[[], object], count: int, sandbox: ZygotePool) -> Cost:
+    """Do `count` items of work."""
+    spent, started = cpu_s(sandbox), time.perf_counter()
     work()
-    return count / (time.perf_counter() - started)
+    return Cost(count / (time.perf_counter() - started), (cpu_s(sandbox) - spent) / count * 1000)
 
 
-def programs_per_second(sandbox: Sandbox) -> dict[str, float]:
+def cpu_s(sandbox: ZygotePool) -> float:
+    """CPU seconds of this process, of the programs it waited for, and of the zygotes with theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = time.process_time() + usage.ru_utime + usage.ru_stime
+    for pid in sandbox.pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def programs_per_second(sandbox: ZygotePool) -> dict[str, Cost]:
     """Small programs over 1,000 states, each source a new one; medians of rounds in which all take turns.
 
     A fresh Python is measured twice: one that imports what this program needs (numpy), and one that imports what
@@ -160,9 +179,12 @@ def programs_per_second(sandbox: Sandbox) -> dict[str, float]:
             "fresh python, all modules": (lambda: [allowed(0) for _ in range(3)], 3),
         }
         jobs["pool"][0]()  # both zygotes map the states and are warm
-        rounds = [{name: rate(*job) for name, job in jobs.items()} for _ in range(ROUNDS)]
+        rounds = [{name: cost(*job, sandbox) for name, job in jobs.items()} for _ in range(ROUNDS)]
     sandbox.drop(handle)
-    return {name: statistics.median(round_[name] for round_ in rounds) for name in jobs}
+    return {
+        name: Cost(*(statistics.median(values) for values in zip(*(round_[name] for round_ in rounds), strict=True)))
+        for name in jobs
+    }
 
 
 def states_per_second(sandbox: Sandbox) -> dict[str, float]:
@@ -205,11 +227,13 @@ def main() -> None:
         print(f"tier {sandbox.tier}, {sandbox.workers} workers, load {os.getloadavg()[0]:.1f}")
         programs = programs_per_second(sandbox)
         print(f"\nprograms/s, trivial reward over {SMALL_STATES:,} states of 8x8x3, {ROUNDS} rounds")
-        for name, value in programs.items():
-            ratio = (
-                f"   pool is {programs['pool'] / value:6.1f} times as fast" if "fresh" in name or "core" in name else ""
-            )
-            print(f"  {name:<26} {value:9.1f}{ratio}")
+        pool = programs["pool"]
+        for name, found in programs.items():
+            line = f"  {name:<26} {found.rate:8.1f}/s {found.cpu_ms:7.2f} ms of CPU"
+            if "fresh" in name or "core" in name:
+                times, less = pool.rate / found.rate, found.cpu_ms / pool.cpu_ms
+                line += f"   pool: {times:5.1f} times as fast (wanted: 50), {less:5.1f} times less CPU"
+            print(line)
         states = states_per_second(sandbox)
         print(f"\nstates/s, realistic grid reward over {LARGE_STATES:,} states")
         for name, value in states.items():
@@ -217,8 +241,8 @@ def main() -> None:
                 print(f"  {name:<26} {value:9.0f}")
         print(f"  sandbox / in process       {states['ratio']:9.3f}   (at least 0.9)")
     answer: dict[str, object] = {
-        "programs_per_s": programs,
-        "pool_over_fresh": {name: programs["pool"] / value for name, value in programs.items() if name != "pool"},
+        "programs": {name: found._asdict() for name, found in programs.items()},
+        "pool_over": {name: pool.rate / found.rate for name, found in programs.items() if name != "pool"},
         "states_per_s": states,
         "states_ratio": states["ratio"],
     }

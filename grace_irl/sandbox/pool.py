@@ -82,6 +82,11 @@ class ZygotePool:
         """How many runs go on at once."""
         return self._workers
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the zygotes, or of what wraps them: for whoever measures."""
+        return tuple(zygote.pid for zygote in self._zygotes)
+
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """See `Sandbox`. A zygote gets them with the first run that needs them."""
         package = pack(trajectories)

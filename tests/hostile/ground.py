@@ -107,7 +107,7 @@ class Ground:
 
 def zygotes(pool: ZygotePool) -> list[int]:
     """Process ids of a pool's zygotes."""
-    return [zygote.pid for zygote in pool._zygotes]
+    return list(pool.pids)
 
 
 def leftovers(zygotes: list[int]) -> list[int]:

@@ -39,16 +39,16 @@ def pool() -> Iterator[ZygotePool]:
 def test_a_dead_zygote_is_replaced(pool: ZygotePool) -> None:
     handle = pool.put(vectors())
     assert pool.run(COUNTER, handle, [0]).status == "ok"
-    first = pool._zygotes[0].pid
+    first = pool.pids[0]
     os.kill(first, signal.SIGKILL)
     assert pool.run(COUNTER, handle, [0]).status == "ok"
-    assert pool._zygotes[0].pid != first
+    assert pool.pids[0] != first
 
 
 def test_a_zygote_that_dies_in_mid_run_is_replaced_and_the_run_repeated(pool: ZygotePool) -> None:
     handle = pool.put(vectors())
     pool.run(COUNTER, handle, [0])
-    victim = pool._zygotes[0].pid
+    victim = pool.pids[0]
     threading.Timer(0.2, os.kill, (victim, signal.SIGKILL)).start()
     outcome = pool.run(one("import math\nfor _ in range(4_000_000): math.sin(1)\nreturn 1"), handle, [0])
     assert outcome.status == "ok"
@@ -74,7 +74,7 @@ def test_a_zygote_that_dies_twice_is_a_failure_of_the_sandbox(
 
 def test_no_child_outlives_the_pool() -> None:
     pool = ZygotePool(2)
-    pids = [zygote.pid for zygote in pool._zygotes]
+    pids = pool.pids
     handle = pool.put(vectors())
     run = threading.Thread(target=lambda: _quietly(pool, handle))
     run.start()
@@ -110,7 +110,7 @@ def test_a_dead_host_takes_everything_along(tmp_path: Path) -> None:
         "run = lambda: pool.run(source, handle, [0], limits=Limits(wall_s=60, cpu_s=60))\n"
         "threading.Thread(target=run, daemon=True).start()\n"
         "time.sleep(1)\n"
-        "print(pool._zygotes[0].pid, flush=True)\n"
+        "print(pool.pids[0], flush=True)\n"
         "time.sleep(60)\n"
     )
     host = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
@@ -165,7 +165,7 @@ def test_an_open_arena_is_copied(pool: ZygotePool) -> None:
 
 def test_dropped_trajectories_are_forgotten(pool: ZygotePool) -> None:
     def mapped() -> int:
-        return len(os.listdir(f"/proc/{pool._zygotes[0].pid}/fd"))
+        return len(os.listdir(f"/proc/{pool.pids[0]}/fd"))
 
     handle = pool.put(vectors())
     pool.run(COUNTER, handle, [0])
@@ -184,7 +184,7 @@ def test_the_environment_of_a_zygote_is_empty(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("GRACE_SECRET", "TREASURE")
     with ZygotePool(1) as fresh:
         fresh.inspect("x = 1")
-        environment = Path(f"/proc/{fresh._zygotes[0].pid}/environ").read_bytes()
+        environment = Path(f"/proc/{fresh.pids[0]}/environ").read_bytes()
         source = "import os\n" + one("return float(len(os.environ))")
         handle = fresh.put(vectors())
         assert not fresh.run_unchecked(source, handle, [0]).rewards[0].any()
