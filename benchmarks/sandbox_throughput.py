@@ -30,6 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.contract import ALLOWED_MODULES, as_state
 from grace_irl.sandbox import Limits, Sandbox, open_sandbox
+from grace_irl.sandbox.host import ENVIRONMENT
+from grace_irl.sandbox.job import JobMemory
+from grace_irl.sandbox.packing import pack
 from grace_irl.sandbox.pool import ZygotePool
 
 SMALL_STATES = 1_000
@@ -92,6 +95,26 @@ sys.stdout.write(repr(sum(rewards)))
 """
 
 
+WALLS = """
+import json, os, sys, types
+folder, options = sys.argv[1], json.loads(sys.argv[2])
+sys.path[:] = [*sys.path, *options["path"]]
+for name in ("grace_irl", "grace_irl.sandbox", "grace_irl.programs", "grace_irl.demos"):
+    package = sys.modules[name] = types.ModuleType(name)
+    package.__path__ = [os.path.join(folder, *name.split(".")[1:])]
+from grace_irl.sandbox.child import run_batch
+from grace_irl.sandbox.ending import address_space
+from grace_irl.sandbox.lockdown import Lockdown
+from grace_irl.sandbox.preload import preload
+from grace_irl.sandbox.views import Shelf
+preload()
+lockdown = Lockdown()
+lockdown.prepare_zygote()
+shelf = Shelf.of(options["fds"], options["description"])
+run_batch(options["job"], shelf, lockdown, options["request"], address_space())
+"""
+
+
 def grids(count: int, seed: int = 0) -> list[Trajectory]:
     """Random 8x8x3 grids with one agent each, in trajectories of `STEPS` states."""
     random = np.random.default_rng(seed)
@@ -143,8 +166,8 @@ def cpu_s(sandbox: ZygotePool) -> float:
 def programs_per_second(sandbox: ZygotePool) -> dict[str, Cost]:
     """Small programs over 1,000 states, each source a new one; medians of rounds in which all take turns.
 
-    A fresh Python is measured twice: one that imports what this program needs (numpy), and one that imports what
-    any program may import, as a sandbox without zygotes has to. Neither is locked down.
+    A fresh Python is measured three times: with numpy, which is what this program needs; with all modules that a
+    program may import; and with the checks and layers of the pool, which is the same service without zygotes.
     """
     trajectories = grids(SMALL_STATES)
     handle, order = sandbox.put(trajectories), range(len(trajectories))
@@ -170,6 +193,7 @@ def programs_per_second(sandbox: ZygotePool) -> dict[str, Cost]:
             return lambda _: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment) and None
 
         needed, allowed = fresh(""), fresh(f"import {', '.join([*sorted(MODULES), 'lxml.etree'])}\n")
+        behind_walls = walled(trajectories, sandbox)
         jobs: dict[str, tuple[Callable[[], object], int]] = {
             "pool": (lambda: at_once(one, 120), 120),
             "one worker": (lambda: [one(0) for _ in range(60)], 60),
@@ -177,6 +201,7 @@ def programs_per_second(sandbox: ZygotePool) -> dict[str, Cost]:
             "fresh python, numpy": (lambda: [needed(0) for _ in range(5)], 5),
             "the same, a core each": (lambda: at_once(needed, 8), 8),
             "fresh python, all modules": (lambda: [allowed(0) for _ in range(3)], 3),
+            "fresh python, same walls": (lambda: [behind_walls(0) for _ in range(3)], 3),
         }
         jobs["pool"][0]()  # both zygotes map the states and are warm
         rounds = [{name: cost(*job, sandbox) for name, job in jobs.items()} for _ in range(ROUNDS)]
@@ -185,6 +210,24 @@ def programs_per_second(sandbox: ZygotePool) -> dict[str, Cost]:
         name: Cost(*(statistics.median(values) for values in zip(*(round_[name] for round_ in rounds), strict=True)))
         for name in jobs
     }
+
+
+def walled(trajectories: list[Trajectory], sandbox: ZygotePool) -> Callable[[int], None]:
+    """What the pool does for a program, by a new interpreter: the same modules, checks and layers, no zygote."""
+    package = pack(trajectories)
+    limits = Limits()
+    request = {"layers": sandbox.layers, "checks": True, "cpu_s": limits.cpu_s, "memory_mb": limits.memory_mb}
+    shared = {"path": sys.path, "fds": package.fds, "description": package.description, "request": request}
+
+    def one(_: int) -> None:
+        job = JobMemory(TRIVIAL.encode(), package.rows, None, int(package.lengths.sum()))
+        options = json.dumps(shared | {"job": job.fd})
+        command = [sys.executable, "-S", "-s", "-P", "-c", WALLS, str(ROOT / "grace_irl"), options]
+        subprocess.run(command, check=True, env=ENVIRONMENT, pass_fds=(job.fd, *package.fds))
+        assert job.answer()[0] == "ok", job.answer()
+        job.close()
+
+    return one
 
 
 def states_per_second(sandbox: Sandbox) -> dict[str, float]:
@@ -232,8 +275,10 @@ def main() -> None:
             line = f"  {name:<26} {found.rate:8.1f}/s {found.cpu_ms:7.2f} ms of CPU"
             if "fresh" in name or "core" in name:
                 times, less = pool.rate / found.rate, found.cpu_ms / pool.cpu_ms
-                line += f"   pool: {times:5.1f} times as fast (wanted: 50), {less:5.1f} times less CPU"
+                line += f"   pool: {times:5.1f} times as fast, {less:5.1f} times less CPU"
             print(line)
+        ratio = pool.rate / programs["fresh python, same walls"].rate
+        print(f"  pool / fresh python of the same service: {ratio:.1f} (wanted: at least 50)")
         states = states_per_second(sandbox)
         print(f"\nstates/s, realistic grid reward over {LARGE_STATES:,} states")
         for name, value in states.items():
