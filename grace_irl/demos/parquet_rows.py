@@ -108,7 +108,7 @@ class Column:
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """The dtype of numbers of this type. `DataType.to_pandas_dtype` needs pandas before pyarrow 26."""
+    """The dtype of numbers of this type, without pandas."""
     return np.dtype(bool) if pa.types.is_boolean(kind) else numbers_of(pa.array([], kind)).dtype
 
 
