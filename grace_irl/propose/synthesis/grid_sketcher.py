@@ -51,7 +51,7 @@ class GridSketcher:
 
     @property
     def possible(self) -> bool:
-        """Whether anything happens in these grids that a program could watch for."""
+        """Whether anything happens at the goals that a program could watch for."""
         return bool(self._found)
 
     def initial(self) -> list[str]:
@@ -76,7 +76,8 @@ class GridSketcher:
         one = _Sketch.of(sketch)
         found = self._found[one.plan]
         extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
-        return -extra - (RISK if one.style != "weighed" else 0.0)
+        # A walk may come by a reading that is better than the best that was found before.
+        return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0)
 
     def source(self, sketch: str) -> str:
         return write_source(self._hypothesis(sketch), self._view.perception, self._view.vocabulary, self._view.phrases)

@@ -6,7 +6,7 @@ the second costs depends on how often negatives come near: that is measured, not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def shared_constants(lexicon: Lexicon, reading: Reading) -> list[int]:
     """Codes that what happens at every goal shares, beyond chance, and that the same happening elsewhere need not have.
 
     Doors that open and doors that close both change: that all goals are openings is no accident, even where no
-    negative closed the right door.
+    negative closed the right door. A constant holds for every step, so none that would undo an earlier one is taken.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -71,13 +71,24 @@ def shared_constants(lexicon: Lexicon, reading: Reading) -> list[int]:
     if not goals or lexicon.plan.arrangement == "beside":
         return []
     rest = np.concatenate(others)
-    found = []
+    found: list[int] = []
     for column, f in enumerate(evidence.filters):
         if f.feature.startswith("channel") and f.feature not in spoken and all(rows[:, column].all() for rows in goals):
             usual = (rest[:, column].sum() + 1) / (len(rest) + 2)
-            if usual ** len(goals) < COINCIDENCE:
+            if usual ** len(goals) < COINCIDENCE and _goals_stay(lexicon, reading, [*found, column]):
                 found.append(column)
     return found
+
+
+def _goals_stay(lexicon: Lexicon, reading: Reading, constants: Sequence[int]) -> bool:
+    """Whether every goal state that a reading marks is still marked when these filters hold for every step."""
+    for i, positive in enumerate(lexicon.evidence.positives):
+        steps = lexicon.steps(reading, i)
+        narrower = tuple(tuple(sorted({*columns, *constants})) for columns in steps)
+        fired = lexicon.evidence.fired(i, lexicon.plan, steps)
+        if (positive & fired & ~lexicon.evidence.fired(i, lexicon.plan, narrower)).any():
+            return False
+    return True
 
 
 def negative_pressure(lexicon: Lexicon, reading: Reading) -> float:

@@ -54,7 +54,7 @@ class Evidence:
         self.static = np.array([f.feature in STATIC for f in self.filters])
         self._happenings = [_table(scene.happenings, self.filters) for scene in self.scenes]
         self._things = [_table(scene.things, self.filters) | ~self.static for scene in self.scenes]
-        self._neighbours: dict[int, NDArray[np.bool_]] = {}
+        self._neighbours: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
         self._costs: dict[tuple[int, Plan, tuple[Columns, ...]], float] = {}
 
     def fired(self, scene: int, plan: Plan, steps: tuple[Columns, ...]) -> NDArray[np.bool_]:
@@ -62,8 +62,9 @@ class Evidence:
         rows, table = self.scenes[scene].happenings, self._happenings[scene]
         length = self.scenes[scene].length
         if plan.arrangement == "beside" and len(steps) == 2:
-            hit = table[:, steps[0]].all(axis=1)
-            hit &= np.any(self._near(scene)[:, :, steps[1]].all(axis=2), axis=1)
+            near, there = self._near(scene)
+            hit = table[:, list(steps[0])].all(axis=1)
+            hit &= np.any(near[:, :, list(steps[1])].all(axis=2) & there, axis=1)
             return _marked(rows.state[hit], length)
         done: list[NDArray[np.bool_]] = [
             _marked(rows.state[np.all(table[:, list(columns)], axis=1)], length) for columns in steps
@@ -112,19 +113,23 @@ class Evidence:
         """How many things of the first state meet these filters."""
         return int(self._things[scene][:, list(columns)].all(axis=1).sum())
 
-    def _near(self, scene: int) -> NDArray[np.bool_]:
-        """(N, 4, F): the filters that the things in the four neighbouring cells of each row meet, in its state."""
+    def _near(self, scene: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The filters that the things in the four neighbouring cells of each row meet, in its state, (N, 4, F), and
+        which of these cells hold a thing at all, (N, 4)."""
         if scene not in self._neighbours:
-            rows, states = self.scenes[scene].happenings, self.scenes[scene].states
-            tables = []
+            rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
+            tables, there = [], []
+            # What is beside a thing is known by its look alone.
+            silent = np.array([f.feature not in ("channel 0", "channel 1") for f in self.filters])
             for offset in ((1, 0), (0, 1), (-1, 0), (0, -1)):
                 cells = rows.cells + offset
                 inside = np.asarray(np.all((cells >= 0) & (cells < states.shape[1:3]), axis=1), dtype=np.bool_)
                 cells = np.where(inside[:, None], cells, 0)
-                codes = states[rows.state, cells[:, 0], cells[:, 1]]
-                near = Rows(rows.state, rows.event, codes, np.zeros_like(rows.sides), cells)
-                tables.append((_table(near, self.filters) | ~self.static) & inside[:, None])
-            self._neighbours[scene] = np.stack(tables, axis=1)
+                at = (rows.state, cells[:, 0], cells[:, 1])
+                near = Rows(rows.state, rows.event, states[at], np.zeros_like(rows.sides), cells)
+                tables.append(_table(near, self.filters) | silent)
+                there.append(objects[at] & inside)
+            self._neighbours[scene] = np.stack(tables, axis=1), np.stack(there, axis=1)
         return self._neighbours[scene]
 
 

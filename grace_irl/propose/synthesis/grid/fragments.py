@@ -66,6 +66,8 @@ SIDES = Template('''
 def sides(first, cell):
     """On which sides of the agent's first cell and heading a cell lies."""
     here = agent_cell(first)
+    if here is None:
+        return set()
     ahead = AHEAD.get(int(first[here][$heading]), (0, 0))
     down, across = cell[0] - here[0], cell[1] - here[1]
     forward = down * ahead[0] + across * ahead[1]
@@ -118,6 +120,6 @@ def paired(self, state, event, cell, code):
     for down, across in ((1, 0), (0, 1), (-1, 0), (0, -1)):
         code = code_at(state, (cell[0] + down, cell[1] + across))
         if code is not None and is_thing(code):
-            best = max(best, self.described(self.steps[1], {0: {code[0]}, 1: {code[1]}, 2: {code[2]}}))
+            best = max(best, self.described(self.steps[1], {0: {code[0]}, 1: {code[1]}}))
     return min(fit, best)
 '''

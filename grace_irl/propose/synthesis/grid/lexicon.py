@@ -1,7 +1,8 @@
 """Readings of instructions: which constants hold, what each word means. Found by annealing, weighed by sampling.
 
 The costs of `Evidence` are negative log-probabilities, so a Metropolis walk at temperature 1 visits readings as often
-as the data makes them XX"""
+as the data makes them
+likely."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ class Scene:
         happenings: what happened to things, from the second state on (the first has nothing before it).
         things: the objects of the first state.
         states: the trajectory's states, (T+1, h, w, 3).
+        objects: which of their cells hold a thing, (T+1, h, w).
     """
 
     words: tuple[str, ...]
@@ -60,6 +61,7 @@ class Scene:
     happenings: Rows
     things: Rows
     states: NDArray[Any]
+    objects: NDArray[np.bool_]
 
 
 def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -> Scene:
@@ -109,6 +111,7 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
         happenings=_rows(parts, basis),
         things=_rows([(-1, np.zeros(len(first), np.int64), first, states[0][tuple(first.T)])], basis),
         states=states,
+        objects=objects,
     )
 
 

@@ -45,13 +45,13 @@ class View:
 
     @property
     def events(self) -> list[int]:
-        """Filters on what happens, those that happen in goal states first."""
+        """Filters on what happens, those that happen in most goal states first; none where nothing does."""
         counts: Counter[int] = Counter()
         for scene, positive in zip(self.evidence.scenes, self.evidence.positives, strict=True):
             at_goal = positive[scene.happenings.state]
             counts.update(scene.happenings.event[at_goal].tolist())
         columns = [i for i, f in enumerate(self.evidence.filters) if f.feature == "event"]
-        return sorted(columns, key=lambda c: (-counts[self.evidence.filters[c].value], c))
+        return sorted(columns, key=lambda c: (-counts[self.evidence.filters[c].value], c)) if counts else []
 
 
 def view(items: Sequence[Labelled]) -> View:

@@ -12,6 +12,7 @@ from grace_irl.propose.synthesis.grid import fragments
 from grace_irl.propose.synthesis.grid.meaning import Feature, Filter, Hypothesis
 from grace_irl.propose.synthesis.grid.perception import Perception
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
+from grace_irl.propose.synthesis.quote import packed, quoted
 
 WIDTH = 100
 """Characters of the longest line that is broken by hand."""
@@ -76,6 +77,7 @@ class _Writer:
         self.usual = {f.feature: f for f in hypothesis.constants}
         self.sure, self.guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)
         self.words = bool(self.sure or self.guessed)
+        self.described = self.words or hypothesis.plan.arrangement == "beside"
         self.novel = hypothesis.novel if self.words else "ignore"
         self.plan = hypothesis.plan
         self.steps = self.plan.arrangement in ("then", "after", "both")
@@ -112,7 +114,7 @@ class _Writer:
             inner = ", ".join(f"{_key(f.feature)}: {_value(f)}" for f in self.always)
             lines.append(f"ALWAYS = {{{inner}}}  # what the thing has to be, whatever the instruction says")
         if self.phrases:
-            lines.append(f"PHRASES = [{_quoted(self.phrases)}]  # words that are read as one")
+            lines += _packed("PHRASES = [", self.phrases, "]", "words that are read as one")
         if self.sure:
             lines += ["# What a word says about a thing: by feature, the values of which it must have one."]
             lines += _dictionary("WORDS", self.sure)
@@ -135,11 +137,7 @@ class _Writer:
             lines.append("NAMES = {**GUESSES, **WORDS}")
         if not self.plain:
             return [*lines, "PLAIN = set()  # words that say nothing about a thing"]
-        short = f"PLAIN = {{{_quoted(self.plain)}}}  # words that say nothing about a thing"
-        if len(short) <= WIDTH:
-            return [*lines, short]
-        body = fill(_quoted(self.plain) + ",", WIDTH, initial_indent="    ", subsequent_indent="    ")
-        return [*lines, "PLAIN = {  # words that say nothing about a thing", body, "}"]
+        return [*lines, *_packed("PLAIN = {", self.plain, "}", "words that say nothing about a thing")]
 
     def _functions(self) -> list[str]:
         agent = self.perception.agent
@@ -175,9 +173,9 @@ class _Writer:
         methods = [self._init(), self._reward_fn()]
         if self.beside:
             methods.append(fragments.PAIRED)
-        if self.words or self.always:
+        if self.described or self.always:
             methods.append(self._fits())
-        if self.words:
+        if self.described:
             methods.append(self._described())
         if self.novel != "ignore":
             methods.append(fragments.NOVEL.substitute(features=self._features("self.first")))
@@ -191,14 +189,15 @@ class _Writer:
         if self.words or self.steps or self.beside:
             lines.append('    words = re.findall(r"[^\\W_]+", (extra_info or "").lower())')
             if self.phrases:
-                lines.append('    words = re.findall("|".join([*PHRASES, r"\\S+"]), " ".join(words))')
+                lines.append(r"""    words = re.findall(rf"(?:{'|'.join(PHRASES)})\b|\S+", " ".join(words))""")
             if self.plan.arrangement == "whole":
                 lines.append("    self.words = words")
             else:
                 order = "the thing's words, then its neighbour's" if self.beside else "in the order to do them in"
                 lines.append(f"    self.steps = [words]  # the words of each step, {order}")
-                lines.append(f'    if "{self.plan.separator}" in words:')
-                lines.append(f'        at = words.index("{self.plan.separator}")')
+                separator = quoted(self.plan.separator)
+                lines.append(f"    if {separator} in words:")
+                lines.append(f"        at = words.index({separator})")
                 pair = "words[:at], words[at + 1 :]"
                 if self.plan.arrangement == "after":
                     pair = "words[at + 1 :], words[:at]"
@@ -244,7 +243,7 @@ class _Writer:
                 lines.append("        now = min([now, *self.done[:i]])  # not before the steps before it")
                 lines.append("        just_done = now")
             lines.append("        self.done[i] = max(self.done[i], now)")
-            lines.append("    return min(self.done) if just_done else 0.0")
+            lines.append("    return min([just_done, *self.done])")
         else:
             lines.append(f"    return {self._score('self.words')}")
         return "\n".join(lines)
@@ -266,7 +265,7 @@ class _Writer:
         thing = self._features("self.first")
         if len(self.events) > 1:
             thing = '{"event": {event}, ' + thing.removeprefix("{")
-        if not self.words:
+        if not self.described:
             return (
                 "def fits(self, event, cell, code):\n"
                 '    """Whether what has happened is what had to happen."""\n'
@@ -339,8 +338,11 @@ def _value(f: Filter) -> str:
     return f'"{SIDES[f.value]}"' if f.feature == "side" else str(f.value)
 
 
-def _quoted(words: Sequence[str]) -> str:
-    return ", ".join(f'"{word}"' for word in words)
+def _packed(head: str, words: Sequence[str], tail: str, comment: str) -> list[str]:
+    """A collection of words, on one line where it fits."""
+    literals = [quoted(word) for word in words]
+    short = f"{head}{', '.join(literals)}{tail}  # {comment}"
+    return [short] if len(short) <= WIDTH else [f"{head}  # {comment}", *packed(literals, WIDTH), tail]
 
 
 def _dictionary(name: str, by_feature: Mapping[Feature, Mapping[str, tuple[Filter, ...]]]) -> list[str]:
@@ -348,6 +350,6 @@ def _dictionary(name: str, by_feature: Mapping[Feature, Mapping[str, tuple[Filte
     for feature, words in sorted(by_feature.items()):
         lines.append(f"    {_key(feature)}: {{  # {SAYS[feature]}")
         for word, filters in sorted(words.items()):
-            lines.append(f'        "{word}": {{{", ".join(map(_value, filters))}}},')
+            lines.append(f"        {quoted(word)}: {{{', '.join(map(_value, filters))}}},")
         lines.append("    },")
     return [*lines, "}"]

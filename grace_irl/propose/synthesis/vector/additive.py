@@ -18,6 +18,8 @@ from grace_irl.propose.synthesis.vector.term import Term
 RIDGE = 1e-2
 """Weight of the squared weights against the loss per state."""
 NEWTON_STEPS = 25
+TRIAL_STEPS = 3
+"""Newton steps, from the fit without it, that tell how much a term of the shortlist would gain."""
 SHORTLIST = 8
 """Terms that are fitted for real, of those with the largest gain predicted from the gradient."""
 
@@ -48,20 +50,28 @@ class Table:
 
     def __init__(self, terms: Sequence[Term], states: NDArray[np.float64], positive: NDArray[np.bool_]) -> None:
         self.terms = tuple(terms)
-        raw = np.stack([term.value(states) for term in terms], axis=1)
+        columns = [term.value(states) for term in terms]
+        raw = np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
         self.mean, self.deviation = raw.mean(axis=0), raw.std(axis=0) + 1e-9
         self.values = (raw - self.mean) / self.deviation
         self.positive = positive
         count = len(positive)
         self.weight = np.where(positive, 0.5 * count / positive.sum(), 0.5 * count / (~positive).sum())
 
-    def fit(self, chosen: Sequence[int]) -> tuple[NDArray[np.float64], float]:
-        """Bias and weights (over standardised terms) for these terms, and the weighted log-likelihood, nats."""
+    def fit(
+        self, chosen: Sequence[int], start: NDArray[np.float64] | None = None, steps: int = NEWTON_STEPS
+    ) -> tuple[NDArray[np.float64], float]:
+        """Bias and weights (over standardised terms) for these terms, and the weighted log-likelihood, nats.
+
+        Args:
+            start: bias and weights to start from, default zeros.
+            steps: Newton steps at most.
+        """
         columns = np.column_stack([np.ones(len(self.values)), self.values[:, list(chosen)]])
         ridge = np.full(columns.shape[1], RIDGE * len(columns) / 100)
         ridge[0] = 1e-9
-        beta = np.zeros(columns.shape[1])
-        for _ in range(NEWTON_STEPS):
+        beta = np.zeros(columns.shape[1]) if start is None else start
+        for _ in range(steps):
             chance = expit(columns @ beta)
             gradient = columns.T @ (self.weight * (self.positive - chance)) - ridge * beta
             curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
@@ -78,16 +88,16 @@ class Table:
         """The terms with the best one added; the same terms where none is left."""
         beta, _ = self.fit(chosen)
         chance = expit(beta[0] + self.values[:, list(chosen)] @ beta[1:])
-        gradient = self.values.T @ (self.weight * (self.positive - chance))
-        curvature = (self.values**2).T @ (self.weight * chance * (1 - chance)) + 1.0
-        gain = gradient**2 / curvature
+        # The score test: with standardised columns the curvature is much the same for all.
+        gain = (self.values.T @ (self.weight * (self.positive - chance))) ** 2
         gain[list(chosen)] = -1.0
         if allowed is not None:
             gain[np.setdiff1d(np.arange(len(gain)), allowed)] = -1.0
         shortlist = [int(i) for i in np.argsort(-gain, kind="stable")[:SHORTLIST] if gain[i] > 0]
         if not shortlist:
             return list(chosen)
-        scored = [(self.fit([*chosen, column])[1], -column) for column in shortlist]
+        start = np.append(beta, 0.0)
+        scored = [(self.fit([*chosen, column], start, TRIAL_STEPS)[1], -column) for column in shortlist]
         return [*chosen, -max(scored)[1]]
 
     def reward(self, chosen: Sequence[int]) -> Additive:

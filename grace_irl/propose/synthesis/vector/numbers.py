@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -13,6 +11,12 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_cdt
 
 from grace_irl.propose.synthesis.grid.perception import Agent
+from grace_irl.propose.synthesis.quote import packed, quoted
+
+LONGEST = 40
+"""Characters of a field's name that a program keeps."""
+WIDTH = 100
+"""Characters of the longest line that is broken by hand."""
 
 
 class Numbers(Protocol):
@@ -40,18 +44,19 @@ class VectorNumbers:
 
     @classmethod
     def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
-        """The data's own names where they are usable, else x0, x1, …"""
-        names: list[str] = []
-        for i in range(width):
-            name = re.sub(r"[\"\\\s]+", " ", fields[i]).strip() if i < len(fields) else ""
-            names.append(name if name and name not in names and not keyword.iskeyword(name) else f"x{i}")
-        return cls(tuple(names))
+        """The data's own names, on one line and cut to `LONGEST`, where they tell the numbers apart; else x0, x1, …"""
+        printed = ["".join(c if c.isprintable() else " " for c in name) for name in fields[:width]]
+        given = [" ".join(name.split())[:LONGEST].strip() for name in printed]
+        given += [""] * (width - len(given))
+        places = [f"x{i}" for i in range(width)]
+        usable = [bool(name) and given.count(name) == 1 and name not in places for name in given]
+        return cls(tuple(given[i] if usable[i] or given[i] == places[i] else places[i] for i in range(width)))
 
     def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(states, dtype=np.float64)
 
     def prelude(self, used: Sequence[int]) -> str:
-        index = "\n".join(f'    "{self.names[field]}": {field},' for field in used)
+        index = "\n".join(packed([f"{quoted(self.names[field])}: {field}" for field in used], WIDTH))
         return f'''FIELDS = {{  # the numbers that count, by their place in the state
 {index}
 }}
@@ -121,15 +126,16 @@ class GridNumbers:
                 value = f"float((state[:, :, {channel}] == {code}).sum())"
             else:
                 value, distances = f"steps_to(state, {channel}, {code})", True
-            lines.append(f'        "{self.names[i]}": {value},')
+            lines.append(f"        {quoted(self.names[i])}: {value},")
         body = "\n".join(lines)
         helper = ""
         if distances and self.agent is not None:
             helper = f'''def steps_to(state, channel, code):
     """Rows plus columns from the agent to the nearest cell with this code; the grid's size where there is none."""
-    here = np.argwhere(state[:, :, {self.agent.channel}] == {self.agent.code})[0]
+    here = np.argwhere(state[:, :, {self.agent.channel}] == {self.agent.code})[:1]
     cells = np.argwhere(state[:, :, channel] == code)
-    return float(np.abs(cells - here).sum(axis=1).min()) if len(cells) else float(sum(state.shape[:2]))
+    found = len(here) and len(cells)
+    return float(np.abs(cells - here).sum(axis=1).min()) if found else float(sum(state.shape[:2]))
 
 
 '''

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import count
+
+from grace_irl.propose.synthesis.quote import quoted
 from grace_irl.propose.synthesis.vector.additive import Additive
 from grace_irl.propose.synthesis.vector.numbers import Numbers
 from grace_irl.propose.synthesis.vector.term import CLIP
@@ -12,10 +16,10 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
     names = numbers.names
     used = sorted({field for term in reward.terms for field in term.fields})
     order = sorted(range(len(reward.terms)), key=lambda i: -abs(reward.weights[i]))
+    labels = _distinct([reward.terms[i].name(names) for i in order])
     terms = "\n".join(
-        f'            "{reward.terms[i].name(names)}": '
-        f"{reward.weights[i]:.4g} * {_factor(reward.terms[i].expression(names))},"
-        for i in order
+        f"            {quoted(label)}: {reward.weights[i]:.4g} * {_factor(reward.terms[i].expression(names))},"
+        for i, label in zip(order, labels, strict=True)
     )
     return f'''"""Reward: a sum of {len(reward.terms)} terms over {len(used)} numbers of the state."""
 
@@ -49,3 +53,12 @@ class Reward:
 
 def _factor(expression: str) -> str:
     return f"({expression})" if " * " in expression else expression
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """The labels, each that occurred before with a number: two terms under one name would be one entry."""
+    distinct: list[str] = []
+    for label in labels:
+        numbered = (label if n == 1 else f"{label} ({n})" for n in count(1))
+        distinct.append(next(name for name in numbered if name not in distinct))
+    return distinct

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from grace_irl.propose.synthesis.quote import quoted
 
 Shape = Literal["level", "above", "below", "off", "product", "gap", "sum"]
 
@@ -60,9 +63,9 @@ class Term:
             case "level":
                 return one
             case "above" | "below":
-                return f"{one} {self.shape} {self.centres[0]:.3g}"
+                return f"{one} {self.shape} {shown(self.centres[0], self.spreads[0], 3)}"
             case "off":
-                return f"{one} off {self.centres[0]:.3g}"
+                return f"{one} off {shown(self.centres[0], self.spreads[0], 3)}"
             case "product":
                 return f"{one} with {other[0]}"
             case "gap":
@@ -73,7 +76,7 @@ class Term:
     def expression(self, names: Sequence[str]) -> str:
         """The term in Python, over a helper `z(name, centre, spread)`."""
         parts = [
-            f'z("{names[field]}", {centre:.4g}, {spread:.4g})'
+            f"z({quoted(names[field])}, {shown(centre, spread, 4)}, {spread:.4g})"
             for field, centre, spread in zip(self.fields, self.centres, self.spreads, strict=True)
         ]
         match self.shape:
@@ -93,6 +96,12 @@ class Term:
                 return f"abs({parts[0]} + {parts[1]})"
 
 
+def shown(value: float, unit: float, digits: int) -> str:
+    """A number with as many digits as it needs to be right to `digits` digits of the unit that it is compared in."""
+    needed = math.ceil(math.log10(abs(value) / unit)) if abs(value) > unit else 0
+    return f"{value:.{min(17, digits + needed)}g}"
+
+
 CLIP = 5.0
 """Deviations beyond which a number counts no further: one wild value must not outweigh everything."""
 HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -104,7 +113,8 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int) 
     centre, spread = experts.mean(axis=0), experts.std(axis=0)
     overall = everything.std(axis=0)
     spread = np.where(spread > 1e-6 * np.maximum(overall, 1e-12), spread, overall)
-    usable = [i for i in range(experts.shape[1]) if overall[i] > 0]
+    # What floating point leaves of a constant is no difference.
+    usable = [i for i in range(experts.shape[1]) if overall[i] > 1e-12 * np.abs(everything[:, i]).max()]
     terms: list[Term] = []
     for i in usable:
         scale = float(spread[i])
