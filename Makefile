@@ -6,8 +6,8 @@
 
 VENV ?= .venv
 # The first of these that runs and is new enough; the locks are made for 3.11. Choose another: make PYTHON=… fit
-PYTHON ?= $(shell for each in python3.11 python3; do \
-	$$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$each; break; }; done)
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+PYTHON ?= $(shell for each in python3.11 python3; do $$each $(NEW_ENOUGH) && { echo $$each; break; }; done)
 # Passed on to the command behind fit, test and bench: make test ARGS="-k resume -x"
 ARGS ?=
 # Which benchmark `make bench` runs; it lists them without.
@@ -50,7 +50,8 @@ else
 endif
 
 $(CORE): requirements/core.lock pyproject.toml
-	@test -n "$(PYTHON)" || { echo "make: found no Python 3.11 or newer; install one, or name it: make PYTHON=… fit" >&2; exit 2; }
+	@$(or $(PYTHON),false) $(NEW_ENOUGH) || { echo "make: $(or $(PYTHON),no Python) found;" \
+		"expected Python 3.11 or newer: install it, or say where it is: make PYTHON=… $(MAKECMDGOALS)" >&2; exit 2; }
 	@echo "setting up $(VENV): the core"
 	@test -x $(BIN)/python && $(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-deps -r requirements/core.lock

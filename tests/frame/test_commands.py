@@ -72,10 +72,11 @@ def test_make_lists_its_targets() -> None:
 
 
 @needs_make
-def test_make_says_when_there_is_no_python(tmp_path: Path) -> None:
-    done = run("make", f"VENV={tmp_path / 'venv'}", "PYTHON=", "fit")
+@pytest.mark.parametrize("python", ["", "false", "python-that-is-not-there"])
+def test_make_says_when_there_is_no_python(python: str, tmp_path: Path) -> None:
+    done = run("make", f"VENV={tmp_path / 'venv'}", f"PYTHON={python}", "fit")
     assert done.returncode != 0
-    assert "Python 3.11 or newer" in done.stderr
+    assert f"{python or 'no Python'} found; expected Python 3.11 or newer" in done.stderr
     assert not (tmp_path / "venv").exists()
 
 
