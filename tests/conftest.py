@@ -1,0 +1,6 @@
+"""For all tests."""
+
+import pytest
+
+# Helpers outside test modules say what was compared, too.
+pytest.register_assert_rewrite("tests.demos.equality", "tests.fakes", "tests.hostile", "tests.sandbox.conformance")
