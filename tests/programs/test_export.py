@@ -88,9 +88,7 @@ def test_facts_cannot_break_out_of_the_docstring() -> None:
     assert "\x00" not in said
 
 
-@pytest.mark.parametrize(
-    "line", ["SCALE = 10.0", "def discriminator_logit(x):\n    return x", "OFFSET: float = 3.0"]
-)
+@pytest.mark.parametrize("line", ["SCALE = 10.0", "def discriminator_logit(x):\n    return x", "OFFSET: float = 3.0"])
 def test_a_program_that_uses_our_names_keeps_them(line: str) -> None:
     use = "SCALE" if "SCALE" in line else "OFFSET" if "OFFSET" in line else "discriminator_logit(10.0)"
     source = f"{line}\n\n\nclass Reward:\n    def reward_fn(self, state):\n        return state[0] * {use}\n"
@@ -121,9 +119,7 @@ def test_exporting_an_exported_file_keeps_its_own_calibration_apart() -> None:
         ("    SCALE = 1.0\n    OFFSET = 0.0\n", None),
     ],
 )
-def test_calibration_is_read_without_running_anything(
-    text: str, expected: tuple[float, float] | None
-) -> None:
+def test_calibration_is_read_without_running_anything(text: str, expected: tuple[float, float] | None) -> None:
     assert calibration_of(text) == expected
 
 
