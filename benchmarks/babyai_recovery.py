@@ -104,7 +104,8 @@ def main() -> None:
     rows: dict[str, dict[str, dict[str, object]]] = {}
     failed = []
     print(
-        f"{'level':18} {'seed':>4} | {'plain':>6} {'auc':>6} sep {'s':>5} {'tried':>5} | {'scrambled':>9} {'auc':>6} sep"
+        f"{'level':18} {'seed':>4} | {'plain':>6} {'auc':>6} sep {'s':>5} {'tried':>5} "
+        f"| {'scrambled':>9} {'auc':>6} sep"
     )
     for level in arguments.levels.split(","):
         for seed in range(arguments.seed, arguments.seed + arguments.draws):
