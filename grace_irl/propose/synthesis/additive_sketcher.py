@@ -66,7 +66,7 @@ class AdditiveSketcher:
             if len(grown) == len(chosen):
                 break
             chosen = grown
-        return json.dumps(chosen)
+        return json.dumps(chosen) if chosen else sketch
 
     def source(self, sketch: str) -> str:
         return write_source(self._table.reward(json.loads(sketch)), self.numbers)

@@ -79,7 +79,7 @@ class Lexicon:
         self._parts = [plan.steps(scene.words) for scene in evidence.scenes]
         self._instructions = Counter(scene.words for scene in evidence.scenes)
         self._where = {w: [i for i, s in enumerate(evidence.scenes) if w in s.words] for w in self.words}
-        self._peers = _substitutes(self._instructions)
+        self._peers = substitutes(self._instructions)
         self._prices: dict[tuple[tuple[str, Feature], ...], float] = {}
 
     def learn(self, events: Sequence[int], seed: int) -> Posterior:
@@ -222,7 +222,7 @@ class Lexicon:
         return sum((1.0 if a and b else 0.5) for a, b in pairs if a != b)
 
 
-def _substitutes(instructions: Counter[tuple[str, ...]]) -> list[tuple[str, str]]:
+def substitutes(instructions: Counter[tuple[str, ...]]) -> list[tuple[str, str]]:
     """Pairs of words that occur between the same two neighbours."""
     frames: dict[tuple[str, str], set[str]] = {}
     for words in instructions:

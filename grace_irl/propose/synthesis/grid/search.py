@@ -11,15 +11,17 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.synthesis.grid.evidence import Evidence
 from grace_irl.propose.synthesis.grid.instruction import find_phrases, split_words
-from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior
+from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior, substitutes
 from grace_irl.propose.synthesis.grid.meaning import Arrangement, Plan
 from grace_irl.propose.synthesis.grid.perception import Perception, perceive
 from grace_irl.propose.synthesis.grid.scene import look
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
-SCREEN = 0.15
+SCREEN = 0.3
 """Share of the full search that is spent on a plan before it is known to be promising."""
 FINALISTS = 2
+MAX_PEERS = 2
+"""Words that may stand where a separator stands ("then", "and", "after you"); one with more names something."""
 PLAN_PRICE = 6.0
 """What taking the instruction apart has to explain, nats."""
 
@@ -65,9 +67,13 @@ def view(items: Sequence[Labelled]) -> View:
 
 
 def plans(words: Sequence[tuple[str, ...]]) -> list[Plan]:
-    """Ways to take these instructions apart: at any word that stands inside at least a quarter of them."""
+    """Ways to take these instructions apart: at any word that stands inside at least a quarter of them, and is not
+    one of many that may stand there."""
     inside = Counter(word for sentence in words for word in set(sentence[1:-1]) if sentence.count(word) == 1)
-    separators = [word for word, count in sorted(inside.items()) if count >= max(2, len(words) / 4)]
+    peers = Counter(word for pair in substitutes(Counter(words)) for word in pair)
+    separators = [
+        word for word, count in sorted(inside.items()) if count >= max(2, len(words) / 4) and peers[word] <= MAX_PEERS
+    ]
     return [Plan(arrangement, word) for word in separators for arrangement in ARRANGEMENTS]
 
 
