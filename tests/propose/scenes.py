@@ -1,0 +1,47 @@
+"""Scenes written down row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES, Rows, Scene
+
+Row = tuple[int, str, tuple[int, int, int]]
+"""State, event ("" for a thing of the first state) and codes."""
+
+
+def table(rows: Sequence[Row], sides: Sequence[str] = ()) -> Rows:
+    """Rows in different cells, all on the same sides."""
+    count = len(rows)
+    return Rows(
+        state=np.array([row[0] for row in rows], np.int64),
+        event=np.array([EVENTS.index(row[1]) if row[1] else -1 for row in rows], np.int64),
+        codes=np.array([row[2] for row in rows], np.int64).reshape(-1, 3),
+        sides=np.tile([side in sides for side in SIDES], (count, 1)).reshape(-1, 4),
+        cells=np.array([(1, place) for place in range(count)], np.int64).reshape(-1, 2),
+    )
+
+
+def scene(
+    length: int,
+    happenings: Sequence[Row],
+    things: Sequence[tuple[int, int, int]] = (),
+    words: str = "",
+    sides: Sequence[str] = (),
+) -> Scene:
+    """A scene of this many states; its grid itself is empty."""
+    return Scene(
+        words=tuple(words.split()),
+        length=length,
+        happenings=table(happenings, sides),
+        things=table([(0, "", code) for code in things], sides),
+        states=np.zeros((length, 1, 1, 3), np.int64),
+        objects=np.zeros((length, 1, 1), np.bool_),
+    )
+
+
+def marks(length: int, *states: int) -> np.ndarray:
+    """True at these states."""
+    return np.isin(np.arange(length), states)

@@ -1,0 +1,152 @@
+"""From labelled trajectories to readings: which plans are tried, which one is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.trajectory import Demonstration, Trajectory
+from grace_irl.propose.synthesis.grid.decide import decide
+from grace_irl.propose.synthesis.grid.meaning import Arrangement, Filter, Plan
+from grace_irl.propose.synthesis.grid.scene import EVENTS
+from grace_irl.propose.synthesis.grid.search import ARRANGEMENTS, PLAN_PRICE, plans, search, view
+from grace_irl.propose.synthesis.grid.source import write_source
+from tests.propose.worlds import (
+    COLOURS,
+    FLOOR,
+    KINDS,
+    WORDS,
+    Cell,
+    World,
+    faced_states,
+    facing,
+    go_to_set,
+    labelled,
+    random_world,
+    rewards_of_all,
+    thing,
+)
+
+
+@pytest.mark.parametrize(
+    ("instructions", "separators"),
+    [
+        ([], []),
+        (["go red ball"] * 4, ["red"]),  # only what stands inside
+        (["go ball"] * 4, []),
+        (["a x b", "c x d", "e f g", "h i j"], ["x"]),  # at least twice, in at least a quarter
+        (["a x b", "c y d", "e z g"], []),
+        (["a x b x c"] * 3, ["b"]),  # once per instruction
+        (["a x b y c"] * 3, ["b", "x", "y"]),
+    ],
+)
+def test_plans_split_at_words_that_stand_inside(instructions: list[str], separators: list[str]) -> None:
+    found = plans([tuple(text.split()) for text in instructions])
+    assert found == [Plan(arrangement, word) for word in separators for arrangement in ARRANGEMENTS]
+
+
+def test_events_are_those_that_happen() -> None:
+    seen = view(labelled(go_to_set(0, 4, 4)))
+    assert [seen.evidence.filters[column].value for column in seen.events] == [EVENTS.index("faced")]
+    assert set(seen.vocabulary) <= {"zek", *WORDS.values()} | set(seen.phrases)
+
+
+def test_events_of_goal_states_come_first() -> None:
+    """A thing is taken on the way, its place is entered, and at last it is put down."""
+    world = World((5, 8), (2, 2), 40, {(2, 3): thing("red", "ball")})
+    expert = world.act("left", "right", "take", "forward", "forward", "put").stack()
+    other = World((5, 8), (2, 2), 40, {(2, 3): thing("red", "ball")}).act("take", "forward").stack()
+    seen = view(labelled([Demonstration(Trajectory(expert), "expert"), Demonstration(Trajectory(other), "negative")]))
+    names = [EVENTS[seen.evidence.filters[column].value] for column in seen.events]
+    assert names == ["faced", "placed", "taken", "entered"]  # the first two at the goal, then as they come
+
+
+def test_nothing_is_found_where_nothing_happens_at_the_goals() -> None:
+    """Things are faced on the way, but the last state is an empty corner."""
+    items = []
+    for role in ("expert", "negative"):
+        world = World((6, 7), (3, 3), 40, {(3, 5): thing("red", "ball")})
+        items.append(Demonstration(Trajectory(world.act("forward", "left", "forward", "forward").stack()), role))
+    seen = view(labelled(items))
+    assert any(len(scene.happenings) for scene in seen.evidence.scenes)
+    assert seen.events == []
+    assert search(seen, 0) == []
+
+
+def test_one_step_is_read_as_one_step() -> None:
+    found = search(view(labelled(go_to_set(0, 8, 8))), 0)
+    assert [one.lexicon.plan for one in found] == [Plan()]
+    assert found[0].cost == found[0].posterior.cost
+
+
+COLOURS_USED, KINDS_USED = ("red", "green"), ("ball", "key")
+NAMES = [(colour, kind) for colour in COLOURS_USED for kind in KINDS_USED]
+
+
+def two_steps(seed: int, count: int, arrangement: Arrangement) -> list[Demonstration]:
+    """ "go to A dol B": experts face A and B, in the order that the arrangement says; negatives face all but one of
+    the four things, and for orders also both of them the wrong way round."""
+    rng = np.random.default_rng(seed)
+    items: list[Demonstration] = []
+    while len(items) < 2 * count:
+        expert = len(items) < count
+        names = [NAMES[i] for i in rng.permutation(len(NAMES))[:4].tolist()]
+        world = random_world(rng, [thing(*name) for name in names])
+        first, second, *others = list(world.things)
+        if arrangement == "after" or (arrangement == "both" and rng.random() < 0.5):
+            first, second = second, first
+        if expert:
+            tour = [others[0], first, others[1], second]
+        elif arrangement != "both" and rng.random() < 0.5:
+            tour = [second, others[0], first]
+        else:
+            tour = [second, others[1], others[0]] if rng.random() < 0.5 else [others[0], first, others[1]]
+        ends = []
+        for cell in tour:
+            world.act(*world.route(facing(cell)))
+            ends.append(len(world.states) - 1)
+        if not _as_meant(world, tour, ends, first, second, expert):
+            continue
+        said = " dol ".join(f"zek {WORDS[colour]} {WORDS[kind]}" for colour, kind in names[:2])
+        items.append(Demonstration(Trajectory(world.stack(), extra_info=said), "expert" if expert else "negative"))
+    return items
+
+
+def _as_meant(world: World, tour: list[Cell], ends: list[int], first: Cell, second: Cell, expert: bool) -> bool:
+    """Whether the two things are faced where the tour says so, and nowhere on the way."""
+    stack = world.stack()
+    for cell in (first, second):
+        wanted = [ends[tour.index(cell)]] if cell in tour else []
+        seen = np.flatnonzero(faced_states(stack, cell)).tolist()
+        if not set(seen) <= set(range(wanted[0], ends[tour.index(cell)] + 3)) if wanted else seen:
+            return False
+    return not expert or not faced_states(stack, second)[:-1].any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arrangement", ["then", "after"])
+def test_two_steps_are_found(arrangement: Arrangement) -> None:
+    items = two_steps(1, 6, arrangement)
+    seen = view(labelled(items))
+    best = search(seen, 0)[0]
+    assert best.lexicon.plan == Plan(arrangement, "dol")
+    assert best.cost == pytest.approx(best.posterior.cost + PLAN_PRICE)
+    filters = seen.evidence.filters
+    meanings = {word: filters[column] for word, column in best.posterior.best.meanings.items()}
+    assert meanings == {
+        **{WORDS[name]: Filter("channel 0", KINDS[name]) for name in KINDS_USED},
+        **{WORDS[name]: Filter("channel 1", COLOURS[name]) for name in COLOURS_USED},
+    }
+    held_out = two_steps(2, 20, arrangement)
+    source = write_source(decide(best.lexicon, best.posterior), seen.perception, seen.vocabulary, seen.phrases)
+    given = rewards_of_all(source, [d.trajectory.states for d in held_out], [d.trajectory.extra_info for d in held_out])
+    assert [float(one[-1]) for one, d in zip(given, held_out, strict=True) if d.role == "expert"] == [1.0] * 20
+    assert sum(float(one[:-1].sum()) for one, d in zip(given, held_out, strict=True) if d.role == "expert") == 0.0
+    assert sum(float(one.sum()) for one, d in zip(given, held_out, strict=True) if d.role == "negative") == 0.0
+
+
+def test_perception_is_shared_by_all_trajectories() -> None:
+    seen = view(labelled(go_to_set(3, 3, 3)))
+    assert FLOOR in seen.perception.background
+    assert len(seen.evidence.scenes) == 6
+    assert [bool(positive.any()) for positive in seen.evidence.positives] == [True] * 3 + [False] * 3
