@@ -5,7 +5,7 @@ Only what the reading needs is written: a program that looks at no words has no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill, indent
 
 from grace_irl.propose.synthesis.grid import fragments
@@ -14,8 +14,8 @@ from grace_irl.propose.synthesis.grid.perception import Perception
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
 from grace_irl.propose.synthesis.quote import packed, quoted
 
-WIDTH = 100
-"""Characters of the longest line that is broken by hand."""
+WIDTH, MAX_WIDTH = 100, 120
+"""Characters that a line is broken at, and of the longest that is left whole."""
 KEYS: dict[Feature, str] = {"channel 0": "0", "channel 1": "1", "channel 2": "2"}
 """How a feature is written in the program, where that is not its name in quotes."""
 SAYS: dict[Feature, str] = {
@@ -111,10 +111,10 @@ class _Writer:
                 lines.append(f"AHEAD = {{{ahead}}}  # channel {agent.heading_channel} of its cell: one step ahead")
         lines.append(f"BACKGROUND = {self.perception.background}  # cells without a thing")
         if self.always:
-            inner = ", ".join(f"{_key(f.feature)}: {_value(f)}" for f in self.always)
-            lines.append(f"ALWAYS = {{{inner}}}  # what the thing has to be, whatever the instruction says")
+            entries = [f"{_key(f.feature)}: {_value(f)}" for f in self.always]
+            lines += _packed("ALWAYS = {", entries, "}", "what the thing has to be, whatever the instruction says")
         if self.phrases:
-            lines += _packed("PHRASES = [", self.phrases, "]", "words that are read as one")
+            lines += _packed("PHRASES = [", map(quoted, self.phrases), "]", "words that are read as one")
         if self.sure:
             lines += ["# What a word says about a thing: by feature, the values of which it must have one."]
             lines += _dictionary("WORDS", self.sure)
@@ -137,7 +137,7 @@ class _Writer:
             lines.append("NAMES = {**GUESSES, **WORDS}")
         if not self.plain:
             return [*lines, "PLAIN = set()  # words that say nothing about a thing"]
-        return [*lines, *_packed("PLAIN = {", self.plain, "}", "words that say nothing about a thing")]
+        return [*lines, *_packed("PLAIN = {", map(quoted, self.plain), "}", "words that say nothing about a thing")]
 
     def _functions(self) -> list[str]:
         agent = self.perception.agent
@@ -338,11 +338,11 @@ def _value(f: Filter) -> str:
     return f'"{SIDES[f.value]}"' if f.feature == "side" else str(f.value)
 
 
-def _packed(head: str, words: Sequence[str], tail: str, comment: str) -> list[str]:
-    """A collection of words, on one line where it fits."""
-    literals = [quoted(word) for word in words]
-    short = f"{head}{', '.join(literals)}{tail}  # {comment}"
-    return [short] if len(short) <= WIDTH else [f"{head}  # {comment}", *packed(literals, WIDTH), tail]
+def _packed(head: str, entries: Iterable[str], tail: str, comment: str) -> list[str]:
+    """A collection, on one line where it fits."""
+    entries = list(entries)
+    short = f"{head}{', '.join(entries)}{tail}  # {comment}"
+    return [short] if len(short) <= MAX_WIDTH else [f"{head}  # {comment}", *packed(entries, WIDTH), tail]
 
 
 def _dictionary(name: str, by_feature: Mapping[Feature, Mapping[str, tuple[Filter, ...]]]) -> list[str]:
