@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grace_irl.propose.synthesis.grid.evidence import Evidence
+from grace_irl.propose.synthesis.grid.meaning import Filter
+from grace_irl.propose.synthesis.grid.reading import Reading
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES, Rows, Scene
 
 Row = tuple[int, str, tuple[int, int, int]]
@@ -45,3 +48,26 @@ def scene(
 def marks(length: int, *states: int) -> np.ndarray:
     """True at these states."""
     return np.isin(np.arange(length), states)
+
+
+def event(name: str) -> Filter:
+    return Filter("event", EVENTS.index(name))
+
+
+TINY = Evidence(
+    [
+        scene(3, [(1, "faced", (1, 5, 0)), (2, "taken", (1, 5, 0))], [(1, 5, 0), (2, 6, 0)], "go ka lu", ("ahead",)),
+        scene(3, [(2, "faced", (2, 6, 0))], [(1, 5, 0), (2, 6, 0)], "go mo lu"),
+        scene(3, [(2, "faced", (2, 6, 0))], [(1, 5, 0), (2, 6, 0)], "lu ko go"),
+    ],
+    [marks(3, 2)] * 3,
+)
+FACED, TAKEN = event("faced"), event("taken")
+ONE, TWO, FIVE = Filter("channel 0", 1), Filter("channel 0", 2), Filter("channel 1", 5)
+
+
+def reading(constants: dict[str, Filter], **meanings: Filter) -> Reading:
+    return Reading(
+        {feature: TINY.index[f] for feature, f in constants.items()},  # type: ignore[misc]
+        {word: TINY.index[f] for word, f in meanings.items()},
+    )

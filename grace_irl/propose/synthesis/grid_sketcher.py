@@ -11,10 +11,12 @@ import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.synthesis.grid.decide import decide
-from grace_irl.propose.synthesis.grid.lexicon import Reading
+from grace_irl.propose.synthesis.grid.learn import wander
 from grace_irl.propose.synthesis.grid.meaning import Hypothesis
+from grace_irl.propose.synthesis.grid.reading import Reading
 from grace_irl.propose.synthesis.grid.search import search, view
-from grace_irl.propose.synthesis.grid.source import summary, write_source
+from grace_irl.propose.synthesis.grid.source import write_source
+from grace_irl.propose.synthesis.grid.summary import summary
 
 Style = Literal["weighed", "bold", "careful"]
 STYLES: tuple[Style, ...] = ("weighed", "bold", "careful")
@@ -68,7 +70,7 @@ class GridSketcher:
         """Walks to another plausible reading, and says it in one of the styles."""
         parent = _Sketch.of(sketch)
         rng = np.random.default_rng(seed)
-        reading = self._found[parent.plan].lexicon.wander(parent.reading, STEPS, rng)
+        reading = wander(self._found[parent.plan].lexicon, parent.reading, STEPS, rng)
         return _Sketch(parent.plan, reading, STYLES[int(rng.integers(len(STYLES)))]).text()
 
     def prior(self, sketch: str) -> float:

@@ -3,7 +3,7 @@
 Three kinds of evidence count. *Outcomes*: the states marked positive, and no others, are those in which the described
 happening completes. *Reference*: an instruction speaks of things that are there at the start, so each description must
 match something in the first state, and a reading by which it matches few things explains better why it was said (the
-size principle of concept learning). *Parsimony*: every meaning and every constant has a price.
+size principle of concept learning). *Parsimony* has a file of its own.
 """
 
 from __future__ import annotations
@@ -26,19 +26,6 @@ ABSENT = 5.0
 """A description that matches nothing in the first state. One that matches n things costs log n."""
 NOT_SEVERAL = 2.5
 """A word that says "one of several" where the description matches a single thing."""
-MEANING = 0.5
-CONSTANT = 0.5
-CONSTANT_SIDE = 3.0
-"""A constant that all goals share by what they are comes cheap; that all lie on one side is a coincidence."""
-SYNONYM = 3.0
-"""Two words with the same meaning."""
-CLASS = {"event": 6.0, "count": 1.0}
-CLASS_ELSE = 4.0
-"""The first word that speaks of a feature at all; what happens is rarely left to a noun or an adjective."""
-ORDER = 1.5
-"""Words of two features in one order here and in the other there: languages keep to an order."""
-FRAME = 1.5
-"""Two words that fill the same gap ("a _ ball") and speak of different features, or of one and of nothing (half)."""
 
 Columns = tuple[int, ...]
 

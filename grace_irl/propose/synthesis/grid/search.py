@@ -11,9 +11,12 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.synthesis.grid.evidence import Evidence
 from grace_irl.propose.synthesis.grid.instruction import find_phrases, split_words
-from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior, substitutes
+from grace_irl.propose.synthesis.grid.learn import anneal, learn
+from grace_irl.propose.synthesis.grid.lexicon import Lexicon
 from grace_irl.propose.synthesis.grid.meaning import Arrangement, Plan
+from grace_irl.propose.synthesis.grid.parsimony import substitutes
 from grace_irl.propose.synthesis.grid.perception import Perception, perceive
+from grace_irl.propose.synthesis.grid.reading import Posterior
 from grace_irl.propose.synthesis.grid.scene import look
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
@@ -107,14 +110,14 @@ def search(seen: View, seed: int) -> list[Found]:
     if not events:
         return []
     whole = Lexicon(evidence, Plan())
-    found = [(whole, whole.learn(events, seed))]
+    found = [(whole, learn(whole, events, seed))]
     if _faults(evidence, found[0][1], whole):
         screened: list[tuple[float, int, Lexicon]] = []
         for plan in plans([scene.words for scene in evidence.scenes]):
             lexicon = Lexicon(evidence, plan)
-            screened.append((lexicon.anneal(events, seed, SCREEN)[0], len(screened), lexicon))
+            screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
         for _, _, lexicon in sorted(screened)[:FINALISTS]:
-            found.append((lexicon, lexicon.learn(events, seed)))
+            found.append((lexicon, learn(lexicon, events, seed)))
     priced = [
         Found(lexicon, posterior, posterior.cost + PLAN_PRICE * (lexicon.plan.arrangement != "whole"))
         for lexicon, posterior in found

@@ -16,8 +16,9 @@ from grace_irl.propose.synthesis.grid.decide import (
     shared_constants,
 )
 from grace_irl.propose.synthesis.grid.evidence import Evidence
-from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Posterior, Reading
+from grace_irl.propose.synthesis.grid.lexicon import Lexicon
 from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Filter, Plan
+from grace_irl.propose.synthesis.grid.reading import Posterior, Reading
 from grace_irl.propose.synthesis.grid.scene import EVENTS, Scene
 from tests.propose.scenes import Row, marks, scene
 

@@ -1,4 +1,4 @@
-"""Programs say what the tables say: on worlds played at random, on the demonstrations that ship, and on small ones."""
+"""Programs say what the tables say, on worlds played at random and on the demonstrations that ship; what they hold."""
 
 from __future__ import annotations
 
@@ -15,42 +15,34 @@ from grace_irl.demos import load
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.programs.check import read
-from grace_irl.propose.synthesis.grid.lexicon import Lexicon, Reading
+from grace_irl.propose.synthesis.grid.instruction import split_words
+from grace_irl.propose.synthesis.grid.lexicon import Lexicon
 from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Arrangement, Filter, Hypothesis, Novel, Plan
-from grace_irl.propose.synthesis.grid.perception import Agent, Perception
+from grace_irl.propose.synthesis.grid.reading import Reading
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
 from grace_irl.propose.synthesis.grid.search import View, view
-from grace_irl.propose.synthesis.grid.source import summary, write_source
-from tests.propose.worlds import (
-    AGENT,
-    CLOSED,
-    DOOR,
-    FLOOR,
-    HEADINGS,
-    OPEN,
-    WALL,
-    World,
-    labelled,
-    random_play,
-    rewards,
-    thing,
+from grace_irl.propose.synthesis.grid.source import write_source
+from tests.propose.programs import (
+    ARRANGEMENTS,
+    BALL,
+    FACED,
+    GUESS,
+    MAYBE_RED,
+    PERCEPTION,
+    RED,
+    STEPS,
+    SURE_KEY,
+    TAKEN,
+    VOCABULARY,
+    WALK,
+    checked,
 )
+from tests.propose.worlds import FLOOR, WALL, labelled, random_play, rewards
 
 SHIPPED = Path(__file__).resolve().parents[4] / "datasets" / "babyai-go-to-obj"
-VOCABULARY = ("zek", "gax", "mip", "tro", "fen", "up", "pick")
 INSTRUCTIONS = (
     *("zek gax mip", "pick up tro", "zek fen dol pick up mip", "pick up gax dol zek", "dol", "fen dol gax dol mip"),
     *("Zek, GAX-mip!", "", "tro"),
-)
-ARRANGEMENTS: tuple[Arrangement, ...] = ("whole", "then", "after", "both", "beside")
-
-PERCEPTION = Perception(Agent(0, AGENT, 2, tuple(sorted(HEADINGS.items()))), (FLOOR, WALL))
-FACED, TAKEN, CHANGED = (Filter("event", EVENTS.index(name)) for name in ("faced", "taken", "changed"))
-BALL, KEY, RED, BLUE = (
-    Filter("channel 0", 14),
-    Filter("channel 0", 30),
-    Filter("channel 1", 11),
-    Filter("channel 1", 17),
 )
 
 
@@ -73,18 +65,6 @@ def played(seed: int) -> View:
 @cache
 def shipped() -> View:
     return view(label(load([SHIPPED]), "last").items)
-
-
-def checked(source: str) -> str:
-    """The source, after what holds for every program that is emitted."""
-    found = read(source)
-    assert found.problems == ()
-    assert not found.takes_action
-    assert max(map(len, source.splitlines())) <= 120
-    assert not [line for line in source.splitlines() if line != line.rstrip()]
-    assert source.endswith("\n")
-    assert not source.endswith("\n\n")
-    return source
 
 
 def program(seen: View, hypothesis: Hypothesis) -> str:
@@ -166,142 +146,6 @@ def test_programs_on_the_demonstrations_that_ship(
     assert_same(seen, Plan(), reading, "require")
 
 
-NEAR = World((6, 8), (2, 2), 40, {(2, 4): thing("red", "ball"), (3, 3): thing("blue", "key")})
-"""Faced in turn: nothing; the red ball, in states 1; nothing, the blue key, in states 2 and 3."""
-WALK = NEAR.act("forward", "right", "left")
-
-
-def earned(hypothesis: Hypothesis, instruction: str = "", world: World = WALK, words: str = "") -> list[float]:
-    """The rewards of one world under an instruction; `words` were known in training."""
-    source = checked(write_source(hypothesis, PERCEPTION, words.split()))
-    return rewards(source, world.stack(), instruction).tolist()
-
-
-SURE_BALL, SURE_KEY, MAYBE_RED = ("mip", (BALL,)), ("tro", (KEY,)), ("gax", (RED,))
-
-
-@pytest.mark.parametrize(
-    ("meanings", "guesses", "instruction", "expected"),
-    [
-        ((), (), "", [0, 1, 1, 1]),
-        ((SURE_BALL,), (), "mip", [0, 1, 0, 1]),
-        ((SURE_BALL,), (), "so a MIP, please", [0, 1, 0, 1]),
-        ((SURE_BALL, SURE_KEY), (), "tro", [0, 0, 1, 0]),
-        ((("mip", (BALL, KEY)),), (), "mip", [0, 1, 1, 1]),  # surely one of the two
-        ((), (MAYBE_RED,), "gax", [0, 1, 0.5, 1]),  # whatever does not fit a guess earns half
-        ((SURE_KEY,), (MAYBE_RED,), "gax tro", [0, 0, 0.5, 0]),
-        ((SURE_BALL,), (MAYBE_RED,), "gax mip", [0, 1, 0, 1]),
-        ((("mip", (BALL, KEY)),), (("mip", (KEY,)),), "mip", [0, 0.5, 1, 0.5]),
-        ((SURE_BALL,), (MAYBE_RED,), "", [0, 1, 1, 1]),
-    ],
-)
-def test_sure_and_guessed_meanings(
-    meanings: tuple[tuple[str, tuple[Filter, ...]], ...],
-    guesses: tuple[tuple[str, tuple[Filter, ...]], ...],
-    instruction: str,
-    expected: list[float],
-) -> None:
-    assert earned(Hypothesis(Plan(), (FACED,), meanings, guesses), instruction) == expected
-
-
-@pytest.mark.parametrize(
-    ("novel", "instruction", "expected"),
-    [
-        # The key's colour has no name, the ball's has: an unknown word must mean the key's.
-        ("require", "qux", [0, 0, 1, 0]),
-        ("guess", "qux", [0, 0.5, 1, 0.5]),
-        ("ignore", "qux", [0, 1, 1, 1]),
-        # Nothing is left open by a word that is known to say nothing, or where a known word names the feature.
-        ("require", "zek", [0, 1, 1, 1]),
-        ("require", "gax qux", [0, 1, 0, 1]),
-    ],
-)
-def test_words_never_seen_before(novel: Novel, instruction: str, expected: list[float]) -> None:
-    hypothesis = Hypothesis(Plan(), (FACED,), (MAYBE_RED,), novel=novel)
-    assert earned(hypothesis, instruction, words="zek gax") == expected
-
-
-def test_a_new_word_says_nothing_where_everything_has_a_name() -> None:
-    hypothesis = Hypothesis(Plan(), (FACED,), (MAYBE_RED, ("wog", (BLUE,))), novel="require")
-    assert earned(hypothesis, "qux", words="zek gax wog") == [0, 1, 1, 1]
-
-
-STEPS = (("mip", (BALL,)), ("tro", (KEY,)))
-GUESS = (("gax", (RED,)), ("wog", (BLUE,)))
-
-
-@pytest.mark.parametrize(
-    ("arrangement", "instruction", "meanings", "guesses", "expected"),
-    [
-        ("then", "mip dol tro", STEPS, (), [0, 0, 1, 0]),
-        ("then", "tro dol mip", STEPS, (), [0, 0, 0, 1]),
-        ("after", "mip dol tro", STEPS, (), [0, 0, 0, 1]),
-        ("both", "tro dol mip", STEPS, (), [0, 0, 1, 1]),
-        ("then", "tro", STEPS, (), [0, 0, 1, 0]),
-        # A step that was done half only is half done from then on; what fits less now earns less now.
-        ("then", "gax dol tro", STEPS, GUESS, [0, 0, 1, 0]),
-        ("then", "wog dol tro", STEPS, GUESS, [0, 0, 1, 0]),
-        ("then", "wog mip dol tro", STEPS, GUESS, [0, 0, 0.5, 0]),
-        ("both", "wog mip dol tro", STEPS, GUESS, [0, 0, 0.5, 0.5]),
-        ("then", "gax", STEPS, GUESS, [0, 1, 0.5, 1]),
-        ("both", "gax dol gax", STEPS, GUESS, [0, 1, 0.5, 1]),
-    ],
-)
-def test_steps(
-    arrangement: Arrangement,
-    instruction: str,
-    meanings: tuple[tuple[str, tuple[Filter, ...]], ...],
-    guesses: tuple[tuple[str, tuple[Filter, ...]], ...],
-    expected: list[float],
-) -> None:
-    assert earned(Hypothesis(Plan(arrangement, "dol"), (FACED,), meanings, guesses), instruction) == expected
-
-
-def test_the_thing_beside_may_be_guessed() -> None:
-    world = World((6, 8), (2, 2), 40, {(2, 3): thing("red", "ball"), (1, 3): thing("blue", "key")}).act("take")
-    plan = Plan("beside", "dol")
-    assert earned(Hypothesis(plan, (TAKEN,), STEPS), "mip dol tro", world) == [0, 1]
-    assert earned(Hypothesis(plan, (TAKEN,), STEPS), "mip dol mip", world) == [0, 0]
-    assert earned(Hypothesis(plan, (TAKEN,), STEPS, (("gax", (RED,)),)), "mip dol gax tro", world) == [0, 0.5]
-    assert earned(Hypothesis(plan, (TAKEN,)), "anything dol else", world) == [0, 1]
-    assert earned(Hypothesis(plan, (TAKEN, RED)), "anything dol else", world) == [0, 1]
-    assert earned(Hypothesis(plan, (TAKEN, BLUE)), "anything dol else", world) == [0, 0]
-
-
-def test_a_verb_replaces_the_usual_event() -> None:
-    world = World((6, 8), (2, 2), 40, {(2, 3): thing("red", "ball")}).act("left", "right", "take")
-    hypothesis = Hypothesis(Plan(), (FACED,), (("pick", (TAKEN,)),))
-    assert earned(hypothesis, "pick mip", world) == [0, 0, 0, 1]
-    assert earned(hypothesis, "mip", world) == [0, 0, 1, 0]
-
-
-def test_constants_hold_whatever_is_said() -> None:
-    world = World((6, 8), (2, 2), 40, {(2, 3): (DOOR, 11, CLOSED)}).act("toggle", "toggle")
-    assert earned(Hypothesis(Plan(), (CHANGED,)), "", world) == [0, 1, 1]
-    assert earned(Hypothesis(Plan(), (CHANGED, Filter("channel 2", OPEN))), "", world) == [0, 1, 0]
-    assert earned(Hypothesis(Plan(), (CHANGED, Filter("channel 2", OPEN)), (SURE_KEY,)), "tro", world) == [0, 0, 0]
-
-
-def test_phrases_are_read_like_in_training() -> None:
-    """Only whole words make a phrase: "pick ups" is not "pick up" and a rest."""
-    hypothesis = Hypothesis(Plan(), (FACED,), (("pick up", (BALL,)),))
-    source = checked(write_source(hypothesis, PERCEPTION, ["pick up"], ["pick up"]))
-    for instruction, expected in {
-        "Pick  up": [0, 1, 0, 1],
-        "so pick up": [0, 1, 0, 1],
-        "pick ups": [0, 1, 1, 1],
-        "up pick": [0, 1, 1, 1],
-        "toothpick up": [0, 1, 1, 1],
-    }.items():
-        assert rewards(source, WALK.stack(), instruction).tolist() == expected
-
-
-def test_a_separator_may_be_a_phrase() -> None:
-    hypothesis = Hypothesis(Plan("then", "and then"), (FACED,), STEPS)
-    source = checked(write_source(hypothesis, PERCEPTION, ["and then", "mip", "tro"], ["and then"]))
-    assert rewards(source, WALK.stack(), "mip, and then tro").tolist() == [0, 0, 1, 0]
-
-
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_programs_without_meanings_have_no_dictionary(arrangement: Arrangement) -> None:
     plan = Plan(arrangement, "" if arrangement == "whole" else "dol")
@@ -325,31 +169,6 @@ def test_sources_are_a_function_of_the_hypothesis() -> None:
     hypothesis = Hypothesis(Plan("then", "dol"), (FACED, RED), STEPS, GUESS, "guess")
     texts = {write_source(hypothesis, PERCEPTION, ["zek", "mip", "tro", "gax"], ["pick up"]) for _ in range(3)}
     assert len(texts) == 1
-
-
-def test_without_an_agent() -> None:
-    """Things change although nobody is seen."""
-    hypothesis = Hypothesis(Plan(), (CHANGED,), (SURE_BALL,), novel="guess")
-    source = checked(write_source(hypothesis, Perception(None, (FLOOR, WALL)), ["mip"]))
-    assert "AGENT" not in source
-    states = World((5, 5), (1, 1), 40, {(2, 2): thing("red", "key")}).act("left", "left").stack()
-    states[:, 1, 1] = FLOOR
-    states[2, 2, 2] = thing("red", "ball")
-    assert rewards(source, states, "mip").tolist() == [0, 0, 1]
-
-
-def test_an_agent_that_goes_out_of_sight() -> None:
-    """Never in training; but a program must not fall over it."""
-    left = Filter("side", SIDES.index("left"))
-    states = WALK.stack()
-    for hidden in (slice(0, 1), slice(2, 3), slice(0, 4)):
-        unseen = states.copy()
-        part = unseen[hidden]
-        part[part[..., 0] == AGENT] = FLOOR
-        for event in range(len(EVENTS)):
-            hypothesis = Hypothesis(Plan(), (Filter("event", event), left), (SURE_BALL,), novel="guess")
-            source = checked(write_source(hypothesis, PERCEPTION, ["mip"]))
-            assert set(rewards(source, unseen, "mip qux").tolist()) <= {0.0, 0.5, 1.0}
 
 
 HOSTILE = (
@@ -384,8 +203,6 @@ def test_hostile_words_stay_words(word: str) -> None:
 @given(st.text(max_size=40))
 def test_any_instruction_can_be_read_and_written(text: str) -> None:
     """What a person may have typed, as the only instruction of the training data and as a new one."""
-    from grace_irl.propose.synthesis.grid.instruction import split_words
-
     words = split_words(text)
     meanings = tuple((word, (BALL,)) for word in dict.fromkeys(words))
     source = write_source(Hypothesis(Plan(), (FACED,), meanings, novel="guess"), PERCEPTION, words)
@@ -407,28 +224,3 @@ def test_many_words_make_no_long_lines() -> None:
     hypothesis = Hypothesis(Plan(), (FACED,), meanings, novel="require")
     source = checked(write_source(hypothesis, PERCEPTION, [*words, *phrases], phrases))
     assert source.count("one7 two7 three7") == 2
-
-
-@pytest.mark.parametrize(
-    ("hypothesis", "text"),
-    [
-        (Hypothesis(Plan(), (FACED,)), "the agent faces a thing"),
-        (Hypothesis(Plan(), (TAKEN, RED)), "a thing with channel 1 = 11 has just gone from its cell"),
-        (Hypothesis(Plan(), (FACED,), (SURE_BALL,)), "the agent faces the thing that the instruction describes"),
-        (
-            Hypothesis(Plan("then", "dol"), (FACED,), (SURE_BALL,)),
-            "the agent faces the thing that the instruction describes, as the last step of the instruction",
-        ),
-        (
-            Hypothesis(Plan("beside", "dol"), (TAKEN,), (SURE_BALL,)),
-            "the thing that the instruction describes has just gone from its cell, "
-            "beside the other thing that it describes",
-        ),
-        (
-            Hypothesis(Plan(), (FACED,), (("pick", (TAKEN,)),)),
-            "what the instruction says has just happened to the thing that the instruction describes",
-        ),
-    ],
-)
-def test_summary(hypothesis: Hypothesis, text: str) -> None:
-    assert summary(hypothesis) == text
