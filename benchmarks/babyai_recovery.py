@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -131,6 +132,8 @@ def main() -> None:
     print("met" if not failed else f"missed on {', '.join(failed)}")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
+    if failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

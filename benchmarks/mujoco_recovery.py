@@ -10,6 +10,7 @@ sees the training half only. Classifiers of scikit-learn see the same states, cl
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not DATA.exists():
         raise SystemExit(f"{DATA}: not found; expected the real MuJoCo trajectories there")
+    failed: list[str] = []
     for name in ROLLOUTS:
         train, test = halves(name, arguments.seed)
         with tempfile.TemporaryDirectory() as folder:
@@ -101,9 +103,12 @@ def main() -> None:
             print(f"  {peer}: {auc:.4f}")
         if name in GOAL:
             met = score.metrics.auc >= GOAL[name] and lines <= MAX_LINES
+            failed += [] if met else [name]
             print(f"  required: AUC >= {GOAL[name]} in at most {MAX_LINES} lines: {'met' if met else 'missed'}")
         if arguments.source:
             print(run.best.source)
+    if failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
