@@ -22,6 +22,7 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.propose.registry import factory
 from grace_irl.propose.synthesis import Synthesiser
+from grace_irl.search.evolution import is_exhausted
 from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
 from tests.propose.worlds import World, go_to_set, problem, rewards_of_all, thing
@@ -82,20 +83,41 @@ def test_initial_answers_differ_and_the_best_comes_first() -> None:
     own = list(dict.fromkeys(proposal.sketch for proposal in proposals))
     assert proposals[0].prior == 0.0
     assert all(proposal.prior <= 0.0 for proposal in proposals)
-    assert len(own) >= 4  # weighed, bold and careful; and what happens alone
+    assert len(own) >= 4
     assert all(mutated(synthesiser, proposals[0], seed).prior <= 0.0 for seed in range(10))
 
 
-def test_after_the_initial_answers_come_variations_of_them() -> None:
+def test_first_answers_differ_until_there_is_nothing_new() -> None:
+    """The readings of this data are few: no program is proposed twice, and the end is said."""
     synthesiser = Synthesiser(grids(), 0)
-    initials = {initial(synthesiser, index).sketch for index in range(4)}
-    later = {told(initial(synthesiser, index)) for index in range(4, 20)}
-    assert all(read(proposal.source).problems == () for proposal in later)
-    assert {proposal.sketch for proposal in later} - initials
+    proposals = [initial(synthesiser, index) for index in range(60)]
+    given = [proposal for proposal in proposals if not proposal.failure]
+    assert proposals[: len(given)] == given
+    assert 4 <= len(given) < 60
+    assert len({proposal.source for proposal in given}) == len(given)
+    assert all(read(proposal.source).problems == () for proposal in given)
+    assert all(is_exhausted(proposal.failure) for proposal in proposals[len(given) :])
+    assert {told(initial(Synthesiser(grids(), 0), index)) for index in (len(given) - 1, 59)} == {
+        told(given[-1]),
+        told(proposals[-1]),
+    }
+
+
+def test_data_that_leaves_much_open_has_many_first_answers() -> None:
+    synthesiser = Synthesiser(vectors(), 0)
+    assert len({initial(synthesiser, index).source for index in range(20)} - {""}) == 20
+
+
+@pytest.mark.parametrize("data", [grids, vectors], ids=["grid", "vector"])
+def test_a_variation_is_not_its_parent(data: Any) -> None:
+    synthesiser = Synthesiser(data(), 0)
+    parent = initial(synthesiser, 1)
+    children = [mutated(synthesiser, parent, seed) for seed in range(12)]
+    assert not {child.source for child in children} & {parent.source}
 
 
 def test_a_parent_without_a_sketch_is_passed_over() -> None:
-    """Programs by other authors may be among the parents."""
+    """Programs by other authors may be among the parents; of none but such, what the data says itself is varied."""
     synthesiser = Synthesiser(vectors(), 0)
     own = initial(synthesiser, 0)
     request = Request(50, "mutate", ("0" * 16, "1" * 16), 5)
@@ -104,8 +126,8 @@ def test_a_parent_without_a_sketch_is_passed_over() -> None:
     ]
     answer = asyncio.run(synthesiser.propose(request, parents))
     assert answer.sketch == mutated(synthesiser, own, 5).sketch
-    stranger = asyncio.run(synthesiser.propose(replace(request, index=0), parents[:1]))
-    assert stranger.sketch == own.sketch
+    strangers = [asyncio.run(synthesiser.propose(replace(request, seed=seed), parents[:1])) for seed in range(6)]
+    assert len({answer.source for answer in strangers} - {""}) > 1
 
 
 class _Poison:
@@ -215,6 +237,7 @@ def test_meagre_vectors(experts: Any, others: Any, best: float) -> None:
     synthesiser = Synthesiser(problem, 0)
     proposals = [initial(synthesiser, index) for index in range(15)]
     proposals += [mutated(synthesiser, proposals[0], seed) for seed in range(10)]
+    proposals = [proposal for proposal in proposals if not is_exhausted(proposal.failure)]
     assert all(read(proposal.source).problems == () for proposal in proposals)
     assert accuracy(proposals[0].source, problem) >= best
     assert all(0.0 <= accuracy(proposal.source, problem) <= 1.0 for proposal in proposals)
