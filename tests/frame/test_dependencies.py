@@ -29,6 +29,7 @@ ROOMS_OF_EXTRAS = {
     "minigrid": ("grace_irl/rl/",),
     "stable-baselines3": ("grace_irl/rl/",),
     "torch": ("grace_irl/rl/",),
+    "openai": ("grace_irl/propose/client/",),
 }
 
 
@@ -129,12 +130,13 @@ def test_every_import_is_declared_where_it_belongs() -> None:
         wrong += [f"{place} imports {name}" for place in places if not place.startswith(allowed or "-")]
     assert not wrong
     assert set(asked(EXTRAS["minari"])) == {"minari", "gymnasium"}
+    assert set(asked(EXTRAS["llm"])) == {"openai"}
     assert set(asked(EXTRAS["rl"])) == {"gymnasium", "minigrid", "mujoco", "stable-baselines3", "torch"}
 
 
 def test_nothing_is_declared_that_nothing_imports() -> None:
     package = set(imported("grace_irl"))
-    declared = set(asked([*PROJECT["dependencies"], *EXTRAS["minari"], *EXTRAS["rl"]]))
+    declared = set(asked([*PROJECT["dependencies"], *EXTRAS["minari"], *EXTRAS["rl"], *EXTRAS["llm"]]))
     assert not declared - package - NOT_IMPORTED
     around = set(imported("tests")) | set(imported("benchmarks"))
     assert not set(asked(EXTRAS["dev"])) - around - TOOLS

@@ -1,0 +1,316 @@
+"""The client: exactly the answers that were asked for, whatever the server does meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from grace_irl.propose.client import probe
+from grace_irl.propose.client.backoff import Backoff
+from grace_irl.propose.client.body import answers
+from grace_irl.propose.client.catalogue import Catalogue
+from grace_irl.propose.client.counters import Counters
+from grace_irl.propose.client.dialect import Dialect
+from grace_irl.propose.client.errors import CallFailed, ContextOverflow
+from grace_irl.propose.client.failure import Failure
+from grace_irl.propose.client.key import api_key, redactor
+from grace_irl.propose.client.rejection import Overflow, declined, overflow
+from grace_irl.propose.client.settings import ChatSettings
+from grace_irl.propose.client.verdict import Judge
+from grace_irl.propose.client.watch import Watch
+from grace_irl.propose.client.wire import Wire
+from grace_irl.propose.completion import Completion
+from grace_irl.propose.prompt import AnswerFormat, Prompt
+
+LEAST_ANSWER = 512  # tokens: with less room than that a program is cut, so the prompt has to shrink instead
+TRIES = {"time-out": 3, "too long": 2}  # dear failures are repeated less often than `attempts` allows
+
+
+def _silent(_: str) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """What belongs to one event loop."""
+
+    loop: asyncio.AbstractEventLoop
+    wire: Wire
+    slots: asyncio.Semaphore
+    opening: asyncio.Lock
+    probing: asyncio.Lock
+    watch: Watch
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What one request asks."""
+
+    prompt: Prompt
+    n: int
+    seed: int | None
+    answer: AnswerFormat
+    max_tokens: int
+
+
+class ChatClient:
+    """Asks one server. Used from one event loop at a time; a new loop gets new connections.
+
+    Args:
+        settings: the server, and how it is asked.
+        on_note: told, in one line each, what a person should know: a parameter that the server does not take (once),
+            a server that went away and came back.
+        backoff: between tries.
+
+    Attributes:
+        settings: as given.
+        counters: what the calls added up to.
+
+    Raises:
+        InputError: where the library is missing, or the key is none (see `key.py`).
+    """
+
+    def __init__(
+        self,
+        settings: ChatSettings,
+        on_note: Callable[[str], None] = _silent,
+        *,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.settings = settings
+        self.counters = Counters()
+        self._on_note = on_note
+        self._backoff = backoff or Backoff()
+        self._key = api_key()
+        self._judge = Judge(settings.url, bool(self._key), redactor(self._key))
+        self._dialect = Dialect()
+        self._model = ""
+        self._catalogue = Catalogue()
+        self._format: AnswerFormat | None = None if settings.answer_format == "auto" else settings.answer_format
+        self._bound: _Bound | None = None
+
+    async def __aenter__(self) -> ChatClient:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def model(self) -> str:
+        """The model's name at the server; before the first contact what the settings say, which may be ""."""
+        return self._model or self.settings.model
+
+    async def open(self) -> str:
+        """First contact: finds the model and returns its name. Later calls return at once.
+
+        Raises:
+            InputError: no server at the address, one that refuses the key, or one that has not this model.
+            ServerGone: a server that kept saying that it is not ready yet.
+        """
+        bound = self._here()
+        if not self._model:
+            async with bound.opening:
+                if not self._model:
+                    self._catalogue = await self._listed(bound)
+                    self._model = self._catalogue.chosen(self.settings.model)
+        return self._model
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        n: int = 1,
+        *,
+        seed: int | None = None,
+        answer: AnswerFormat | None = None,
+        max_tokens: int | None = None,
+    ) -> tuple[Completion, ...]:
+        """Exactly `n` answers to a prompt.
+
+        Args:
+            prompt: what is asked.
+            n: how many answers: in one request where the server can, in several where it returns fewer.
+            seed: of the first answer; the others have the following ones.
+            answer: "json" sends the schema of an answer; by default what `detect_format` says.
+            max_tokens: of each answer; by default the settings'.
+
+        Raises:
+            CallFailed: after the last try; its `answers` are those of the `n` that did come.
+            ContextOverflow: for a prompt that leaves no room for an answer.
+            InputError: as `open`; also for a key that is refused later.
+            ServerGone: when the server was away, or too busy, for longer than the patience.
+        """
+        if n < 1:
+            raise ValueError(f"{n} answers wanted; expected at least 1")
+        form = answer or await self.detect_format()
+        await self.open()
+        most = max_tokens or self.settings.max_tokens
+        got: list[Completion] = []
+        while len(got) < n:
+            size = min(n - len(got), self._dialect.most_choices or n)
+            questions = [
+                _Question(prompt, min(size, n - at), None if seed is None else seed + at, form, most)
+                for at in range(len(got), n, size)
+            ]
+            parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
+            got += [one for part in parts if not isinstance(part, BaseException) for one in part]
+            errors = [part for part in parts if isinstance(part, BaseException)]
+            # What stops the run goes before what fails this call.
+            for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
+                if isinstance(error, CallFailed):
+                    raise CallFailed(str(error), error.kind, tuple(got)) from None
+                raise error
+        return tuple(got)
+
+    async def detect_format(self) -> AnswerFormat:
+        """The answer format that the settings name; for "auto" the result of a probe, made once.
+
+        Raises:
+            InputError, ServerGone: as `complete`.
+        """
+        if self._format is None:
+            async with self._here().probing:
+                if self._format is None:
+                    self._format = await self._probed()
+        return self._format
+
+    async def context_length(self) -> int | None:
+        """The model's context in tokens where the server tells it, None elsewhere.
+
+        Raises:
+            InputError, ServerGone: as `open`.
+        """
+        return self._catalogue.context_length(await self.open())
+
+    async def close(self) -> None:
+        """Closes the connections. The client can be used again; what it learnt of the server stays."""
+        bound, self._bound = self._bound, None
+        if bound is not None and bound.loop is asyncio.get_running_loop():
+            bound.watch.close()
+            await bound.wire.close()
+
+    def _here(self) -> _Bound:
+        loop = asyncio.get_running_loop()
+        if self._bound is None or self._bound.loop is not loop:
+            wire = Wire(self.settings, self._key)
+            self._bound = _Bound(
+                loop=loop,
+                wire=wire,
+                slots=asyncio.Semaphore(self.settings.concurrency),
+                opening=asyncio.Lock(),
+                probing=asyncio.Lock(),
+                watch=Watch(wire.models, self.settings.patience, self._backoff, self._tell_of_absence),
+            )
+        return self._bound
+
+    def _tell_of_absence(self, note: str, new: bool) -> None:
+        self.counters.waits += new
+        self._on_note(note)
+
+    async def _listed(self, bound: _Bound) -> Catalogue:
+        try:
+            return Catalogue(await bound.wire.models())
+        except Failure as failure:
+            problem = failure
+        if problem.status in (429, 500, 502, 503, 504):  # it is there, and may be loading its model
+            await bound.watch.wait(self._judge.quote(problem))
+            try:
+                return Catalogue(await bound.wire.models())
+            except Failure as failure:
+                problem = failure
+        if self.settings.model and problem.status not in (0, 401, 403):  # not every server lists its models
+            return Catalogue()
+        raise self._judge.at_first_contact(problem)
+
+    async def _probed(self) -> AnswerFormat:
+        most = min(self.settings.max_tokens, probe.MAX_TOKENS)
+        try:
+            asked = await self.complete(probe.PROMPT, probe.SAMPLES, seed=0, answer="json", max_tokens=most)
+        except (CallFailed, ContextOverflow):
+            return "code"
+        return "json" if all(map(probe.passed, asked)) else "code"
+
+    def _payload(self, question: _Question, max_tokens: int) -> tuple[dict[str, Any], int]:
+        """A request's body as the server is known to take it now, and how many answers it asks for."""
+        n = min(question.n, self._dialect.most_choices or question.n)
+        return self._dialect.payload(
+            question.prompt,
+            model=self._model,
+            temperature=self.settings.temperature,
+            max_tokens=max_tokens,
+            n=n,
+            seed=question.seed,
+            answer=question.answer,
+        ), n
+
+    async def _ask(self, question: _Question) -> tuple[Completion, ...]:
+        """Answers of one request that succeeds in the end: at least one, at most as many as asked for."""
+        bound = self._here()
+        context = self._catalogue.context_length(self._model)
+        max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
+        async with bound.slots:
+            started, tries, kinds = time.monotonic(), 0, Counter[str]()
+            while True:
+                payload, n = self._payload(question, max_tokens)
+                try:
+                    return await self._request(bound, payload, n)
+                except Failure as failure:
+                    problem = failure
+                self.counters.failures[problem.kind] += 1
+                kinds[problem.kind] += 1
+                tries += 1
+                too_long = overflow(problem)
+                if too_long:
+                    max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
+                for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
+                    self._on_note(f"{note} ({self._judge.quote(problem)})")
+                if self._payload(question, max_tokens)[0] == payload:  # elsewhere what it refused is gone: ask at once
+                    if declined(problem):
+                        return (Completion("", "refusal"),) * n
+                    error = self._judge.final(problem, self._model, self._catalogue)
+                    if error:
+                        raise error
+                    if problem.away and await bound.watch.wait(self._judge.quote(problem)):
+                        started, tries = time.monotonic(), 0
+                        kinds.clear()
+                    else:
+                        await self._pause(problem, tries, kinds[problem.kind], time.monotonic() - started)
+                self.counters.retries += 1
+
+    async def _request(self, bound: _Bound, payload: dict[str, Any], n: int) -> tuple[Completion, ...]:
+        started = time.monotonic()
+        with self.counters.request():
+            body = await bound.wire.chat(payload)
+        got = answers(body, n, time.monotonic() - started)
+        self.counters.add(got)
+        self._dialect.accepted(payload, len(got))
+        return got
+
+    async def _pause(self, problem: Failure, tries: int, same: int, spent: float) -> None:
+        """Waits before the next try, or gives up: `same` failures of this kind, `spent` seconds."""
+        if problem.busy:
+            if spent + problem.retry_after > self.settings.patience:
+                raise self._judge.too_busy(problem, self.settings.patience)
+        elif same >= min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
+            what = f"no answer after {same} tries ({problem.kind}: {self._judge.quote(problem)})"
+            raise CallFailed(what, problem.kind)
+        await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
+
+
+def _shortened(found: Overflow, wanted: int, max_tokens: int) -> int:
+    """How many tokens an answer may have beside a long prompt.
+
+    Raises:
+        ContextOverflow: where that is too few.
+    """
+    room = found.limit - (found.prompt_tokens or 1) if found.limit else 0
+    if min(wanted, LEAST_ANSWER) <= room < max_tokens:
+        return room
+    raise ContextOverflow(found.limit, found.prompt_tokens)

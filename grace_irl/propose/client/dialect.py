@@ -1,0 +1,130 @@
+"""What one server takes: found out by its refusals, remembered, so that each is met once."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from grace_irl.propose.client.failure import Failure
+from grace_irl.propose.client.rejection import refuses_system_role, rejected_parameters
+from grace_irl.propose.client.schema import ANSWER_SCHEMA
+from grace_irl.propose.prompt import AnswerFormat, Prompt
+
+SchemaForm = Literal["json_schema", "json_object"]  # OpenAI's and vLLM's; llama.cpp's
+DROPPABLE = {"temperature", "seed", "n", "response_format", "max_tokens", "max_completion_tokens"}
+
+
+@dataclass
+class Dialect:
+    """Grows while a run goes on; all calls of a client share it.
+
+    Attributes:
+        left_out: sampling parameters that the server refuses.
+        tokens_name: of the limit on an answer's tokens (newer models of OpenAI want another).
+        most_choices: answers that one request may ask for; None while more were never refused.
+        schema_form: how a schema is sent.
+        schema_works: whether a schema was ever accepted.
+        system_role: False where the model's template has none: the system text then opens the user's.
+        short_answers: responses in a row with fewer answers than asked for.
+    """
+
+    left_out: set[str] = field(default_factory=set)
+    tokens_name: str = "max_tokens"
+    most_choices: int | None = None
+    schema_form: SchemaForm = "json_schema"
+    schema_works: bool = False
+    system_role: bool = True
+    short_answers: int = 0
+
+    def payload(
+        self,
+        prompt: Prompt,
+        *,
+        model: str,
+        temperature: float,
+        max_tokens: int,
+        n: int,
+        seed: int | None,
+        answer: AnswerFormat,
+    ) -> dict[str, Any]:
+        """A request's body."""
+        wanted: dict[str, Any] = {
+            "model": model,
+            "messages": self.messages(prompt),
+            "temperature": temperature,
+            self.tokens_name: max_tokens,
+        }
+        if n > 1:
+            wanted["n"] = n
+        if seed is not None:
+            wanted["seed"] = seed
+        if answer == "json":
+            wanted["response_format"] = self.response_format()
+        return {name: value for name, value in wanted.items() if name not in self.left_out}
+
+    def accepted(self, payload: Mapping[str, Any], choices: int) -> None:
+        """Learns from a response: how many answers came, and that a schema was taken."""
+        if "response_format" in payload:
+            self.schema_works = True
+        asked = payload.get("n", 1)
+        if asked == 1:
+            return
+        # Once may be an accident; a server that returns fewer twice running (llama.cpp's: one) is taken at its word.
+        self.short_answers = self.short_answers + 1 if choices < asked else 0
+        if self.short_answers > 1:
+            self.most_choices = max(1, choices)
+
+    def learn(self, failure: Failure, payload: Mapping[str, Any], times: int) -> list[str]:
+        """Learns from a refusal of this payload, the `times`-th of its kind; returns what is new, for people."""
+        news: list[str] = []
+        if self.system_role and payload["messages"][0]["role"] == "system" and refuses_system_role(failure):
+            self.system_role = False
+            news.append("the model has no place for a system text: it goes before the question from now on")
+        named = rejected_parameters(failure, DROPPABLE & set(payload))
+        if "response_format" in payload and not self.schema_works and self.schema_form == "json_schema":
+            # llama.cpp's server answers 500, which by itself may be an accident.
+            if "response_format" in named or (failure.kind == "server error" and times > 1):
+                self.schema_form = "json_object"
+                news.append("the server does not take a schema in OpenAI's form: llama.cpp's is tried")
+            named.discard("response_format")
+        for name in sorted(named - self.left_out):
+            news += self._without(name)
+        return news
+
+    def _without(self, name: str) -> list[str]:
+        if name == "n":
+            if self.most_choices == 1:
+                return []
+            self.most_choices = 1
+            return ["the server gives one answer a request: several are asked for one by one from now on"]
+        if name == "max_tokens":
+            if self.tokens_name != name:
+                return []
+            self.tokens_name = "max_completion_tokens"
+            return ["the server does not take max_tokens: max_completion_tokens is sent from now on"]
+        self.left_out.add(name)
+        return [f"the server does not take {name}: it is left out from now on"]
+
+    def messages(self, prompt: Prompt) -> list[dict[str, Any]]:
+        """Text as text; images, where there are any, as data addresses behind it."""
+        text = prompt.user if self.system_role or not prompt.system else f"{prompt.system}\n\n{prompt.user}"
+        content: str | list[dict[str, Any]] = text
+        if prompt.images:
+            content = [{"type": "text", "text": text}]
+            content += [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in prompt.images]
+        user = {"role": "user", "content": content}
+        if self.system_role and prompt.system:
+            return [{"role": "system", "content": prompt.system}, user]
+        return [user]
+
+    def response_format(self) -> dict[str, Any]:
+        """The schema of an answer, as this server takes it."""
+        if self.schema_form == "json_object":
+            return {"type": "json_object", "schema": ANSWER_SCHEMA}
+        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": ANSWER_SCHEMA}}
+
+
+def _data_url(image: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(image).decode('ascii')}"

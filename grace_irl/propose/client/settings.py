@@ -1,0 +1,86 @@
+"""How a model is asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from grace_irl.errors import InputError
+from grace_irl.propose.prompt import AnswerFormat
+
+MOST_CONNECTIONS = 1000  # of the client library; more calls would wait inside it, unseen
+
+
+@dataclass(frozen=True)
+class ChatSettings:
+    """A server, and how it is asked. Holds no key: that comes from the environment (`key.py`).
+
+    Attributes:
+        url: of the server, such as http://127.0.0.1:8000; the path /v1 is added where there is none.
+        model: as the server names it; "" takes the only one that it serves.
+        temperature: of sampling.
+        max_tokens: most tokens of one answer.
+        concurrency: most requests in flight.
+        patience: seconds to wait for a server that went away or is too busy, before the run stops.
+        timeout: seconds for one request, first byte to last. A first request with `n` above 1 can take 20 s, and a
+            model on a CPU minutes.
+        answer_format: "auto" finds out by a probe whether JSON costs the model anything.
+        attempts: at one request while the server is there.
+        max_bytes: of one response; what is longer is cut off and counted as a failure.
+    """
+
+    url: str
+    model: str = ""
+    temperature: float = 0.8
+    max_tokens: int = 4096
+    concurrency: int = 32
+    patience: float = 600.0
+    timeout: float = 600.0
+    answer_format: Literal["auto"] | AnswerFormat = "auto"
+    attempts: int = 6
+    max_bytes: int = 2_000_000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", normalised(self.url))
+        for name, low, high in (
+            ("temperature", 0.0, 10.0),
+            ("max_tokens", 1, math.inf),
+            ("concurrency", 1, MOST_CONNECTIONS),
+            ("patience", 0.0, math.inf),
+            ("timeout", 1e-3, math.inf),
+            ("attempts", 1, 100),
+            ("max_bytes", 1000, math.inf),
+        ):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
+                raise InputError(f"{name.replace('_', '-')} {value}; expected {expected}")
+        if self.answer_format not in ("auto", "code", "json"):
+            raise InputError(f"answer format {self.answer_format!r}; expected auto, code or json")
+
+
+def normalised(url: str) -> str:
+    """The base of the API: without a closing slash or the name of a call, and with /v1 where no path is given.
+
+    Raises:
+        InputError: for what is no HTTP address, and for one that carries a key.
+    """
+    example = "such as http://127.0.0.1:8000"
+    text = url.strip()
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise InputError(f"server address {text!r}: {error}; expected one {example}") from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        # The address may carry a key, so it is not shown.
+        raise InputError(
+            "the server address carries more than scheme, host, port and path; "
+            f"expected one {example}, and a key in the environment variable GRACE_IRL_API_KEY"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise InputError(f"server address {text!r}; expected one {example}")
+    path = parts.path.rstrip("/").removesuffix("/models").removesuffix("/chat/completions").rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"

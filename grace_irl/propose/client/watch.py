@@ -1,0 +1,75 @@
+"""Waits for a server that went away: one look-out for all calls."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from grace_irl.propose.client.backoff import Backoff
+from grace_irl.propose.client.errors import ServerGone
+from grace_irl.propose.client.failure import Failure
+
+OFTEN = 10.0  # seconds between two looks, at most
+
+
+class Watch:
+    """While the server is away all calls stand still, and one task looks for it.
+
+    Args:
+        look: asks the server for something cheap; raises `Failure` where it does not answer.
+        patience: seconds.
+        backoff: between looks.
+        on_note: told when the waiting starts (True) and ends (False).
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Awaitable[object]],
+        patience: float,
+        backoff: Backoff,
+        on_note: Callable[[str, bool], None],
+    ) -> None:
+        self._look = look
+        self._patience = patience
+        self._backoff = backoff
+        self._on_note = on_note
+        self._task: asyncio.Task[bool] | None = None
+
+    async def wait(self, why: str) -> bool:
+        """Returns when the server answers: True if it had been away, False if it is there at the first look.
+
+        Raises:
+            ServerGone: when patience is over.
+        """
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._until_back(why))
+        return await asyncio.shield(self._task)  # a call that is cancelled leaves the look-out to the others
+
+    def close(self) -> None:
+        """Stops looking."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _until_back(self, why: str) -> bool:
+        started, looks = time.monotonic(), 0
+        while True:
+            try:
+                await self._look()
+                break
+            except Failure as failure:
+                if failure.kind == "rejected":  # whatever it says, it is there
+                    break
+            waited = time.monotonic() - started
+            if not looks:
+                self._on_note(f"the server is away ({why}); waiting for it up to {self._patience:g} s", True)
+            if waited >= self._patience:
+                raise ServerGone(
+                    f"the server has been away for {waited:.0f} s ({why}); "
+                    "start it again and resume the run, or wait longer with --llm-patience"
+                )
+            looks += 1
+            await asyncio.sleep(min(self._backoff.delay(looks), OFTEN, self._patience - waited + 0.001))
+        if looks:
+            self._on_note(f"the server is back after {time.monotonic() - started:.0f} s", False)
+        return looks > 0

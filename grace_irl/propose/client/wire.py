@@ -1,0 +1,147 @@
+"""One request over HTTP, on OpenAI's client library; nothing is tried twice here."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import logging
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from grace_irl.errors import InputError
+from grace_irl.propose.client.failure import Failure, Kind
+from grace_irl.propose.client.settings import ChatSettings
+
+if TYPE_CHECKING:
+    import openai
+
+
+class Wire:
+    """Connections to one server, for one event loop.
+
+    The library's own retries are off: they could neither be counted nor told apart, do not know malformed bodies,
+    and end long before a server that is restarted comes back. `ChatClient` has the one loop that tries again.
+    """
+
+    def __init__(self, settings: ChatSettings, key: str) -> None:
+        library = openai_library()
+        # At level DEBUG it logs whole requests.
+        logging.getLogger("openai").setLevel(max(logging.INFO, logging.getLogger("openai").level))
+        self._library = library
+        self._client = library.AsyncOpenAI(
+            base_url=settings.url,
+            api_key=key or "none",  # an empty one is refused by the library, and any will do where none is asked for
+            timeout=settings.timeout,
+            max_retries=0,
+        )
+        self._timeout = settings.timeout
+        self._max_bytes = settings.max_bytes
+
+    async def chat(self, payload: Mapping[str, Any]) -> bytes:
+        """The body of the response to a chat completion.
+
+        Raises:
+            Failure: for everything else than a whole body with status 200.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                create = self._client.chat.completions.with_streaming_response.create
+                async with create(**payload) as response:
+                    return await self._read(response)
+        except TimeoutError:
+            raise Failure("time-out", f"no answer within {self._timeout:g} s") from None
+        except self._library.OpenAIError as error:
+            raise self._failure(error) from None
+
+    async def models(self, seconds: float = 30.0) -> list[dict[str, Any]]:
+        """What /v1/models lists; each has an "id".
+
+        Raises:
+            Failure: where it does not answer, or with something else.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                async with self._client.models.with_streaming_response.list() as response:
+                    body = await self._read(response)
+        except TimeoutError:
+            raise Failure("time-out", f"no answer within {seconds:g} s") from None
+        except self._library.OpenAIError as error:
+            raise self._failure(error) from None
+        try:
+            listed = json.loads(body)["data"]
+            return [dict(one) for one in listed if isinstance(one["id"], str)]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise Failure("malformed body", "a list of models that is none", status=200) from None
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.close()
+
+    async def _read(self, response: Any) -> bytes:
+        """The body, given up where it grows too long: the rest is never read."""
+        parts, size = [], 0
+        try:
+            async for part in response.iter_bytes():
+                size += len(part)
+                if size > self._max_bytes:
+                    raise Failure("too long", f"an answer of more than {self._max_bytes} bytes", status=200)
+                parts.append(part)
+        except (Failure, self._library.OpenAIError):
+            raise
+        except Exception as error:  # reading a body fails in the transport's own ways, which the library does not wrap
+            raise Failure("connection", f"the connection broke in the middle ({type(error).__name__})", 200) from None
+        return b"".join(parts)
+
+    def _failure(self, error: openai.OpenAIError) -> Failure:
+        if isinstance(error, self._library.APITimeoutError):
+            return Failure("time-out", f"no answer within {self._timeout:g} s")
+        if isinstance(error, self._library.APIStatusError):
+            return _of_status(error)
+        cause = error.__cause__
+        return Failure("connection", f"no connection ({cause or type(error).__name__})")
+
+
+def openai_library() -> Any:
+    """The module `openai`, which takes about a second to import: only who asks a model pays for it.
+
+    Raises:
+        InputError: where it is not installed.
+    """
+    try:
+        import openai
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{error.name} is not installed; models are asked with: pip install 'grace-irl[llm]'"
+        ) from None
+    return openai
+
+
+def _of_status(error: openai.APIStatusError) -> Failure:
+    status = error.status_code
+    body = error.body if isinstance(error.body, dict) else {}
+    said = body.get("message") or (error.body if isinstance(error.body, str) else "")
+    kind: Kind = "busy" if status == 429 else "server error" if status >= 500 or status == 408 else "rejected"
+    return Failure(
+        kind,
+        f"HTTP {status}",
+        status=status,
+        said=str(said),
+        body=body,
+        retry_after=retry_after(error.response.headers),
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds that a server asks to wait, from Retry-After (seconds or a date) or OpenAI's finer retry-after-ms."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    except (KeyError, ValueError):
+        pass
+    text = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        date = email.utils.parsedate_tz(text)
+        return 0.0 if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())
