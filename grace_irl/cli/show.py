@@ -15,7 +15,8 @@ from grace_irl.evaluate.evaluation import shown
 from grace_irl.runs.history import Generation, history
 from grace_irl.runs.provenance import lineage
 from grace_irl.runs.run import opened
-from grace_irl.runs.store import FateRow, Record, Store
+from grace_irl.runs.store import FateRow, Record, Store, candidate
+from grace_irl.search.ranks import ranked
 
 SHOWN_FATES = 20
 
@@ -88,7 +89,8 @@ def _show_run(store: Store, run: Path, *, top: int, all_fates: bool, as_json: bo
     records, rows, best = store.records(), store.fates(), store.meta("best")
     last = {row.fate.program_id: row.fate for row in rows if row.fate.verdict != "duplicate"}
     kept = [record for name, record in records.items() if name in last and last[name].verdict == "kept"]
-    kept.sort(key=lambda r: (r.program.id != best, -r.evaluation.fitness, r.program.nodes, r.index))
+    places = {scored.program.id: place for place, scored in enumerate(ranked(map(candidate, kept)))}
+    kept.sort(key=lambda record: (record.program.id != best, places[record.program.id]))
     generations = history(store)
     told = store.told()
     verdicts = Counter(row.fate.verdict for row in rows)
@@ -152,6 +154,7 @@ def _generations_table(generations: list[Generation]) -> Table:
         "dropped",
         "invalid",
         "duplicate",
+        "repaired",
         "failed",
         "best fitness",
         "accuracy",
@@ -160,7 +163,7 @@ def _generations_table(generations: list[Generation]) -> Table:
     for name in names:
         table.add_column(name, justify="right")
     for row in generations:
-        counts = (row.calls, row.kept, row.dropped, row.invalid, row.duplicate, row.failed)
+        counts = (row.calls, row.kept, row.dropped, row.invalid, row.duplicate, row.repaired, row.failed)
         scores = (shown(row.fitness), row.accuracy, row.held_out)
         cells = [value if isinstance(value, str) else "-" if value is None else f"{value:.4f}" for value in scores]
         table.add_row(str(row.number), *map(str, counts), *cells)

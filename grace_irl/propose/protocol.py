@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.program import Program
@@ -53,4 +53,13 @@ class Proposer(Protocol):
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """One answer. A failure of the proposer is a `Proposal` with `failure`, not an exception."""
+        ...
+
+
+@runtime_checkable
+class Repairer(Protocol):
+    """A proposer that mends programs that fail: each is sent back once."""
+
+    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal:
+        """A second version of a program that was rejected or raised; `failed.evaluation` says why."""
         ...

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.propose.protocol import Parent, Proposal, Proposer
-from grace_irl.search.protocol import Request
+from grace_irl.propose.in_thread import InThread
+from grace_irl.propose.protocol import Proposer
 
 Factory = Callable[[Problem, int], Proposer]
 """From the labelled data and the run's seed to a proposer."""
-
-
-class InThread:
-    """Runs a proposer that computes rather than waits in one thread of its own, request by request in order.
-
-    The event loop stays free for evaluations meanwhile.
-    """
-
-    def __init__(self, proposer: Proposer) -> None:
-        self._proposer = proposer
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="propose")
-
-    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        """See `Proposer`."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._run, request, tuple(parents))
-
-    def _run(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        return asyncio.run(self._proposer.propose(request, parents))
-
-    def close(self) -> None:
-        """Drops what waits; what runs ends by itself."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _synthesis(problem: Problem, seed: int) -> Proposer:

@@ -126,12 +126,16 @@ class Budget:
 
     def __init__(self, rules: Sequence[StopRule]) -> None:
         self._rules = tuple(rules)
-        limits = [rule.limit for rule in self._rules if isinstance(rule, MaxCalls)]
-        self._calls = min(limits, default=None)
+        self._calls = min((rule.limit for rule in self._rules if isinstance(rule, MaxCalls)), default=None)
+        self._seconds = min((rule.limit for rule in self._rules if isinstance(rule, MaxSeconds)), default=None)
 
     def may_ask(self, asked: int) -> bool:
         """Whether one more proposal may be asked for, when so many were."""
         return self._calls is None or asked < self._calls
+
+    def seconds_left(self, seconds: float) -> float | None:
+        """How long to wait for a result when so many seconds are over; None without a limit."""
+        return None if self._seconds is None else max(0.0, self._seconds - seconds)
 
     def check(self, progress: Progress) -> str:
         """The first reason to stop, or ""."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +24,7 @@ from grace_irl.runs.budget import budget
 from grace_irl.runs.config import Config, ProposerConfig, resolve, to_toml
 from grace_irl.runs.engine import Engine, Snapshot
 from grace_irl.runs.lock import RunLock
+from grace_irl.runs.loop import run_to_end
 from grace_irl.runs.paths import RunPaths, default_folder, write_atomically
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.run import Best, Interrupted, Run
@@ -174,7 +173,7 @@ class _Session:
             on_best=self._keep,
         )
         try:
-            reason = _in_loop(engine)
+            reason = run_to_end(engine.run())
             best = engine.finish()
         except KeyboardInterrupt:
             found = engine.interrupt()
@@ -205,16 +204,6 @@ class _Session:
         """Writes the best program so far."""
         write_atomically(RunPaths(self.folder).reward, export_record(best, self.store, self.config))
         self.store.set_meta("best", best.program.id)
-
-
-def _in_loop(engine: Engine) -> str:
-    """Runs the engine in its own event loop, in a thread if the caller runs one already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(engine.run())
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, engine.run()).result()
 
 
 def _problem(config: Config, demonstrations: Demonstrations | None) -> Problem:

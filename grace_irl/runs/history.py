@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from grace_irl.runs.store import Record, Store
+from grace_irl.runs.store import Store, candidate
+from grace_irl.search.ranks import Scored, winner
 
 
 @dataclass(frozen=True)
@@ -15,9 +16,9 @@ class Generation:
     Attributes:
         number: from 0, the first population.
         calls: answers told.
-        kept, dropped, invalid, duplicate: how many candidates met that fate, old members included.
+        kept, dropped, invalid, duplicate, repaired: how many candidates met that fate, old members included.
         failed: answers without a program.
-        fitness: train fitness of the best program so far; -inf while there is none.
+        fitness: train fitness of the best program so far, best as `winner` has it; -inf while there is none.
         accuracy, held_out: its accuracies, or None.
     """
 
@@ -27,6 +28,7 @@ class Generation:
     dropped: int
     invalid: int
     duplicate: int
+    repaired: int
     failed: int
     fitness: float
     accuracy: float | None
@@ -38,15 +40,13 @@ def history(store: Store) -> list[Generation]:
     requests, told, records = store.requests(), store.told(), store.records()
     verdicts = Counter((row.generation, row.fate.verdict) for row in store.fates())
     numbers = sorted({requests[index][0] for index in told})
-    best: Record | None = None
+    best: Scored | None = None
     rows = []
     for number in numbers:
         own = [entry for entry in told.values() if requests[entry.index][0] == number]
-        for entry in own:
-            record = records.get(entry.program_id or "")
-            scored = record is not None and record.evaluation.valid and record.evaluation.complete
-            if scored and record and (best is None or record.evaluation.fitness > best.evaluation.fitness):
-                best = record
+        new = [candidate(records[entry.program_id]) for entry in own if entry.program_id]
+        new = [scored for scored in new if scored.evaluation.valid and scored.evaluation.complete]
+        best = winner(new if best is None else [best, *new])
         evaluation = best.evaluation if best else None
         rows.append(
             Generation(
@@ -56,6 +56,7 @@ def history(store: Store) -> list[Generation]:
                 dropped=verdicts[number, "dropped"],
                 invalid=verdicts[number, "invalid"],
                 duplicate=verdicts[number, "duplicate"],
+                repaired=verdicts[number, "repaired"],
                 failed=sum(bool(entry.failure) for entry in own),
                 fitness=evaluation.fitness if evaluation else float("-inf"),
                 accuracy=evaluation.train.accuracy if evaluation and evaluation.train else None,

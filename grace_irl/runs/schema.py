@@ -17,16 +17,18 @@ CREATE TABLE requests (
   seed TEXT NOT NULL, context TEXT NOT NULL
 );
 
--- What the proposer answered, prompt and raw answer kept.
+-- What the proposer answered, prompt and raw answer kept. Attempt 1 is the repair of a program that failed.
 CREATE TABLE proposals (
-  idx INTEGER PRIMARY KEY, source TEXT NOT NULL, failure TEXT NOT NULL, reasoning TEXT NOT NULL,
-  prompt TEXT NOT NULL, raw TEXT NOT NULL, sketch TEXT NOT NULL, tokens_in INTEGER NOT NULL,
-  tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, prior REAL NOT NULL
+  idx INTEGER NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL,
+  reasoning TEXT NOT NULL, prompt TEXT NOT NULL, raw TEXT NOT NULL, sketch TEXT NOT NULL,
+  tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, prior REAL NOT NULL,
+  PRIMARY KEY (idx, attempt)
 );
 
--- What the search was told, in order. The seconds are of search when it was told, over all sittings.
+-- What the search was told, in order. The seconds are of search when it was told, over all sittings. The draft is
+-- the first version, where the program is its repair.
 CREATE TABLE results (
-  idx INTEGER PRIMARY KEY, program TEXT, failure TEXT NOT NULL, seconds REAL NOT NULL
+  idx INTEGER PRIMARY KEY, program TEXT, failure TEXT NOT NULL, seconds REAL NOT NULL, draft TEXT
 );
 
 -- Every program that was told, with its first score; idx is the request that it first answered.

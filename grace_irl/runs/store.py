@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
 from grace_irl.runs.schema import SCHEMA
 from grace_irl.search.protocol import Fate, Request, Result
+from grace_irl.search.ranks import Scored
 
 FORMAT = 1  # of run.db; a higher number than this was written by a newer version
 
@@ -36,6 +37,11 @@ class Record:
     index: int
 
 
+def candidate(record: Record) -> Scored:
+    """A record as what is ranked."""
+    return Scored(record.program, record.evaluation, record.index)
+
+
 @dataclass(frozen=True)
 class Told:
     """A result as it was told.
@@ -43,12 +49,14 @@ class Told:
     Attributes:
         program_id: None where there was no program.
         seconds: of search at that time, over all sittings.
+        draft_id: of the first version, where the program is its repair.
     """
 
     index: int
     program_id: str | None
     failure: str
     seconds: float
+    draft_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -162,48 +170,34 @@ class Store:
         """Generation and operator of each request, by index."""
         return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
 
-    def add_proposal(self, index: int, proposal: Proposal) -> None:
-        """Keeps an answer."""
-        fields = (
-            "source",
-            "failure",
-            "reasoning",
-            "prompt",
-            "raw",
-            "sketch",
-            "tokens_in",
-            "tokens_out",
-            "seconds",
-            "prior",
-        )
-        row = (index, *(getattr(proposal, name) for name in fields))
-        self._write([("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])])
+    def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0) -> None:
+        """Keeps an answer; attempt 1 is a repair."""
+        row = (index, attempt, *(getattr(proposal, field.name) for field in fields(Proposal)))
+        self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
 
-    def proposal(self, index: int) -> Proposal | None:
+    def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
         """The answer to a request, if it is kept."""
-        rows = self._rows("SELECT * FROM proposals WHERE idx = ?", (index,))
-        return Proposal(*rows[0][1:]) if rows else None
+        columns = ", ".join(field.name for field in fields(Proposal))
+        rows = self._rows(f"SELECT {columns} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
+        return Proposal(*rows[0]) if rows else None
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
         """Keeps what the search was told and what became of candidates because of it, in one transaction."""
-        program, evaluation, index = result.program, result.evaluation, result.request.index
-        told = (index, program.id if program else None, result.failure, seconds)
-        writes: list[tuple[str, Sequence[tuple[object, ...]]]] = [("INSERT INTO results VALUES (?, ?, ?, ?)", [told])]
-        if program is not None and evaluation is not None:
-            row = (
-                program.id,
-                index,
-                program.source,
-                program.nodes,
-                program.operator,
-                json.dumps(program.parents),
-                program.prior,
-            )
-            writes.append(
-                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(*row, to_text(evaluation))])
-            )
-        writes.append((_ADD_FATE, _fate_rows(fates, index, generation, final=False)))
-        self._write(writes)
+        index, draft = result.request.index, result.draft
+        name = result.program.id if result.program else None
+        told = (index, name, result.failure, seconds, draft.program.id if draft else None)
+        programs = []
+        if draft is not None:
+            programs.append(_program_row(draft.program, draft.evaluation, index))
+        if result.program is not None and result.evaluation is not None:
+            programs.append(_program_row(result.program, result.evaluation, index))
+        self._write(
+            [
+                (f"INSERT INTO results VALUES ({_marks(told)})", [told]),
+                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", programs),
+                (_ADD_FATE, _fate_rows(fates, index, generation, final=False)),
+            ]
+        )
 
     def told(self) -> dict[int, Told]:
         """Every result that was told, by index."""
@@ -244,9 +238,9 @@ class Store:
         """What happened: time (UTC), kind, detail."""
         return [(row[0], row[1], row[2]) for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")]
 
-    def tokens(self) -> dict[int, int]:
-        """Tokens in and out of each answer, by index."""
-        return {row[0]: row[1] for row in self._rows("SELECT idx, tokens_in + tokens_out FROM proposals")}
+    def tokens(self, index: int) -> int:
+        """Tokens in and out of the answers to a request."""
+        return int(self._rows("SELECT TOTAL(tokens_in + tokens_out) FROM proposals WHERE idx = ?", (index,))[0][0])
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -280,6 +274,16 @@ def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
 
 def _describe(row: TrajectoryRow) -> tuple[object, ...]:
     return (row.digest, row.role, row.task, row.split, row.states, row.positives, row.source)
+
+
+def _marks(row: Sequence[object]) -> str:
+    return ", ".join("?" * len(row))
+
+
+def _program_row(program: Program, evaluation: Evaluation, index: int) -> tuple[object, ...]:
+    parents = json.dumps(program.parents)
+    told = (index, program.source, program.nodes, program.operator, parents, program.prior)
+    return (program.id, *told, to_text(evaluation))
 
 
 def _fate_rows(fates: Sequence[Fate], index: int, generation: int, *, final: bool) -> list[tuple[object, ...]]:

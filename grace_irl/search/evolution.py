@@ -9,7 +9,7 @@ import numpy as np
 
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.search.protocol import Fate, Request, Result, Wait
-from grace_irl.search.ranks import Scored, ranked
+from grace_irl.search.ranks import Scored, merit, ranked
 
 ATTEMPTS = 3  # the first population may take up to this many times its size in requests
 
@@ -67,18 +67,19 @@ class Evolution:
 
     @property
     def floor(self) -> float:
-        """See `Search`: the worst member's fitness, once the population is full."""
-        return self._fitness_at(self._settings.population)
+        """See `Search`: the worst member's merit, once the population is full."""
+        return self._merit_at(self._settings.population)
 
     @property
     def elite_floor(self) -> float:
-        """See `Search`: the last elite's fitness."""
-        return self._fitness_at(self._settings.elite)
+        """See `Search`: the last elite's merit."""
+        return self._merit_at(self._settings.elite)
 
-    def _fitness_at(self, place: int) -> float:
-        if len(self._members) < place:
+    def _merit_at(self, place: int) -> float:
+        """Merit is at most fitness: a fitness below this cannot reach the place."""
+        if len(self._members) < max(place, 1):
             return float("-inf")
-        return self._members[place - 1].evaluation.fitness
+        return merit(self._members[max(place, 1) - 1])
 
     def ask(self) -> Request | Wait | None:
         """See `Search`."""
@@ -161,15 +162,22 @@ def is_exhausted(failure: str) -> bool:
 def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], size: int) -> list[Fate]:
     """What is new of "kept" and "dropped"; old members that stay have had their word."""
     places = {candidate.program.id: place for place, candidate in enumerate(kept, start=1)}
-    worst = kept[-1].evaluation.fitness if kept else float("-inf")
+    last = kept[-1] if kept else None
     fates = []
     for candidate in order:
-        name, fitness = candidate.program.id, candidate.evaluation.fitness
+        name, words = candidate.program.id, _words(candidate)
         if name in places and name not in before:
-            fates.append(Fate(name, "kept", f"place {places[name]} of {len(kept)}: fitness {shown(fitness)}"))
-        elif name not in places:
-            than = "below the last kept" if worst - fitness > 0 else "equal to the last kept, but longer or later"
+            fates.append(Fate(name, "kept", f"place {places[name]} of {len(kept)}: {words}"))
+        elif name not in places and last is not None:
+            less = merit(last) - merit(candidate) > 0
+            than = "below the last kept" if less else "equal to the last kept, but longer or later"
             was = "displaced" if name in before else "outside"
-            reason = f"{was} the best {size}: fitness {shown(fitness)}, {than} ({shown(worst)})"
-            fates.append(Fate(name, "dropped", reason))
+            fates.append(Fate(name, "dropped", f"{was} the best {size}: {words}, {than} ({_words(last)})"))
     return fates
+
+
+def _words(candidate: Scored) -> str:
+    """What it is ranked by, for people."""
+    words = f"fitness {shown(candidate.evaluation.fitness)}"
+    prior = min(candidate.program.prior, 0.0)
+    return words if prior == 0 else f"{words}, prior {prior:.3g} nats"

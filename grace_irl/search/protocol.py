@@ -34,22 +34,32 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Draft:
+    """A first version that failed and was sent back."""
+
+    program: Program
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
 class Result:
     """The answer to a request: a scored program, or why there is none.
 
     Attributes:
         failure: "" with a program; else one line (no answer, refused, no code in the answer, …).
+        draft: the first version, where the program is its repair.
     """
 
     request: Request
     program: Program | None = None
     evaluation: Evaluation | None = None
     failure: str = ""
+    draft: Draft | None = None
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a candidate, and why: "kept", "dropped", "duplicate" or "invalid"."""
+    """What became of a candidate, and why: "kept", "dropped", "duplicate", "invalid" or "repaired"."""
 
     program_id: str
     verdict: str
@@ -79,7 +89,11 @@ class Search(Protocol):
 
     @property
     def floor(self) -> float:
-        """Fitness below which a program asked for now cannot enter the population; -inf while it has room."""
+        """Fitness below which a program asked for now cannot enter the population; -inf while it has room.
+
+        A search that also weighs the prior (at most 0) gives the merit of its last member: no fitness below that
+        reaches it.
+        """
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""The order of programs: by fitness, and among equals by what a reader would prefer."""
+"""The order of programs: by merit, and among equals by what a reader would prefer."""
 
 from __future__ import annotations
 
@@ -22,24 +22,31 @@ class Scored:
     index: int
 
 
+def merit(candidate: Scored) -> float:
+    """What candidates are ranked by: f + prior / N, with N the positive train states.
+
+    N times it is the posterior: N f is the log-likelihood of the labels with both classes weighed alike, the prior
+    (at most 0) the log-probability that the program's proposer gives it. Proposers without an opinion have prior 0:
+    then the merit is the paper's fitness. With many states the prior hardly counts; with eight, it keeps a program
+    that explains chance from crowding out one that explains the data.
+    """
+    train = candidate.evaluation.train
+    return candidate.evaluation.fitness + min(candidate.program.prior, 0.0) / max(train.experts if train else 1, 1)
+
+
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:
-    """Best first: higher train fitness, then the likelier to its proposer, fewer nodes, asked for earlier."""
-    by_fitness = sorted(candidates, key=lambda c: -c.evaluation.fitness)
-    return _within_equals(by_fitness, lambda c: c.evaluation.fitness, _tie)
+    """Best first: higher merit, then the likelier to its proposer, fewer nodes, asked for earlier."""
+    return _within_equals(sorted(candidates, key=lambda c: -merit(c)), merit, _tie)
 
 
 def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program; None without candidates.
 
-    The best has the largest posterior: N f + prior, where N f, the fitness times the number of positive train states,
-    is the log-likelihood of the labels with both classes weighed alike. Proposers without an opinion have prior 0, and
-    with many states the prior hardly counts; with eight, it keeps a program that explains chance from winning.
-
-    Among those that train data cannot tell apart (equal posterior, or all of them separate expert from negative
+    Among those that train data cannot tell apart (equal merit, or all of them separate expert from negative
     states) held-out data decides: accuracy first, then fitness; then the prior, fewer nodes, the one asked for
     earlier.
     """
-    order = sorted(ranked(candidates), key=lambda c: -_posterior(c))
+    order = ranked(candidates)
     if not order:
         return None
     best = order[0]
@@ -56,14 +63,8 @@ def _tie(candidate: Scored) -> tuple[float, int, int]:
     return -candidate.program.prior, candidate.program.nodes, candidate.index
 
 
-def _posterior(candidate: Scored) -> float:
-    train = candidate.evaluation.train
-    return (train.experts if train else 1) * candidate.evaluation.fitness + candidate.program.prior
-
-
 def _train_equal(best: Scored, other: Scored) -> bool:
-    train = best.evaluation.train
-    if _posterior(best) - _posterior(other) <= EQUAL * (train.experts if train else 1):
+    if merit(best) - merit(other) <= EQUAL:
         return True
     return _separates(best.evaluation.train) and _separates(other.evaluation.train)
 

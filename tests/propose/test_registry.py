@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import pytest
 
 from grace_irl.errors import InputError
+from grace_irl.propose.in_thread import InThread
 from grace_irl.propose.protocol import Parent, Proposal
-from grace_irl.propose.registry import InThread, factory
+from grace_irl.propose.registry import factory
 from grace_irl.search.protocol import Request
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.evaluate.protocol import Bar
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.propose.in_thread import InThread
+from grace_irl.propose.protocol import Parent, Proposal, Proposer
 from grace_irl.runs.budget import Budget, budget
 from grace_irl.runs.engine import Engine, Snapshot
-from grace_irl.runs.store import Store
+from grace_irl.runs.store import Record, Store
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -67,13 +69,14 @@ def value(source: str) -> Evaluation:
 
 def make(
     folder: Path,
-    proposer: Numbers,
+    proposer: Proposer,
     evaluator: Values,
     *,
     rules: Budget | None = None,
     lag: int = 3,
     snapshots: list[Snapshot] | None = None,
     settings: EvolutionSettings = SETTINGS,
+    on_best: Callable[[Record], None] = lambda _: None,
 ) -> tuple[Engine, Store]:
     store = Store(folder / "run.db", create=not (folder / "run.db").exists())
     engine = Engine(
@@ -85,6 +88,7 @@ def make(
         budget=rules or budget(fruitless=100),
         lag=lag,
         on_told=(snapshots if snapshots is not None else []).append,
+        on_best=on_best,
     )
     return engine, store
 
@@ -105,7 +109,8 @@ def test_the_best_is_the_best_of_all(tmp_path: Path) -> None:
     best = engine.finish()
     assert best is not None
     assert best.evaluation.fitness == max(record.evaluation.fitness for record in store.records().values())
-    assert evaluator.strict == [best.program.source]
+    assert evaluator.strict[-1] == best.program.source
+    assert len(set(evaluator.strict)) == len(evaluator.strict)
 
 
 def test_a_winner_that_fails_strict_mode_makes_room_for_the_next(tmp_path: Path) -> None:
@@ -121,6 +126,96 @@ def test_a_winner_that_fails_strict_mode_makes_room_for_the_next(tmp_path: Path)
     assert second is not None
     assert second.program.id != honest.program.id
     assert store.fates()[-1].fate == Fate(honest.program.id, "invalid", "mismatch in strict mode: caught")
+
+
+def test_what_is_written_on_the_way_is_honest(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    told: list[str] = []
+    engine, _ = make(tmp_path / "a", Numbers(), Values(), on_best=lambda r: told.append(r.program.source))
+    asyncio.run(engine.run())
+    assert told
+    cheats, honest = told.copy(), []
+    engine, _ = make(tmp_path / "b", Numbers(), Values(cheats), on_best=lambda r: honest.append(r.program.source))
+    asyncio.run(engine.run())
+    interrupted = engine.interrupt()
+    assert interrupted is not None
+    assert honest[-1] == interrupted.program.source
+    assert not set(honest) & set(cheats)
+
+
+def test_time_is_up_though_the_proposer_still_computes(tmp_path: Path) -> None:
+    released = threading.Event()
+
+    class Slow(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            if request.index == 3:
+                released.wait()  # for ever, as far as the run is concerned: it is released only below
+            return await super().propose(request, parents)
+
+    proposer = InThread(Slow())
+    engine, store = make(tmp_path, proposer, Values(), rules=budget(max_seconds=0.3))
+    reason = asyncio.run(engine.run())
+    proposer.close()
+    assert not released.is_set()
+    released.set()
+    assert reason.startswith("max_seconds")
+    assert len(store.told()) == 3
+    assert engine.progress.seconds >= 0.3
+    best = engine.finish()
+    assert best is not None
+    assert best.evaluation.fitness == max(record.evaluation.fitness for record in store.records().values())
+
+
+class Mending(Numbers):
+    """Its even answers do not parse; a repair gives what was meant, but for request 2."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.repaired: list[int] = []
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        proposal = await super().propose(request, parents)
+        broken = request.index % 2 == 0
+        return replace(proposal, source=f"x = ({request.index}") if broken else proposal
+
+    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal:
+        self.repaired.append(request.index)
+        assert failed.evaluation.status == "rejected"
+        assert failed.program.source == f"x = ({request.index}"
+        if request.index == 2:
+            return Proposal("", failure="no answer", tokens_in=1)
+        return Proposal(f"x = {request.index}", tokens_in=1)
+
+
+def test_a_program_that_fails_is_sent_back_once(tmp_path: Path) -> None:
+    proposer = Mending()
+    engine, store = make(tmp_path, proposer, Values())
+    asyncio.run(engine.run())
+    even = list(range(0, len(store.told()), 2))
+    assert sorted(proposer.repaired) == even
+    assert engine.progress.tokens == 7 * len(store.told()) + len(even)
+    told, records = store.told(), store.records()
+    assert records[told[0].program_id or ""].program.source == "x = 0"
+    assert records[told[0].draft_id or ""].program.source == "x = (0"
+    fates = {row.fate.program_id: row.fate for row in store.fates()}
+    assert fates[told[0].draft_id or ""].verdict == "repaired"
+    assert "line 1" in fates[told[0].draft_id or ""].reason
+    assert told[2].draft_id is None
+    assert fates[told[2].program_id or ""].verdict == "invalid"
+
+
+def test_a_repair_that_is_kept_is_not_asked_for_again(tmp_path: Path) -> None:
+    first, store = make(tmp_path, Mending(), Values(), rules=budget(max_calls=5))
+    asyncio.run(first.run())
+    before = store.told(), store.records()
+    store.close()
+    proposer = Mending()
+    second, store = make(tmp_path, proposer, Values())
+    asyncio.run(second.run())
+    assert min(proposer.repaired) >= 5
+    assert {index: told for index, told in store.told().items() if index < 5} == before[0]
+    assert set(before[1]) <= set(second.records)
 
 
 def test_parents_come_with_their_sketch(tmp_path: Path) -> None:
@@ -242,8 +337,8 @@ def test_syntax_errors_are_invalid_programs(tmp_path: Path) -> None:
     assert "x = (" not in evaluator.scored
 
 
-def test_a_result_told_keeps_its_request(tmp_path: Path) -> None:
+def test_requests_are_kept_with_what_asked_for_them(tmp_path: Path) -> None:
     engine, store = make(tmp_path, Numbers(), Values())
     asyncio.run(engine.run())
-    assert Result(Request(0, "initialise")).program is None
-    assert [operator for _, operator in store.requests().values()] == ["initialise"] * 4 + ["mutate"] * 8
+    expected = {i: (0, "initialise") if i < 4 else (i // 4, "mutate") for i in range(12)}
+    assert store.requests() == expected

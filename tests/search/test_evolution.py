@@ -33,8 +33,9 @@ def evaluation(
     )
 
 
-def scored(name: str, fitness: float, nodes: int = 10, index: int = 0, **more: object) -> Scored:
-    return Scored(Program(name, name, nodes), evaluation(fitness, **more), index)  # type: ignore[arg-type]
+def scored(name: str, fitness: float, nodes: int = 10, index: int = 0, prior: float = 0.0, **more: object) -> Scored:
+    """Of ten positive states: a prior of -1 nat weighs as much as 0.1 of fitness."""
+    return Scored(Program(name, name, nodes, prior=prior), evaluation(fitness, **more), index)  # type: ignore[arg-type]
 
 
 def answer(request: Request, fitness: float, name: str = "", nodes: int = 10) -> Result:
@@ -206,6 +207,12 @@ def test_finish_decides_a_broken_off_generation() -> None:
         ([scored("a", -0.1, held=1.0, held_fitness=-2), scored("b", -0.1, nodes=99, held=1.0)], "b"),
         ([scored("a", -0.1, held=1.0), scored("b", -0.2, held=1.0, held_fitness=0.0)], "a"),
         ([scored("a", -1e-12, separated=True, held=0.9), scored("b", -1e-3, separated=True, held=1.0)], "b"),
+        ([scored("a", -0.2), scored("b", -0.1, prior=-0.9)], "b"),
+        ([scored("a", -0.2), scored("b", -0.1, prior=-1.1)], "a"),
+        ([scored("a", -0.2, held=0.9), scored("b", -0.1, prior=-1.0, held=1.0)], "b"),
+        ([scored("a", -0.2, nodes=99), scored("b", -0.1, prior=-1.0, nodes=1)], "a"),
+        ([scored("a", -0.1, prior=+9.0, nodes=9), scored("b", -0.1, nodes=1)], "a"),
+        ([scored("a", -0.2, prior=+9.0), scored("b", -0.1)], "b"),
     ],
 )
 def test_the_winner_among_equals(candidates: list[Scored], expected: str) -> None:
@@ -215,6 +222,30 @@ def test_the_winner_among_equals(candidates: list[Scored], expected: str) -> Non
     again = winner(reversed(candidates))
     assert again is not None
     assert again.program.id == expected
+
+
+def test_chance_does_not_crowd_the_likely_program_out() -> None:
+    """Improbable programs that fit a little better than the likely one fill no place above it."""
+
+    def reply(request: Request) -> Result:
+        likely = request.index == 0
+        program = Program(f"p{request.index}", "", 10, prior=0.0 if likely else -3.0)
+        return Result(request, program, evaluation(-0.3 if likely else -0.1 - 0.001 * request.index))
+
+    _, fates, populations = drive(Evolution(SMALL, 0), reply)
+    assert [population[0] for population in populations] == ["p0"] * 4
+    outside = next(fate for fate in fates if fate.program_id == "p5")
+    assert "fitness -0.105, prior -3 nats" in outside.reason
+
+
+def test_floors_are_merits() -> None:
+    search = Evolution(SMALL, 0)
+    for number in range(4):
+        request = search.ask()
+        assert isinstance(request, Request)
+        program = Program(f"p{number}", "", 10, prior=-2.0 * number)
+        search.tell(Result(request, program, evaluation(-0.1)))
+    assert (search.floor, search.elite_floor) == (pytest.approx(-0.7), pytest.approx(-0.1))
 
 
 def test_no_winner_without_candidates() -> None:

@@ -1,0 +1,131 @@
+"""From a request to a result: proposed, inspected, scored, and sent back once where it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.protocol import Bar, Evaluator
+from grace_irl.programs.program import Program
+from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer
+from grace_irl.runs.store import Record, Store
+from grace_irl.sandbox.protocol import Sandbox
+from grace_irl.search.protocol import Draft, Request, Result
+
+MAX_MESSAGE = 2_000  # characters of an invalid program's problems that are kept
+
+
+class Answering:
+    """Answers requests, several at once. What the store holds already is not asked for or scored again.
+
+    Args:
+        records: programs told so far, by id; the engine adds to it.
+    """
+
+    def __init__(
+        self,
+        proposer: Proposer,
+        evaluator: Evaluator,
+        sandbox: Sandbox,
+        store: Store,
+        records: Mapping[str, Record],
+    ) -> None:
+        self._proposer = proposer
+        self._evaluator = evaluator
+        self._sandbox = sandbox
+        self._store = store
+        self._records = records
+        self._sketches: dict[str, str] = {}
+        self._old = store.told()
+        self._old_records = store.records()
+        self._in_flight: dict[tuple[str, Bar], asyncio.Task[Evaluation]] = {}
+        self.pool = ThreadPoolExecutor(max_workers=max(1, sandbox.workers), thread_name_prefix="evaluate")
+
+    async def answer(self, request: Request, bar: Bar) -> Result:
+        """The result of a request; the bar is what its evaluation is for.
+
+        Raises:
+            SandboxError: the sandbox itself failed.
+        """
+        told = self._old.get(request.index)
+        if told is not None:
+            record = self._old_records[told.program_id] if told.program_id else None
+            draft = self._old_records[told.draft_id] if told.draft_id else None
+            return Result(
+                request,
+                record.program if record else None,
+                record.evaluation if record else None,
+                told.failure,
+                Draft(draft.program, draft.evaluation) if draft else None,
+            )
+        parents = [self._parent(name) for name in request.parents]
+        proposal = self._store.proposal(request.index)
+        if proposal is None:
+            proposal = await self._proposer.propose(request, parents)
+            self._store.add_proposal(request.index, proposal)
+        result = await self._score(request, proposal, bar)
+        repaired = await self._repaired(request, parents, result)
+        if repaired is None:
+            return result
+        again = await self._score(request, repaired, bar)
+        if again.program is None or result.program is None or result.evaluation is None:
+            return result
+        return Result(request, again.program, again.evaluation, draft=Draft(result.program, result.evaluation))
+
+    async def _repaired(self, request: Request, parents: list[Parent], result: Result) -> Proposal | None:
+        """The second version of a program that fails, from a proposer that repairs."""
+        program, evaluation = result.program, result.evaluation
+        if not isinstance(self._proposer, Repairer) or program is None or evaluation is None or evaluation.valid:
+            return None
+        if program.id in self._records:
+            return None  # a program that failed before has had its chance
+        proposal = self._store.proposal(request.index, attempt=1)
+        if proposal is None:
+            proposal = await self._proposer.repair(request, parents, Parent(program, evaluation))
+            self._store.add_proposal(request.index, proposal, attempt=1)
+        return proposal
+
+    def forget(self, name: str) -> None:
+        """A program was told: nobody will ask for its evaluation in flight again."""
+        for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
+            del self._in_flight[key]
+
+    def close(self) -> None:
+        """Stops what goes on; what runs in the sandbox ends by itself."""
+        for task in self._in_flight.values():
+            task.cancel()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def _parent(self, name: str) -> Parent:
+        record = self._records[name]
+        if name not in self._sketches:
+            proposal = self._store.proposal(record.index)
+            self._sketches[name] = proposal.sketch if proposal else ""
+        return Parent(record.program, record.evaluation, self._sketches[name])
+
+    async def _score(self, request: Request, proposal: Proposal, bar: Bar) -> Result:
+        if proposal.failure or not proposal.source.strip():
+            return Result(request, failure=proposal.failure or "no program in the answer")
+        loop = asyncio.get_running_loop()
+        inspection = await loop.run_in_executor(self.pool, self._sandbox.inspect, proposal.source)
+        name = inspection.id or hashlib.sha256(proposal.source.encode()).hexdigest()[:16]
+        program = Program(name, proposal.source, inspection.nodes, request.operator, request.parents, proposal.prior)
+        if inspection.problems:
+            problems = "; ".join(inspection.problems)[:MAX_MESSAGE]
+            return Result(request, program, Evaluation("rejected", problems))
+        if name in self._records:
+            return Result(request, program, self._records[name].evaluation)
+        # Two requests in flight may give the same program: it is scored once. The bar is part of the key,
+        # because what an evaluation holds depends on it, and must not depend on which of the two came first.
+        if (name, bar) not in self._in_flight:
+            future = loop.run_in_executor(self.pool, self._evaluator.evaluate, [program], bar)
+            self._in_flight[name, bar] = asyncio.create_task(_first(future))
+        evaluation = await asyncio.shield(self._in_flight[name, bar])
+        return Result(request, program, evaluation)
+
+
+async def _first(future: asyncio.Future[list[Evaluation]]) -> Evaluation:
+    return (await future)[0]
