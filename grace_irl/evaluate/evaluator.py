@@ -110,7 +110,10 @@ class DiscriminatorEvaluator:
         takes_action = _takes_action(rewards)
         rows = train.columns(takes_action)
         if rows is None:
-            return Evaluation("contract", "every trajectory holds one state, and the program rewards transitions")
+            message = (
+                "the program rewards transitions, and no task has transitions into positive and into negative states"
+            )
+            return Evaluation("contract", message)
         values = flatten(train.items, rewards, takes_action=takes_action)
         objective = Objective.of(values, rows)
         fitted = calibrate(objective) if self._calibrated else Calibration()
