@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,6 @@ from grace_irl.evaluate.columns import Columns
 Floats = NDArray[np.float64]
 
 CHUNK = 65_536  # rows at a time
-
-
-def log_d(reward: Floats, log_pi: Floats | float = 0.0) -> Floats:
-    """log D(s) with D = exp(r) / (exp(r) + pi) = sigmoid(r - log pi); any shape."""
-    value: Floats = log_expit(reward - log_pi)
-    return value
-
-
-def log_one_minus_d(reward: Floats, log_pi: Floats | float = 0.0) -> Floats:
-    """log(1 - D(s)) = log sigmoid(-(r - log pi)); any shape."""
-    value: Floats = log_expit(log_pi - reward)
-    return value
 
 
 def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float = 0.0) -> float:
@@ -60,14 +48,14 @@ class Group:
 class Objective:
     """f as a function of (scale, offset), concave in both: a weighed sum of log sigmoid(sign * logit).
 
-    The logit is `scale * (x - mean) / deviation + offset - log pi`. Where log pi is 0, equal rewards are
-    merged: a step-like reward over a million states becomes a handful of numbers.
+    The logit is `scale * (x - centre) / unit + offset - log pi`. Where log pi is 0, equal rewards are merged:
+    a step-like reward over a million states becomes a handful of numbers.
     """
 
-    def __init__(self, groups: Sequence[Group], mean: float = 0.0, deviation: float = 1.0) -> None:
+    def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:
         self.groups = tuple(groups)
-        self.mean = mean
-        self.deviation = deviation
+        self.centre = centre
+        self.unit = unit
 
     @classmethod
     def of(cls, rewards: Floats, columns: Columns) -> Objective:
@@ -87,14 +75,21 @@ class Objective:
         """Whether there are both positive and negative states."""
         return len({group.sign for group in self.groups}) == 2
 
-    def standardised(self) -> Objective:
-        """The same with x in its own weighed standard deviations from its weighed mean; a constant x keeps its unit."""
-        weight = sum(_total(group.weight, group.x) for group in self.groups)
-        mean = sum(_total(group.weight, group.x, group.x) for group in self.groups) / weight
-        squares = sum(_total(group.weight, group.x, (group.x - mean) ** 2) for group in self._chunks())
-        deviation = float(np.sqrt(squares / weight))
-        largest = max(_largest(group.x) for group in self.groups)
-        return Objective(self.groups, mean, deviation if deviation > 1e-12 * largest else 1.0)
+    def measured(self, centre: float, unit: float) -> Objective:
+        """The same with rewards measured from `centre` in `unit`s."""
+        return Objective(self.groups, centre, unit)
+
+    def times(self, factor: float) -> Objective:
+        """The same for rewards that are `factor` times as large."""
+        return Objective([replace(group, x=group.x * factor) for group in self.groups], self.centre, self.unit)
+
+    def clipped(self, centre: float, reach: float) -> Objective:
+        """The same for rewards that are no farther from `centre` than `reach`; itself where none is."""
+        if all(centre - group.x.min() <= reach and group.x.max() - centre <= reach for group in self.groups):
+            return self
+        low, high = centre - reach, centre + reach
+        groups = [replace(group, x=np.clip(group.x, low, high)) for group in self.groups]
+        return Objective(groups, self.centre, self.unit)
 
     def range(self, scale: float) -> tuple[float, float]:
         """The smallest and the largest logit at offset 0."""
@@ -107,7 +102,7 @@ class Objective:
             yield from group.chunks()
 
     def _standard(self, group: Group) -> Floats:
-        return (group.x - self.mean) / self.deviation
+        return (group.x - self.centre) / self.unit
 
     def _logits(self, group: Group, scale: float, offset: float) -> Floats:
         z = scale * self._standard(group) + offset
@@ -145,7 +140,3 @@ def _total(weight: Floats | float, like: Floats, values: Floats | None = None) -
     if isinstance(weight, float):
         return weight * (len(like) if values is None else float(values.sum()))
     return float(weight.sum()) if values is None else float(weight @ values)
-
-
-def _largest(x: Floats) -> float:
-    return max(abs(float(x.min())), abs(float(x.max())))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from grace_irl.demos.labels import label
 from grace_irl.evaluate.columns import Columns, columns, shares
-from grace_irl.evaluate.discriminator import Group, Objective, fitness, log_d, log_one_minus_d
+from grace_irl.evaluate.discriminator import Group, Objective, fitness
 from grace_irl.evaluate.log_pi import LogPi
 from tests.fakes.data import vector_set
 
@@ -34,15 +34,14 @@ def rows_of(positive: list[bool], task: list[int] | None = None, log_pi: list[fl
 )
 def test_d_is_exp_r_over_exp_r_plus_pi(reward: float, log_pi: float, d: float) -> None:
     assert math.exp(reward) / (math.exp(reward) + math.exp(log_pi)) == pytest.approx(d)
-    assert float(log_d(np.array(reward), log_pi)) == pytest.approx(math.log(d))
-    assert float(log_one_minus_d(np.array(reward), log_pi)) == pytest.approx(math.log(1 - d))
+    rows = rows_of([True, False], log_pi=[log_pi, log_pi])
+    assert fitness(np.array([reward, reward]), rows) == pytest.approx(math.log(d) + math.log(1 - d))
 
 
-def test_large_rewards_neither_overflow_nor_saturate() -> None:
-    with np.errstate(all="raise"):
-        assert float(log_d(np.array(-1e9))) == -1e9
-        assert float(log_one_minus_d(np.array(1e9))) == -1e9
-        assert float(log_d(np.array(1e9))) == 0.0
+@pytest.mark.parametrize(("expert", "negative", "expected"), [(-1e9, -1e9, -1e9), (1e9, 1e9, -1e9), (1e9, -1e9, 0.0)])
+def test_large_rewards_neither_overflow_nor_saturate(expert: float, negative: float, expected: float) -> None:
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        assert fitness(np.array([expert, negative]), rows_of([True, False])) == expected
 
 
 def test_fitness_is_the_mean_of_each_side() -> None:

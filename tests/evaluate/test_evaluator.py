@@ -218,6 +218,14 @@ def test_failures_are_the_worst_states_of_the_worst_task_first() -> None:
     ]
 
 
+def test_a_constant_reward_stops_early() -> None:
+    problem = problem_of(vector_set(20, 20, length=1000), held_out=0.25)
+    with InProcessSandbox() as sandbox:
+        (found,) = DiscriminatorEvaluator(problem, sandbox).evaluate([program("return 3.0")], Bar(floor=-0.1))
+    assert not found.complete
+    assert found.fitness < -0.1
+
+
 def test_a_program_of_transitions_skips_the_first_state() -> None:
     problem = problem_of(vector_set(actions=True), "last")
     rising = program("return float(next_state[1] > 0)", signature="self, state, action, next_state")
@@ -226,6 +234,20 @@ def test_a_program_of_transitions_skips_the_first_state() -> None:
     assert found.train is not None
     per_trajectory = 12 - 1
     assert found.train.experts + found.train.negatives == len(problem.train) * per_trajectory
+
+
+def test_transitions_into_one_side_only() -> None:
+    # The experts' only states are their first ones, which no transition leads to; negatives have transitions.
+    items = (
+        Demonstration(Trajectory(np.ones((1, 3)), np.zeros(0)), "expert"),
+        Demonstration(Trajectory(np.zeros((4, 3)), np.zeros(3)), "negative"),
+    )
+    problem = label(Demonstrations(Metadata("vector"), items), "all")
+    rising = program("return float(next_state[1])", signature="self, state, action, next_state")
+    with InProcessSandbox() as sandbox:
+        found = DiscriminatorEvaluator(problem, sandbox).evaluate([rising])[0]
+    assert found.status == "contract"
+    assert found.message.endswith("no task has transitions into positive and into negative states")
 
 
 @pytest.mark.parametrize("role", ["expert", "negative"])
