@@ -20,7 +20,7 @@ from grace_irl.runs.budget import Budget, budget
 from grace_irl.runs.engine import Engine, Snapshot
 from grace_irl.runs.store import Record, Store
 from grace_irl.search.evolution import Evolution, EvolutionSettings
-from grace_irl.search.protocol import Fate, Request, Result, Wait
+from grace_irl.search.protocol import Fate, Request, Wait
 from tests.fakes.in_process_sandbox import InProcessSandbox
 
 SETTINGS = EvolutionSettings(population=4, elite=1, generations=2)

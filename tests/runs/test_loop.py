@@ -44,14 +44,17 @@ def test_ctrl_c_cancels_what_goes_on(notebook: bool) -> None:
     async def cell() -> None:
         run_to_end(endless())
 
+    def work() -> None:
+        if notebook:  # Jupyter runs its loop so; asyncio.run would take the first Ctrl-C for itself
+            asyncio.new_event_loop().run_until_complete(cell())
+        else:
+            run_to_end(endless())
+
     # What the terminal sends is SIGINT; an alarm that is handled in the same way needs no second thread.
     before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with pytest.raises(KeyboardInterrupt):
-            if notebook:  # Jupyter runs its loop so; asyncio.run would take the first Ctrl-C for itself
-                asyncio.new_event_loop().run_until_complete(cell())
-            else:
-                run_to_end(endless())
+            work()
     finally:
         signal.signal(signal.SIGALRM, before)
     assert put_away.is_set()

@@ -14,10 +14,18 @@ import pytest
 from tests.runs.test_resume import memory
 
 ROOT = Path(__file__).parents[2]
-NEW = (
-    "--demos datasets/babyai-go-to-obj --population 8 --generations 3 --set stop.target_accuracy=none "
-    "--set stop.plateau=none"
-).split()
+NEW = [
+    "--demos",
+    "datasets/babyai-go-to-obj",
+    "--population",
+    "8",
+    "--generations",
+    "3",
+    "--set",
+    "stop.target_accuracy=none",
+    "--set",
+    "stop.plateau=none",
+]
 
 
 def spawn(*arguments: str) -> subprocess.Popen[str]:
