@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -25,7 +26,7 @@ class LogPi:
 
     Attributes:
         constant: the value everywhere, where `values` is empty.
-        values: from a trajectory's digest to `(T+1,)`: entry t is log pi(a_t | s_t); the last state has no
+        values: from a trajectory's `key` to `(T+1,)`: entry t is log pi(a_t | s_t); the last state has no
             action and takes the mean over the training data.
     """
 
@@ -40,8 +41,19 @@ class LogPi:
     def of(self, trajectory: Trajectory) -> Floats:
         """Values `(T+1,)` for one trajectory."""
         if self.values:
-            return self.values[trajectory.digest]
+            return self.values[key(trajectory)]
         return np.full(len(trajectory.states), self.constant)
+
+
+def key(trajectory: Trajectory) -> str:
+    """What tells trajectories apart here: the digest, and what was recorded, which a digest does not cover.
+
+    Two policies may have acted alike: states and actions are then equal, and their log-probabilities are not.
+    """
+    if trajectory.log_probs is None:
+        return trajectory.digest
+    recorded = np.ascontiguousarray(trajectory.log_probs, dtype="<f8")
+    return f"{trajectory.digest} {hashlib.sha256(recorded.data).hexdigest()[:16]}"
 
 
 def align(values: Floats, *, takes_action: bool) -> Floats:
@@ -60,21 +72,21 @@ def log_pi(problem: Problem, choice: str) -> LogPi:
     if choice == "uniform":
         return LogPi(constant=_uniform([item.trajectory for item in _with_actions(problem.train, choice)]))
     if choice == "recorded":
-        return _completed(problem, {item.trajectory.digest: _recorded(item.trajectory) for item in problem})
+        return _completed(problem, {key(item.trajectory): _recorded(item.trajectory) for item in problem})
     if choice == "cloned":
         _with_actions(problem.items, choice)
         experts = [item.trajectory for item in problem.train if item.demonstration.role == "expert"]
         policy = clone(experts, [item.trajectory for item in problem.train])
-        return _completed(problem, {item.trajectory.digest: policy(item.trajectory) for item in problem})
+        return _completed(problem, {key(item.trajectory): policy(item.trajectory) for item in problem})
     raise InputError(f"log pi {choice!r} is unknown; expected one of {', '.join(CHOICES)}")
 
 
 def _completed(problem: Problem, by_step: dict[str, Floats]) -> LogPi:
     """Adds an entry for each last state: the mean over all training steps."""
-    steps = [by_step[item.trajectory.digest] for item in problem.train]
+    steps = [by_step[key(item.trajectory)] for item in problem.train]
     known = np.concatenate(steps) if steps else np.zeros(0)
     mean = float(known.mean()) if len(known) else 0.0
-    return LogPi(values={digest: np.append(values, mean) for digest, values in by_step.items()})
+    return LogPi(values={name: np.append(values, mean) for name, values in by_step.items()})
 
 
 def _with_actions(items: Sequence[Labelled], choice: str) -> Sequence[Labelled]:

@@ -11,6 +11,7 @@ import pytest
 from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.evaluate.columns import columns
 from grace_irl.evaluate.log_pi import align, log_pi
 from tests.fakes.data import vector_set
 
@@ -40,6 +41,32 @@ def test_uniform_over_a_box() -> None:
 def test_recorded_gives_the_last_state_the_mean() -> None:
     one = Trajectory(np.zeros((3, 2)), np.zeros(2, dtype=int), log_probs=np.array([-1.0, -3.0]))
     assert log_pi(problem(one), "recorded").of(one).tolist() == [-1.0, -3.0, -2.0]
+
+
+def test_equal_states_with_other_records_keep_their_own() -> None:
+    states, alike = np.zeros((3, 2)), np.array([0, 1])
+    mine = Trajectory(states, alike, log_probs=np.array([-1.0, -1.0]))
+    theirs = Trajectory(states, alike, log_probs=np.array([-2.0, -4.0]))
+    acted_otherwise = Trajectory(states, np.array([1, 1]), log_probs=np.array([-3.0, -5.0]))
+    assert mine.digest == theirs.digest != acted_otherwise.digest
+    whole = problem(mine, theirs, acted_otherwise, roles=("expert", "negative", "negative"))
+    found = log_pi(whole, "recorded")
+    assert found.of(mine)[:2].tolist() == [-1.0, -1.0]
+    assert found.of(theirs)[:2].tolist() == [-2.0, -4.0]
+    assert found.of(acted_otherwise)[:2].tolist() == [-3.0, -5.0]
+    rows = columns(whole.items, found, takes_action=False)
+    assert rows is not None
+    assert rows.log_pi is not None
+    mean = -16 / 6  # over the steps of all three: what the last states take
+    assert rows.log_pi == pytest.approx([-1, -1, mean, -2, -4, mean, -3, -5, mean])
+
+
+def test_cloned_gives_each_its_own_actions() -> None:
+    states = np.random.default_rng(2).normal(size=(9, 2))
+    one = Trajectory(states, np.array([0, 1] * 4), log_probs=np.full(8, -1.0))
+    other = Trajectory(states, np.array([1, 0] * 4), log_probs=np.full(8, -1.0))
+    found = log_pi(problem(one, other, roles=("expert", "negative")), "cloned")
+    assert np.exp(found.of(one)[:8]) + np.exp(found.of(other)[:8]) == pytest.approx(np.ones(8))
 
 
 def test_cloned_prefers_the_experts_action() -> None:
