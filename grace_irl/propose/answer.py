@@ -1,0 +1,182 @@
+"""From a model's raw answer to a program, or to a named failure.
+
+The text comes from outside and is not trusted: nothing here runs or parses it as Python. Finding a program is
+done by its looks; whether it compiles is found out in the sandbox.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from grace_irl.programs.contract import REWARD_CLASS
+from grace_irl.propose.completion import Finish
+from grace_irl.propose.fences import blocks, joined
+from grace_irl.propose.json_answer import read_object
+
+Kind = Literal[
+    "program",  # a source that defines class Reward
+    "length",  # cut by the token limit before the program was whole
+    "refusal",  # the model, or a filter before it, declined
+    "empty",  # nothing but white space and thoughts
+    "unparsable",  # meant as JSON, and neither an object nor a program can be got out of it
+    "no_class",  # text or code without class Reward
+]
+
+MAX_CHARS = 1_000_000
+"""Longer answers are not searched: no program may be longer than 64 KB."""
+
+MAX_REASONING = 4_000
+
+CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
+REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
+
+ANSWER_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"reasoning": {"type": "string"}, "reward_class_code": {"type": "string"}},
+    "required": ["reasoning", "reward_class_code"],
+    "additionalProperties": False,
+}
+"""JSON schema of an answer in the format "json" (GRACE's appendix: reasoning, reward_class_code)."""
+
+CLASS = re.compile(rf"^class\s+{REWARD_CLASS}\s*[(:]", re.MULTILINE)
+_THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
+_DECLINED = re.compile(
+    r"\W*(?:sorry\b|(?:i['’]?m|i am) (?:very |so )?(?:sorry|unable)\b|i (?:cannot|can['’]t|won['’]t)\b)", re.IGNORECASE
+)
+_CODE_LINE = re.compile(
+    r"import\s|from\s+[\w.]+\s+import\b|class\s+\w+\s*[(:]|(?:async\s+)?def\s+\w+\s*\(|@\w|#|\"{3}|'{3}"
+    r"|[A-Za-z_][\w.]*\s*(?::[^=]*)?=[^=]|(?:if|for|while|try|with|else|elif|except|finally)\b.*:\s*$"
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an answer holds.
+
+    Attributes:
+        source: the program; "" unless kind is "program".
+        reasoning: what the model said beside it.
+        failure: one line that begins with the kind; "" with a program.
+        kind: see `Kind`. Failures are counted by it.
+    """
+
+    source: str
+    reasoning: str
+    failure: str
+    kind: Kind
+
+
+def parse(text: str, finish: Finish = "stop") -> Answer:
+    """Reads an answer in either format, whatever was asked for: models do not always obey.
+
+    A program that is whole counts even where the answer was cut after it.
+
+    Args:
+        text: as the model sent it; of any size, with any content.
+        finish: why the model stopped.
+    """
+    if finish == "refusal":
+        return _failed("refusal", "the model or a filter declined", text.strip())
+    if len(text) > MAX_CHARS:
+        return _failed("unparsable", f"{len(text)} characters; expected at most {MAX_CHARS}", text)
+    text, thought = without_thoughts(tidy(text))
+    if not text.strip():
+        if finish == "length":
+            return _failed("length", "cut by the token limit before the answer began", thought)
+        return _failed("empty", "no text" if not thought else "nothing after the thoughts", thought)
+    found = _find(text)
+    if found.source and (found.whole or finish != "length"):
+        return Answer(found.source, found.reasoning[:MAX_REASONING], "", "program")
+    if finish == "length":
+        return _failed("length", "cut by the token limit before the program was whole", found.reasoning)
+    if _DECLINED.match(text) and "```" not in text:
+        return _failed("refusal", "the model declined", text.strip())
+    if found.as_json or f'"{CODE_KEYS[0]}"' in text:
+        return _failed("unparsable", "an answer in JSON without a program in it", found.reasoning)
+    return _failed("no_class", f"no class {REWARD_CLASS} in an answer of {len(text)} characters", found.reasoning)
+
+
+def tidy(text: str) -> str:
+    """The text with plain line ends and spaces: chat windows hand out others, which Python refuses."""
+    text = text.encode("utf-8", "replace").decode()  # lone surrogates
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
+    return re.sub("[\u200b\u200c\u200d\u2060\ufeff\x00]", "", text)
+
+
+def without_thoughts(text: str) -> tuple[str, str]:
+    """The text behind a model's thoughts, and the thoughts. A thought that never ends leaves no text."""
+    opened = _THOUGHT.match(text)
+    for name in (opened[1],) if opened else ("think", "thinking"):
+        # Servers whose chat template opens the thought send only its end.
+        before, end, after = text.partition(f"</{name}>")
+        if end:
+            return after, before[opened.end() if opened else 0 :].strip()
+    return ("", text[opened.end() :].strip()) if opened else (text, "")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A program ("" for none), whether it is whole, what stands beside it, and whether JSON was meant."""
+
+    source: str
+    whole: bool = True
+    reasoning: str = ""
+    as_json: bool = False
+
+
+def _find(text: str) -> _Found:
+    """The program of an answer. JSON goes first where the answer begins with it: its code may hold fences."""
+    begins = text.lstrip().removeprefix("```json").lstrip("`~ \n").startswith("{")
+    found = _in_json(text) if begins else _in_fences(text)
+    if not found.source:
+        other = _in_fences(text) if begins else _in_json(text)
+        found = other if other.source or other.as_json else found
+    return found if found.source else _bare(text, found)
+
+
+def _in_json(text: str) -> _Found:
+    value = read_object(text, CODE_KEYS, REASONING_KEYS)
+    if value is None:
+        return _Found("", reasoning=text.strip())
+    fenced = joined(blocks(value.code), CLASS)
+    source = fenced or (value.code.strip("\n") + "\n" if CLASS.search(value.code) else "")
+    return _Found(source, value.whole, value.reasoning.strip(), as_json=True)
+
+
+def _in_fences(text: str) -> _Found:
+    parts = blocks(text)
+    lines = text.split("\n")
+    for part in parts:
+        lines[part.start : part.stop] = [""] * (part.stop - part.start)
+    prose = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    whole = all(part.closed for part in parts if CLASS.search(part.text))
+    return _Found(joined(parts, CLASS), whole, prose or text.strip())
+
+
+def _bare(text: str, otherwise: _Found) -> _Found:
+    """A program without fences: the lines around class Reward that look like code."""
+    match = CLASS.search(text)
+    if match is None or otherwise.as_json:
+        return otherwise
+    lines = text.split("\n")
+    at = text.count("\n", 0, match.start())
+    start = at
+    while start > 0 and _looks_like_code(lines[start - 1]):
+        start -= 1
+    stop, quotes = at + 1, 0
+    while stop < len(lines) and (quotes % 2 or _looks_like_code(lines[stop])):
+        quotes += lines[stop].count('"""') + lines[stop].count("'''")
+        stop += 1
+    source = "\n".join(lines[start:stop]).strip("\n") + "\n"
+    prose = "\n".join([*lines[:start], *lines[stop:]]).strip()
+    return _Found(source, whole=stop < len(lines), reasoning=prose)
+
+
+def _looks_like_code(line: str) -> bool:
+    return not line.strip() or line[0] in " \t)]}" or _CODE_LINE.match(line) is not None
+
+
+def _failed(kind: Kind, why: str, reasoning: str) -> Answer:
+    return Answer("", reasoning[:MAX_REASONING], f"{kind}: {why}", kind)

@@ -1,0 +1,157 @@
+"""What every prompt of a run has in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.demos.trajectory import LabelRule
+from grace_irl.errors import InputError
+from grace_irl.propose.prompt import AnswerFormat
+from grace_irl.propose.statistics import HELPER
+from grace_irl.propose.templates import render
+from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.views import View, view_of
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long prompts may be, in tokens as `tokens.estimate` counts them.
+
+    Attributes:
+        total: of a whole prompt, system part included: the model's context less its answer.
+        scale: of what a prompt would have otherwise; 0.25 asks for prompts of a quarter of the tokens. Below 1
+            trajectories are thinned first and left out then; what never varies stays whole.
+        legend: how states are written, codes, statistics.
+        instructions: the list of instructions.
+        context: text of the user's own.
+        trajectories: of all trajectories in a prompt.
+        negative: of one negative trajectory, where expert trajectories hold negative states, too (rules "last" and
+            "goal"): random walks are long and say little.
+        source: of a parent's source.
+        debug: what debug(expert_states, negative_states) said.
+        traceback: of a repair.
+        experts, negatives: trajectories of either role in a prompt, at most; at least one for every task.
+        failures: wrong trajectories in a prompt, at most.
+    """
+
+    total: int = 24_000
+    scale: float = 1.0
+    legend: int = 1_500
+    instructions: int = 500
+    context: int = 4_000
+    trajectories: int = 10_000
+    negative: int = 120
+    source: int = 8_000
+    debug: int = 1_000
+    traceback: int = 800
+    experts: int = 8
+    negatives: int = 8
+    failures: int = 4
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale <= 1:
+            raise InputError(f"prompt scale {self.scale}; expected a share above 0 and at most 1")
+
+    def room(self, fixed: int, wanted: int) -> int:
+        """Tokens for trajectories beside `fixed` others, where they would take `wanted`; may be negative."""
+        wanted = min(wanted, self.trajectories)
+        return min(wanted, self.total - fixed, round(self.scale * (fixed + wanted)) - fixed)
+
+
+@dataclass(frozen=True, eq=False)
+class Briefing:
+    """What is the same in every prompt of a run, made once by `brief`.
+
+    Attributes:
+        items: the training data. Held-out data is not in here, so that it cannot enter a prompt.
+        rule: which states are positive.
+        view: how states are written.
+        system: the system part of every operator that asks for a program.
+        clean_system: the system part of `clean`.
+        preamble: the beginning of every user part.
+        answer_format: "code" or "json".
+        budget: how long prompts may be.
+    """
+
+    items: tuple[Labelled, ...]
+    rule: LabelRule
+    view: View
+    system: str
+    clean_system: str
+    preamble: str
+    answer_format: AnswerFormat = "code"
+    budget: Budget = field(default_factory=Budget)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names, in order of first appearance."""
+        return tuple(dict.fromkeys(item.task for item in self.items))
+
+    @property
+    def instructed(self) -> bool:
+        """Whether any trajectory carries an instruction."""
+        return any(item.trajectory.extra_info for item in self.items)
+
+
+def brief(
+    problem: Problem,
+    *,
+    answer_format: AnswerFormat = "code",
+    context: str = "",
+    budget: Budget | None = None,
+) -> Briefing:
+    """Looks through the training data of a problem once, for all prompts of a run.
+
+    Args:
+        problem: only `problem.train` is read.
+        answer_format: how programs are to be answered.
+        context: what the user knows and the data do not say (`--context FILE`); "" for none.
+        budget: None: the default.
+
+    Raises:
+        InputError: no training data, or a state kind that no view knows.
+    """
+    budget = budget or Budget()
+    items = problem.train
+    view = view_of(items, problem.metadata)
+    instructions = [item.trajectory.extra_info for item in items if item.trajectory.extra_info]
+    shared = {"about": view.about, "answer_format": answer_format}
+    return Briefing(
+        items=items,
+        rule=problem.rule,
+        view=view,
+        system=render(
+            "system",
+            **shared,
+            rule=problem.rule,
+            instructions=bool(instructions),
+            transitions=problem.metadata.kind == "vector" and all(i.trajectory.actions is not None for i in items),
+        ),
+        clean_system=render("clean_system", **shared),
+        preamble=render(
+            "preamble",
+            legend=view.legend(budget.legend),
+            instructions=_distinct(instructions, budget.instructions),
+            helper=HELPER if problem.metadata.kind == "vector" else "",
+            context=cut(context.strip(), budget.context),
+        ),
+        answer_format=answer_format,
+        budget=budget,
+    )
+
+
+def _distinct(instructions: Sequence[str], tokens: int) -> str:
+    """The different instructions, most frequent first, each with how often it occurs where that is more than once."""
+    lines: list[str] = []
+    counted = sorted(Counter(instructions).items(), key=lambda entry: (-entry[1], entry[0]))
+    for text, count in counted:
+        line = f"{text!r}" + (f" x {count}" if count > 1 else "")
+        tokens -= estimate(line) + 1
+        if tokens < 0 and lines:
+            lines.append(f"and {len(counted) - len(lines)} more")
+            break
+        lines.append(line)
+    return "\n".join(lines)

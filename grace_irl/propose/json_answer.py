@@ -1,0 +1,110 @@
+"""JSON objects in a model's answer, whole or broken."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+MAX_ATTEMPTS = 16
+"""Places at which an object is looked for: each attempt may read to the end of the answer."""
+
+_OBJECT = re.compile(r"\{\s*[\"}]")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an answer in JSON holds.
+
+    Attributes:
+        code: value of the first code key; "" where it is no text.
+        reasoning: value of the first reasoning key, or "".
+        whole: False where the end of the object is missing.
+    """
+
+    code: str
+    reasoning: str
+    whole: bool = True
+
+
+def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> Found | None:
+    """The object that carries code, also within fences, before or behind other text; None where there is none."""
+    for value in objects(text):
+        for each in _inner(value):
+            for key in code_keys:
+                code = _text(each.get(key))
+                if code:
+                    return Found(twice_escaped(code), _first(each, reasoning_keys))
+    return _broken(text, code_keys, reasoning_keys)
+
+
+def objects(text: str) -> Iterator[dict[str, object]]:
+    """The JSON objects that begin somewhere in a text, outermost first. Line breaks in strings are let pass."""
+    decoder = json.JSONDecoder(strict=False)
+    end = 0
+    for attempt, match in enumerate(_OBJECT.finditer(text)):
+        if attempt == MAX_ATTEMPTS:
+            return
+        if match.start() < end:
+            continue
+        try:
+            value, end = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def twice_escaped(code: str) -> str:
+    """Code whose line breaks were escaped twice, as code; any other as it is."""
+    if "\n" in code or "\\n" not in code:
+        return code
+    try:
+        value = json.loads(f'"{code}"', strict=False)
+    except ValueError:
+        return unescape(code)
+    return str(value)
+
+
+def unescape(raw: str) -> str:
+    """JSON's escapes replaced, those that JSON does not know left as they are."""
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), raw)
+
+
+def _inner(value: dict[str, object]) -> Iterator[dict[str, object]]:
+    """An object and the objects right inside it."""
+    yield value
+    yield from (each for each in value.values() if isinstance(each, dict))
+
+
+def _text(value: object) -> str:
+    """A text, or a list of lines as one."""
+    if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
+        return "\n".join(line.rstrip("\n") for line in value)
+    return value if isinstance(value, str) else ""
+
+
+def _first(value: dict[str, object], keys: Sequence[str]) -> str:
+    return next((_text(value[key]) for key in keys if key in value), "")
+
+
+def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> Found | None:
+    """What can be saved of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
+    keys = "|".join(map(re.escape, code_keys))
+    start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
+    if start is None:
+        return None
+    mark, rest = start[1], text[start.end() :]
+    others = "|".join(map(re.escape, reasoning_keys))
+    behind = re.search(rf"{mark}\s*,\s*\"(?:{others})\"\s*:", rest)
+    end = behind.start() if behind else rest.rfind(mark)
+    whole = behind is not None or (end >= 0 and rest[end + len(mark) :].strip(" \n`;,").startswith("}"))
+    code = rest[:end] if whole else rest
+    if code.count("\n") <= 2:
+        code = unescape(code)
+    elif mark == '"':  # line breaks as they are: a `\n` belongs to the code's own strings
+        code = code.replace('\\"', '"')
+    before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
+    return Found(code, unescape(before[1]) if before else "", whole)

@@ -1,0 +1,239 @@
+"""Operators: from what a search asks for to a prompt (METHODS: GRACE). Pure; every draw is by `Material.seed`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import shown as fitness_shown
+from grace_irl.propose.briefing import Briefing
+from grace_irl.propose.material import Material
+from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.sections import needed, section, wanted
+from grace_irl.propose.templates import render
+from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.views.trajectory import Shown
+
+EXPERTS_PER_NEGATIVE = 2
+"""Where not all trajectories fit: expert trajectories hold negative states, too, negative ones no positive."""
+
+MAX_TASKS_SCORED = 12
+
+
+def initialise(briefing: Briefing, material: Material) -> Prompt:
+    """Asks for a program from a random subset of expert and negative trajectories. Reads `seed`, `images`."""
+    items = _subset(briefing, np.random.default_rng(material.seed))
+    shown = [_shown(briefing, item, material) for item in items]
+    return _prompt(briefing, material, "initialise", {"trajectories": shown})
+
+
+def mutate(briefing: Briefing, material: Material) -> Prompt:
+    """Asks for a better version of a program, given trajectories on which it is wrong.
+
+    Table 6's chances as we read them: `expert_only` shows wrong expert states only, where there are any;
+    `incorrect_only` shows of a wrong trajectory only the wrong states, each with the one before it;
+    `include_expert` adds an expert trajectory. Reads `seed`, `source`, `evaluation`, `rewards`, `debug`,
+    `overall`, the chances and `images`.
+    """
+    rng = np.random.default_rng(material.seed)
+    wrong = _failures(briefing, material, rng)
+    examples = []
+    seen = {each.item.trajectory.digest for each in wrong}
+    experts = [i for i in _of_role(briefing, "expert") if i.trajectory.digest not in seen]
+    if (material.include_expert or not wrong) and experts:
+        examples.append(_shown(briefing, experts[int(rng.integers(len(experts)))], material))
+    negatives = _of_role(briefing, "negative")
+    if not wrong and negatives:
+        examples.append(_shown(briefing, negatives[int(rng.integers(len(negatives)))], material))
+    return _prompt(
+        briefing,
+        material,
+        "mutate",
+        {"failures": wrong, "examples": examples},
+        source=cut(material.source.strip(), briefing.budget.source),
+        scores=scores(material.evaluation),
+        overall=cut(material.overall.strip(), briefing.budget.debug),
+    )
+
+
+def repair(briefing: Briefing, material: Material) -> Prompt:
+    """Asks for a program that runs. Reads `source`, `evaluation` (message, traceback) and `problems`."""
+    evaluation = material.evaluation
+    parts = [*material.problems]
+    if evaluation is not None and not evaluation.valid:
+        parts += [f"{evaluation.status}: {evaluation.message}", evaluation.traceback.strip()]
+    return _prompt(
+        briefing,
+        material,
+        "repair",
+        {},
+        source=cut(material.source.strip(), briefing.budget.source),
+        fault=cut("\n".join(part for part in parts if part), briefing.budget.traceback) or "It does not run.",
+    )
+
+
+def reshape(briefing: Briefing, material: Material) -> Prompt:
+    """Asks for a reward that rises along expert trajectories. Reads `seed`, `source`, `evaluation`, `rewards`."""
+    rng = np.random.default_rng(material.seed)
+    experts = [item for item in _of_role(briefing, "expert") if item.trajectory.digest in material.rewards]
+    experts = experts or _of_role(briefing, "expert")
+    drawn = rng.permutation(len(experts))[: max(briefing.budget.failures, len(briefing.tasks))]
+    evaluation = material.evaluation
+    tau = evaluation.monotonicity if evaluation else None
+    rising = (
+        ""
+        if tau is None
+        else (
+            f"\nMonotonicity (Kendall's tau of reward against time along expert trajectories, mean; "
+            f"1 rises at every step, 0 is flat): {tau:.2f}"
+        )
+    )
+    return _prompt(
+        briefing,
+        material,
+        "reshape",
+        {"trajectories": [_shown(briefing, experts[int(n)], material) for n in sorted(drawn)]},
+        source=cut(material.source.strip(), briefing.budget.source),
+        scores=scores(evaluation) + rising,
+        rule=briefing.rule,
+    )
+
+
+def clean(briefing: Briefing, material: Material) -> Prompt:
+    """Asks for the goal states of expert trajectories (METHODS: Clean). Reads `trajectories`, `images`.
+
+    The answer is read by `goals.parse_goals`.
+    """
+    shown = [Shown(item, marks=False) for item in material.trajectories]
+    return _prompt(briefing, material, "clean", {"trajectories": shown}, instructions=briefing.instructed)
+
+
+OPERATORS: Mapping[str, Callable[[Briefing, Material], Prompt]] = {
+    "initialise": initialise,
+    "mutate": mutate,
+    "repair": repair,
+    "reshape": reshape,
+    "clean": clean,
+}
+"""By the name that a `Request` carries."""
+
+
+def scores(evaluation: Evaluation | None) -> str:
+    """How a program does on training data: the whole first, then its tasks, worst first."""
+    if evaluation is None or evaluation.train is None:
+        return "not known"
+    lines = [_metrics(evaluation.train)]
+    if len(evaluation.tasks) > 1:
+        ranked = sorted(evaluation.tasks.items(), key=lambda entry: (entry[1][0].fitness, entry[0]))
+        lines += [f"task {name}: {_metrics(pair[0])}" for name, pair in ranked[:MAX_TASKS_SCORED]]
+        if len(ranked) > MAX_TASKS_SCORED:
+            lines.append(f"and {len(ranked) - MAX_TASKS_SCORED} better tasks")
+    return "\n".join(lines)
+
+
+def _metrics(metrics: Metrics) -> str:
+    apart = "every positive state above every negative one" if metrics.separated else "positive and negative overlap"
+    return (
+        f"accuracy {metrics.accuracy:.3f}, AUC {metrics.auc:.3f}, fitness {fitness_shown(metrics.fitness)} "
+        f"(at best 0); {apart}; {metrics.experts} positive, {metrics.negatives} negative states"
+    )
+
+
+def _prompt(
+    briefing: Briefing, material: Material, name: str, shown: Mapping[str, Sequence[Shown]], **values: object
+) -> Prompt:
+    """Renders a template; the sections of trajectories share what the budget leaves.
+
+    Raises:
+        InputError: the prompt does not fit into the budget's total.
+    """
+    system = briefing.clean_system if name == "clean" else briefing.system
+    view, budget = briefing.view, briefing.budget
+
+    def user(sections: Mapping[str, str]) -> str:
+        return render(name, preamble=briefing.preamble, **values, **sections)
+
+    # Every list has a text in its place: a section that would be empty is left out by its template.
+    fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
+    whole = {key: wanted(view, each) for key, each in shown.items()}
+    room = budget.room(fixed, sum(whole.values()))
+    least = fixed + sum(needed(view, each) for each in shown.values())
+    if least > budget.total:
+        raise InputError(
+            f"a prompt ({name}) needs about {least} tokens; expected at most {budget.total}: "
+            "use a model with a longer context, or shorten --context"
+        )
+    sections = {}
+    for key, each in shown.items():
+        part = room * whole[key] // max(sum(whole.values()), 1)
+        sections[key] = section(view, each, part) if each else ""
+    return Prompt(system, user(sections), material.images)
+
+
+def _of_role(briefing: Briefing, role: str) -> list[Labelled]:
+    return [item for item in briefing.items if item.demonstration.role == role]
+
+
+def _shown(briefing: Briefing, item: Labelled, material: Material) -> Shown:
+    """A trajectory to learn from, with the parent's rewards where there is one."""
+    limited = briefing.rule != "all" and item.demonstration.role == "negative"
+    return Shown(
+        item,
+        rewards=material.rewards.get(item.trajectory.digest),
+        limit=briefing.budget.negative if limited else None,
+    )
+
+
+def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
+    """A random subset by importance: task by task in turn, two experts to a negative."""
+    budget, tasks = briefing.budget, briefing.tasks
+    queues: list[list[Labelled]] = []
+    for role, count in (("expert", budget.experts), ("negative", budget.negatives)):
+        items = _of_role(briefing, role)
+        shuffled = [items[int(n)] for n in rng.permutation(len(items))]
+        by_task = [[item for item in shuffled if item.task == task] for task in tasks]
+        in_turn = [item for row in zip_longest(*by_task) for item in row if item is not None]
+        queues.append(in_turn[: max(count, len(tasks))])
+    experts, negatives = queues
+    merged: list[Labelled] = []
+    while experts or negatives:
+        merged += [*experts[:EXPERTS_PER_NEGATIVE], *negatives[:1]]
+        experts, negatives = experts[EXPERTS_PER_NEGATIVE:], negatives[1:]
+    return merged
+
+
+def _failures(briefing: Briefing, material: Material, rng: np.random.Generator) -> list[Shown]:
+    """A sample of trajectories with states on the wrong side, in the evaluation's order: worst tasks first."""
+    failures = material.evaluation.failures if material.evaluation else ()
+    known = {item.trajectory.digest: item for item in reversed(briefing.items)}
+    failures = tuple(failure for failure in failures if failure.digest in known)
+    if material.expert_only and any(failure.positive for failure in failures):
+        failures = tuple(failure for failure in failures if failure.positive)
+    steps: dict[str, list[int]] = {}
+    for failure in failures:
+        steps.setdefault(failure.digest, []).append(failure.step)
+    if not steps:
+        return []
+    ranked = list(steps)
+    # The worse, the likelier, so that several mutations of one parent see different mistakes.
+    weights = 1.0 / np.arange(1, len(ranked) + 1)
+    count = min(briefing.budget.failures, len(ranked))
+    drawn = rng.choice(len(ranked), size=count, replace=False, p=weights / weights.sum())
+    shown = []
+    for place in sorted(int(n) for n in drawn):
+        digest = ranked[place]
+        shown.append(
+            Shown(
+                known[digest],
+                rewards=material.rewards.get(digest),
+                debug={step: text for (name, step), text in material.debug.items() if name == digest},
+                focus=tuple(sorted(steps[digest])),
+                only_focus=material.incorrect_only,
+            )
+        )
+    return shown

@@ -1,0 +1,89 @@
+"""Several trajectories in one section of a prompt, within a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grace_irl.propose.tokens import estimate
+from grace_irl.propose.views.trajectory import Shown, head, least, write
+from grace_irl.propose.views.view import View
+
+_TITLE = 6  # tokens of "### Negative 12: " and the line's end
+
+
+def wanted(view: View, shown: Sequence[Shown]) -> int:
+    """Tokens that the trajectories take whole."""
+    return sum(_head(each) + estimate(write(view, each)) for each in shown)
+
+
+def needed(view: View, shown: Sequence[Shown]) -> int:
+    """Tokens of the first trajectory in its shortest form: without them a section says nothing."""
+    return _head(shown[0]) + least(view, shown[0]) if shown else 0
+
+
+def section(view: View, shown: Sequence[Shown], tokens: int) -> str:
+    """Trajectories under headings, by task and role, in about so many tokens.
+
+    As many as fit in their shortest form are taken, in the order given, but always the first; the tokens that
+    are left go to all of them alike. What is left out is counted.
+
+    Args:
+        view: of the states.
+        shown: by importance.
+        tokens: for all of it.
+    """
+    kept: list[Shown] = []
+    shortest: list[int] = []
+    for each in shown:
+        cost = _head(each) + least(view, each)
+        if kept and sum(shortest) + cost > tokens:
+            break
+        kept.append(each)
+        shortest.append(cost)
+    whole = [_head(each) + estimate(write(view, each)) for each in kept]
+    shares = share(whole, shortest, tokens)
+    lines: list[str] = []
+    tasks = list(dict.fromkeys(each.item.task for each in shown))
+    order = sorted(range(len(kept)), key=lambda n: (tasks.index(kept[n].item.task), _role(kept[n]) != "Expert"))
+    numbers: dict[str, int] = {}
+    task = ""
+    for n in order:
+        each, role = kept[n], _role(kept[n])
+        if len(tasks) > 1 and each.item.task != task:
+            task = each.item.task
+            lines.append(f"## Task {task}")
+        numbers[role] = numbers.get(role, 0) + 1
+        lines.append(f"{role} {numbers[role]}: {head(each)}")
+        lines.append(write(view, each, shares[n] - _head(each)))
+    if len(kept) < len(shown):
+        lines.append(f"[{len(shown) - len(kept)} more trajectories left out]")
+    return "\n".join(lines)
+
+
+def share(whole: Sequence[int], shortest: Sequence[int], tokens: int) -> list[int]:
+    """Splits tokens: nobody gets more than it wants (`whole`) or less than its `shortest`, the rest alike.
+
+    Where even the shortest forms exceed `tokens`, those are the shares.
+    """
+    shares = list(shortest)
+    left = tokens - sum(shares)
+    while left > 0:
+        open_ = [n for n in range(len(whole)) if shares[n] < whole[n]]
+        if not open_:
+            break
+        each = max(left // len(open_), 1)
+        for n in open_:
+            more = min(each, whole[n] - shares[n], left)
+            shares[n] += more
+            left -= more
+    return shares
+
+
+def _role(shown: Shown) -> str:
+    if not shown.marks:
+        return "Trajectory"
+    return "Expert" if shown.item.demonstration.role == "expert" else "Negative"
+
+
+def _head(shown: Shown) -> int:
+    return _TITLE + estimate(head(shown))

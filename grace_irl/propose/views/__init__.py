@@ -1,0 +1,6 @@
+"""How states look in a prompt: one view per state kind, found by `view_of`."""
+
+from grace_irl.propose.views.registry import VIEWS, view_of
+from grace_irl.propose.views.view import View
+
+__all__ = ["VIEWS", "View", "view_of"]

@@ -1,0 +1,151 @@
+"""Grids as lists of what differs from their common background, codes as the numbers that they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.views.backdrop import Code, Place, backdrop, commonest, runs
+
+Size = tuple[int, int]
+
+
+class GridView:
+    """Grids `(h, w, 3)`: a state is the list of its cells that differ from the background of its size.
+
+    Nothing is known of what codes mean: the background is what most cells hold most of the time.
+    """
+
+    def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
+        del metadata  # a grid's codes have no names
+        stacks = [item.trajectory.states for item in items]
+        self._background = commonest(stacks)
+        sizes: dict[Size, list[NDArray[Any]]] = {}
+        for stack in stacks:
+            sizes.setdefault((stack.shape[1], stack.shape[2]), []).append(stack)
+        self._backdrops = {size: backdrop(group, self._background) for size, group in sorted(sizes.items())}
+        self._frequency = Counter(code for stack in stacks for code in self._present(stack))
+        self._trajectories = len(stacks)
+
+    def _present(self, stack: NDArray[Any]) -> set[Code]:
+        codes = {(int(a), int(b), int(c)) for a, b, c in np.unique(stack.reshape(-1, 3), axis=0)}
+        return codes - set(self._background)
+
+    @property
+    def about(self) -> str:
+        """See `View`."""
+        sizes = ", ".join(f"{h} x {w}" for h, w in self._backdrops)
+        return (
+            "A state is a numpy array of int64 with shape (h, w, 3). state[i, j] holds the three codes (a, b, c) of "
+            "the cell with first index i and second index j, both counted from 0. "
+            f"In this data (h, w) is {sizes}; other sizes may come. "
+            "What the codes stand for is not given: the data tell."
+        )
+
+    def legend(self, tokens: int) -> str:
+        """See `View`."""
+        lines = [
+            "A cell is written [i,j], its codes (a,b,c); [2,0..7] is a run of cells. "
+            f"Background, the commonest codes: {' and '.join(_code(code) for code in self._background)}. "
+            "A state lists only the cells that differ from this background:"
+        ]
+        for (h, w), grid in self._backdrops.items():
+            lines.append(f"- {h} x {w}: {self._layout(grid)}")
+        lines.append(
+            "Later states of a trajectory are written as changes since the state shown before: "
+            "`[i,j] X -> Y` for a cell that had X and has Y now, and `X: [i,j] => [k,l]` where X left [i,j] for [k,l] "
+            "and the background that lay at [k,l] lies at [i,j] now."
+        )
+        counted = sorted(self._frequency.items(), key=lambda entry: (-entry[1], entry[0]))
+        known = [f"{_code(code)} {number}" for code, number in counted]
+        lines.append(f"Other codes, with the number of the {self._trajectories} trajectories in which they occur: ")
+        room = tokens - estimate("\n".join(lines))
+        lines[-1] += _fitting(known, room)
+        return cut("\n".join(lines), tokens)
+
+    def _layout(self, grid: NDArray[np.int64]) -> str:
+        parts = []
+        for code in self._background[1:]:
+            mask = (grid == np.array(code)).all(axis=2)
+            if mask.any():
+                parts.append(f"{_code(code)} at {runs(mask)}")
+        return "; ".join([*parts, f"{_code(self._background[0])} {'elsewhere' if parts else 'everywhere'}"])
+
+    def _base(self, state: NDArray[Any]) -> NDArray[np.int64]:
+        """The background of this size; one of the commonest code alone for a size that was not seen."""
+        size = (state.shape[0], state.shape[1])
+        if size not in self._backdrops:
+            return np.broadcast_to(np.array(self._background[0], dtype=np.int64), state.shape)
+        return self._backdrops[size]
+
+    def state(self, state: NDArray[Any]) -> str:
+        """See `View`: `(5,3,0) at [1,6] [6,5]; (10,0,3) at [4,5]`, by code; the size where there are several."""
+        differs = (state != self._base(state)).any(axis=2)
+        places: dict[Code, list[Place]] = {}
+        for i, j in np.argwhere(differs).tolist():
+            places.setdefault(_at(state, (i, j)), []).append((i, j))
+        listed = [f"{_code(code)} at {' '.join(map(_cell, cells))}" for code, cells in sorted(places.items())]
+        text = "; ".join(listed) or "background only"
+        return f"{state.shape[0]} x {state.shape[1]}: {text}" if len(self._backdrops) > 1 else text
+
+    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+        """See `View`."""
+        full = self.state(after)
+        if before.shape != after.shape:
+            return f"in full: {full}"
+        cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]
+        if not cells:
+            return "no change"
+        moved, rest = self._moves(before, after, cells)
+        parts = [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
+        parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
+        text = "; ".join(parts)
+        return text if estimate(text) <= estimate(full) + 2 else f"in full: {full}"
+
+    def _moves(
+        self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
+    ) -> tuple[list[tuple[Place, Place]], list[Place]]:
+        """Pairs of cells between which a thing and background changed places, and the cells that are left."""
+        moved: list[tuple[Place, Place]] = []
+        left = list(cells)
+        for one in cells:
+            code, ground = _at(before, one), _at(after, one)
+            if one not in left or code in self._background or ground not in self._background:
+                continue
+            ends = [two for two in left if _at(before, two) == ground and _at(after, two) == code]
+            if len(ends) == 1:
+                moved.append((one, ends[0]))
+                left = [cell for cell in left if cell not in (one, ends[0])]
+        return moved, left
+
+
+def _at(state: NDArray[Any], place: Place) -> Code:
+    a, b, c = state[place].tolist()
+    return int(a), int(b), int(c)
+
+
+def _code(code: Code) -> str:
+    return f"({code[0]},{code[1]},{code[2]})"
+
+
+def _cell(place: Place) -> str:
+    return f"[{place[0]},{place[1]}]"
+
+
+def _fitting(entries: Sequence[str], tokens: int) -> str:
+    """As many entries as fit, with a count of the others."""
+    kept: list[str] = []
+    for entry in entries:
+        tokens -= estimate(entry) + 1
+        if tokens < 0 and kept:
+            break
+        kept.append(entry)
+    left = len(entries) - len(kept)
+    return ", ".join(kept) + (f" and {left} more" if left else "") if kept else "none"

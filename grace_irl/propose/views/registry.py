@@ -1,0 +1,33 @@
+"""Views by state kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Metadata, StateKind
+from grace_irl.errors import InputError
+from grace_irl.propose.views.grid import GridView
+from grace_irl.propose.views.vector import VectorView
+from grace_irl.propose.views.view import View
+
+VIEWS: dict[StateKind, Callable[[Sequence[Labelled], Metadata], View]] = {"grid": GridView, "vector": VectorView}
+"""A new state kind becomes readable for models by an entry here."""
+
+
+def view_of(items: Sequence[Labelled], metadata: Metadata) -> View:
+    """The view for a set's states.
+
+    Args:
+        items: training data, from which the view learns what is common.
+        metadata: of the set.
+
+    Raises:
+        InputError: a state kind without a view, or no data.
+    """
+    if metadata.kind not in VIEWS:
+        known = ", ".join(sorted(VIEWS))
+        raise InputError(f"states of kind {metadata.kind!r} cannot be shown to a model; expected one of {known}")
+    if not items:
+        raise InputError("no training trajectories to show to a model; expected some: hold out fewer")
+    return VIEWS[metadata.kind](items, metadata)

@@ -1,0 +1,155 @@
+"""Trajectories as a first state and what changes after it, within a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.propose.tokens import estimate
+from grace_irl.propose.views.view import View
+
+MAX_DEBUG = 300
+"""Characters of one state's debug text."""
+
+_LEAST = 3  # states of the shortest form
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A trajectory as a prompt shows it.
+
+    Attributes:
+        item: the trajectory and its labels.
+        rewards: `(T+1,)` what a program gave each state, or None.
+        debug: what its debug_fn said, by step.
+        focus: the steps that matter most (those on the wrong side); kept when others are left out.
+        only_focus: leave out every step that is neither in focus nor right before one that is.
+        full: write every state in full.
+        marks: say which states are positive.
+        limit: tokens that it takes at most, or None; its shortest form stays whole.
+    """
+
+    item: Labelled
+    rewards: NDArray[np.float64] | None = None
+    debug: Mapping[int, str] = field(default_factory=dict)
+    focus: Collection[int] = ()
+    only_focus: bool = False
+    full: bool = False
+    marks: bool = True
+    limit: int | None = None
+
+
+def head(shown: Shown) -> str:
+    """The line above a trajectory: its instruction, its length, which of its states are positive."""
+    item = shown.item
+    parts = [f"{len(item.positive)} states"]
+    if shown.marks:
+        parts.append(_positives(item.positive))
+    if item.trajectory.extra_info:
+        parts.insert(0, f"extra_info {item.trajectory.extra_info!r}")
+    return "; ".join(parts)
+
+
+def _positives(positive: NDArray[np.bool_]) -> str:
+    if positive.all():
+        return "every state positive"
+    if not positive.any():
+        return "no state positive"
+    return "positive: the last state" if positive[:-1].sum() == 0 else "positive: those marked GOAL"
+
+
+def write(view: View, shown: Shown, tokens: int | None = None) -> str:
+    """The lines of a trajectory, at most so many tokens (estimated) where that leaves its least.
+
+    Steps are left out in this order: those far from the ends and from the focus, evenly; then what surrounds
+    the focus. The first and the last state always stay; gaps say how many states they hold.
+    """
+    order = _order(shown)
+    text = _lines(view, shown, order)
+    limits = [limit for limit in (tokens, shown.limit) if limit is not None]
+    if not limits or estimate(text) <= min(limits):
+        return text
+    least, most = min(_LEAST, len(order)), len(order)
+    while least < most:  # the largest number of steps that fits
+        middle = (least + most + 1) // 2
+        if estimate(_lines(view, shown, order[:middle])) <= min(limits):
+            least = middle
+        else:
+            most = middle - 1
+    return _lines(view, shown, order[:least])
+
+
+def least(view: View, shown: Shown) -> int:
+    """Tokens of the shortest form: the first state, the last, and what matters most of the others."""
+    order = _order(shown)
+    # A gap takes a line, too: of a few states the whole may be shorter.
+    return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, len(order)})
+
+
+def _order(shown: Shown) -> list[int]:
+    """Steps by importance: ends, goals' and failures' own steps, the steps before them, then ever finer halves."""
+    last = len(shown.item.positive) - 1
+    goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []
+    focus = sorted(shown.focus)
+    near = [step - 1 for step in (*focus, *goals) if step > 0]
+    after = [step + 1 for step in focus if step < last]
+    if shown.only_focus and focus:
+        return list(dict.fromkeys((0, *focus, *near)))
+    return list(dict.fromkeys((0, last, *goals, *focus, *near, *after, *_halves(last + 1))))
+
+
+def _halves(count: int) -> list[int]:
+    """All of 0 … count-1, in an order of which every beginning is spread evenly."""
+    return sorted(range(count), key=lambda n: (int(f"{n:b}"[::-1].ljust(count.bit_length(), "0"), 2), n))
+
+
+def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
+    states, positive = shown.item.trajectory.states, shown.item.positive
+    marked = shown.marks and positive.any() and not positive.all()
+    lines: list[str] = []
+    before = -1
+    same: list[int] = []  # states in a row that are what the state before them was
+    changes = 0  # since a state was written in full
+
+    def close(stop: int) -> None:
+        if same:
+            lines.append(f"{same[0] + 1}{f'..{same[-1] + 1}' if len(same) > 1 else ''}: no change")
+            same.clear()
+        if stop > before + 1:
+            lines.append(f"… {stop - before - 1} left out")
+
+    for step in sorted(steps):
+        goal = "GOAL " if marked and positive[step] else ""
+        note = goal + _reward(shown, step)
+        first = before < 0
+        text = view.state(states[step]) if first or shown.full else view.change(states[before], states[step])
+        if step > before + 1:
+            close(step)
+        if text == "no change" and not note and not shown.debug.get(step):
+            same.append(step)
+            before = step
+            continue
+        close(before + 1)
+        changes = 0 if first else changes + 1
+        full = view.state(states[step])
+        if goal and changes > 1 and full not in text:
+            text = f"{text}; in full: {full}"
+        lines.append(f"{step + 1}: {note}{text}")
+        if shown.debug.get(step):
+            said = " ".join(shown.debug[step].split())
+            lines.append(f"  debug: {said[:MAX_DEBUG]}{'…' if len(said) > MAX_DEBUG else ''}")
+        before = step
+    close(len(states))
+    return "\n".join(lines)
+
+
+def _reward(shown: Shown, step: int) -> str:
+    if shown.rewards is None:
+        return ""
+    value = shown.rewards[step]
+    wrong = " WRONG" if step in shown.focus else ""
+    return f"{{reward {'none' if np.isnan(value) else f'{value:.4g}'}{wrong}}} "

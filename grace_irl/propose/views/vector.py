@@ -1,0 +1,116 @@
+"""Vectors as rounded rows, with a table of what tells their fields apart by label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.programs.contract import state_dtype
+from grace_irl.propose.statistics import field_statistics
+from grace_irl.propose.tokens import cut, estimate
+
+MAX_FIELDS = 24
+"""Fields in a row; of wider vectors those with the largest effect."""
+
+
+class VectorView:
+    """Vectors `(n,)`: rows of numbers, each rounded to about a tenth of its field's deviation."""
+
+    def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
+        states = np.concatenate([item.trajectory.states for item in items]).astype(np.float64)
+        positive = np.concatenate([item.positive for item in items])
+        self._dtype = state_dtype(1)
+        self._width = states.shape[1]
+        self._names = metadata.fields
+        deviation = states.std(axis=0)
+        self._decimals = [_decimals(float(each)) for each in deviation]
+        self._constant = [i for i in range(self._width) if np.ptp(states[:, i]) == 0]
+        self._low = states.min(axis=0)
+        both = positive.any() and not positive.all()
+        self._table = field_statistics(states[positive], states[~positive]) if both else []
+        order = [row["field"] for row in self._table] or list(range(self._width))
+        varied = [i for i in order if i not in self._constant] or order[:1]
+        self._shown = sorted(varied[:MAX_FIELDS])
+
+    @property
+    def about(self) -> str:
+        """See `View`."""
+        names = ""
+        if self._names:
+            names = " Fields: " + ", ".join(f"state[{i}] {name}" for i, name in enumerate(self._names)) + "."
+        return f"A state is a numpy array of {self._dtype.name} with shape ({self._width},).{names}"
+
+    def legend(self, tokens: int) -> str:
+        """See `View`."""
+        shown = "all fields in order" if len(self._shown) == self._width else f"fields {_ranges(self._shown)}"
+        lines = [
+            f"A state is written as a row [...] of rounded numbers: {shown}. "
+            "Where few fields changed since the state shown before, only those are written: `[2]=0.31`. "
+            "Programs are handed the numbers unrounded.",
+        ]
+        if self._constant:
+            values = ", ".join(f"[{i}]={self._low[i]:.4g}" for i in self._constant[:MAX_FIELDS])
+            more = len(self._constant) - MAX_FIELDS
+            lines.append(f"Constant in all data: {values}" + (f" and {more} more" if more > 0 else ""))
+        if self._table:
+            lines.append(
+                "Statistics of the training states, expert (positive) against negative ones, largest effect first: "
+                "field: mean, deviation (percentiles 5, 50, 95) | the same of negatives | Cohen's d"
+            )
+            rows = [self._row(row) for row in self._table if row["field"] not in self._constant]
+            room = tokens - estimate("\n".join(lines))
+            for number, text in enumerate(rows):
+                room -= estimate(text) + 1
+                if room < 0 and number:
+                    lines.append(f"[{len(rows) - number} more fields with smaller effects]")
+                    break
+                lines.append(text)
+        return cut("\n".join(lines), tokens)
+
+    def _row(self, row: dict[str, Any]) -> str:
+        index = row["field"]
+        sides = []
+        for side in ("expert", "negative"):
+            mean, std, *rest = (self._number(index, row[side][key], 1) for key in ("mean", "std", "p5", "p50", "p95"))
+            sides.append(f"{mean}, {std} ({' '.join(rest)})")
+        name = f" {self._names[index]}" if self._names else ""
+        return f"[{index}]{name}: {sides[0]} | {sides[1]} | {row['d']:+.2f}"
+
+    def _number(self, index: int, value: float, more: int = 0) -> str:
+        text = f"{value:.{self._decimals[index] + more}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return "0" if text in ("-0", "") else text
+
+    def state(self, state: NDArray[Any]) -> str:
+        """See `View`: `[1.25 0.01 -0.4]`."""
+        return f"[{' '.join(self._number(i, float(state[i])) for i in self._shown)}]"
+
+    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+        """See `View`: `[2]=0.31 [5]=1`, or the row where most fields changed."""
+        pairs = [(i, self._number(i, float(before[i])), self._number(i, float(after[i]))) for i in self._shown]
+        changed = [f"[{i}]={new}" for i, old, new in pairs if old != new]
+        if not changed:
+            return "no change"
+        return " ".join(changed) if 3 * len(changed) <= len(self._shown) else self.state(after)
+
+
+def _decimals(deviation: float) -> int:
+    """Digits after the point that resolve about a tenth of the deviation."""
+    return min(max(1 - math.floor(math.log10(deviation)), 0), 9) if deviation > 0 else 3
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Sorted numbers as `0..3, 7, 9..12`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -1,0 +1,158 @@
+"""Prompts: their text by snapshots, and what must hold for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+
+import numpy as np
+import pytest
+
+from grace_irl.errors import InputError
+from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.material import Material, chances
+from grace_irl.propose.operators import OPERATORS, clean, initialise, mutate, repair
+from grace_irl.propose.tokens import estimate
+from grace_irl.search.protocol import Request
+from tests.propose import asked
+
+PROMPTS = asked.prompts()
+
+
+def common(one: str, other: str) -> str:
+    """What two texts begin with."""
+    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+@pytest.mark.parametrize("name", sorted(PROMPTS))
+def test_snapshots(name: str) -> None:
+    """Written anew by `python -m tests.propose.asked`."""
+    assert f"{PROMPTS[name].text}\n" == (asked.SNAPSHOTS / f"{name}.txt").read_text()
+
+
+def test_every_snapshot_has_its_prompt_and_every_operator_a_snapshot() -> None:
+    assert {path.stem for path in asked.SNAPSHOTS.glob("*.txt")} == set(PROMPTS)
+    assert {name.split("-")[0] for name in PROMPTS} == set(OPERATORS)
+
+
+@pytest.mark.parametrize("name", sorted(PROMPTS))
+def test_held_out_data_and_environments_stay_outside(name: str) -> None:
+    text = PROMPTS[name].text
+    for secret in ("(177,", "heldout", "0.1234", "0.4321", "-0.9999"):
+        assert secret not in text
+    for word in ("minigrid", "babyai", "mujoco", "door", "wall", "agent at", "colour", "color"):
+        assert word not in text.lower()
+
+
+def test_the_system_part_is_the_same_for_every_program() -> None:
+    plain = brief(asked.grids())
+    given = asked.material(asked.grids())
+    systems = {OPERATORS[name](plain, given).system for name in ("initialise", "mutate", "repair", "reshape")}
+    assert len(systems) == 1
+    assert systems != {clean(plain, Material(trajectories=asked.grids().train)).system}
+
+
+def test_mutations_share_everything_up_to_the_source() -> None:
+    plain = brief(asked.grids())
+    one = mutate(plain, asked.material(asked.grids(), seed=1)).text
+    other = mutate(plain, replace(asked.material(asked.grids(), seed=2), source="import re\n" + asked.SOURCE)).text
+    assert common(one, other).endswith("# The program\n```python\n")
+    assert common(one, initialise(plain, Material()).text).endswith(plain.preamble + "\n\n# ")
+
+
+def test_a_seed_gives_one_prompt_and_seeds_differ() -> None:
+    plain = brief(asked.grids(tasks=("a", "b", "c")), budget=Budget(experts=1, negatives=1))
+    texts = {seed: {initialise(plain, Material(seed=seed)).text for _ in range(3)} for seed in range(8)}
+    assert all(len(each) == 1 for each in texts.values())
+    assert len({text for each in texts.values() for text in each}) > 1
+    for (text,) in texts.values():
+        assert all(f"## Task {name}\nExpert {place}:" in text for place, name in enumerate("abc", start=1))
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.75, 0.5])
+def test_a_scale_asks_for_a_share_of_the_tokens(scale: float) -> None:
+    problem = asked.vectors(length=400)
+    whole = estimate(initialise(brief(problem), Material()).text)
+    scaled = estimate(initialise(brief(problem, budget=Budget(scale=scale)), Material()).text)
+    assert scale * whole * 0.8 <= scaled <= scale * whole * 1.05
+
+
+def test_a_total_is_kept_or_refused() -> None:
+    problem = asked.vectors(length=400)
+    for total in (4000, 2500, 1800):
+        assert estimate(initialise(brief(problem, budget=Budget(total=total)), Material()).text) <= total
+    with pytest.raises(InputError, match=r"needs about \d+ tokens; expected at most 300"):
+        initialise(brief(problem, budget=Budget(total=300)), Material())
+
+
+def test_failures_are_marked_and_told_with_rewards_and_debug() -> None:
+    text = mutate(brief(asked.grids()), asked.material(asked.grids())).user
+    assert "{reward 1 WRONG}" in text  # the expert's last state
+    assert "debug: sees 3 and more" in text
+    assert "accuracy 0.750, AUC 0.800, fitness -0.731 (at best 0)" in text
+
+
+def test_expert_only_leaves_negative_failures_out() -> None:
+    given = asked.material(asked.grids())
+    both = mutate(brief(asked.grids()), given).user
+    only = mutate(brief(asked.grids()), replace(given, expert_only=True)).user
+    assert "Negative 1:" in both
+    assert "Negative 1:" not in only
+    assert "Expert 1:" in only
+
+
+def test_a_program_without_failures_is_shown_examples() -> None:
+    given = asked.material(asked.grids())
+    assert given.evaluation is not None
+    text = mutate(brief(asked.grids()), replace(given, evaluation=replace(given.evaluation, failures=()))).user
+    assert "On no training trajectory." in text
+    assert "# For comparison" in text
+    assert "Negative 1:" in text
+
+
+def test_worst_tasks_come_first() -> None:
+    problem = asked.grids(tasks=("near", "far"))
+    lines = mutate(brief(problem), asked.material(problem)).user.splitlines()
+    scored = [line.split()[1] for line in lines if line.startswith("task ")]
+    assert scored == ["far:", "near:"]
+
+
+def test_repair_shows_static_problems() -> None:
+    given = Material(source=asked.SOURCE, problems=("line 1: `import os` is not allowed",))
+    assert "`import os` is not allowed" in repair(brief(asked.grids()), given).user
+
+
+def test_a_long_source_is_cut_and_says_so() -> None:
+    given = replace(asked.material(asked.grids()), source="x = 1\n" * 9000)
+    assert "more characters left out]" in mutate(brief(asked.grids()), given).user
+
+
+def test_chances_come_from_the_request() -> None:
+    request = Request(0, "mutate", context=(("include_expert", True), ("expert_only", False), ("other", 3)))
+    assert chances(request) == {"include_expert": True, "incorrect_only": False, "expert_only": False}
+
+
+def test_the_budget_refuses_other_scales() -> None:
+    for scale in (0.0, -1.0, 1.5):
+        with pytest.raises(InputError, match="scale"):
+            Budget(scale=scale)
+
+
+def test_images_go_with_the_prompt() -> None:
+    assert initialise(brief(asked.grids()), Material(images=(b"png",))).images == (b"png",)
+
+
+def test_cleaning_numbers_states_and_marks_none() -> None:
+    text = clean(brief(asked.grids()), Material(trajectories=asked.grids().train[:2])).user
+    assert "GOAL" not in text
+    assert "positive" not in text
+    states = text[text.index("Trajectory 1") : text.index("Trajectory 2")].splitlines()[1:]
+    assert [line.split(":")[0] for line in states] == ["1", "2", "3", "4"]
+
+
+def test_rewards_that_are_missing_are_said_to_be() -> None:
+    given = asked.material(asked.grids())
+    rewards = {name: np.where(np.arange(len(r)) == 0, np.nan, r) for name, r in given.rewards.items()}
+    text = OPERATORS["reshape"](brief(asked.grids()), replace(given, rewards=rewards)).user
+    first = list(takewhile(lambda line: not line.startswith("2:"), text.splitlines()))[-1]
+    assert first.startswith("1: {reward none}")
