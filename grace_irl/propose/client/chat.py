@@ -95,7 +95,11 @@ class ChatClient:
         self._bound: _Bound | None = None
 
     async def __aenter__(self) -> ChatClient:
-        await self.open()
+        try:
+            await self.open()
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def __aexit__(

@@ -22,7 +22,7 @@ _LIMIT = (
 )
 _PROMPT = (
     # vLLM: "your prompt contains at least 8193 input tokens", "your request has 30 input tokens"
-    r"(\d+) input tokens",
+    r"(?:contains|contains at least|has) (\d+) input tokens",
     r"[Ii]nput length \((\d+)\)",
     # OpenAI: "you requested 9000 tokens (1000 in the messages, 8000 in the completion)"
     r"(\d+) in the messages",
@@ -97,7 +97,9 @@ def _names(name: str, text: str) -> bool:
     if len(name) > 1:
         return re.search(rf"(?<![A-Za-z_]){word}(?![A-Za-z_])", text) is not None
     # "n" alone is too common a sign to be found anywhere.
-    return re.search(rf"['\"`]{word}['\"`]|(?:^|parameter[ =]|: ){word} (?:must|is|should|>|value)", text) is not None
+    return (
+        re.search(rf"['\"`]{word}['\"`]|(?:^|[Pp]arameter[ =]|: ){word} (?:must|is|should|>|value)", text) is not None
+    )
 
 
 def _first(patterns: tuple[str, ...], text: str) -> int | None:

@@ -28,13 +28,13 @@ class Judge:
 
     def quote(self, failure: Failure) -> str:
         """What happened, with the server's words where there are any."""
-        return f"{failure.message}: {self.shown(failure.said)}" if failure.said else failure.message
+        return self.shown(f"{failure.message}: {failure.said}" if failure.said else failure.message)
 
     def at_first_contact(self, failure: Failure) -> GraceError:
         """For a list of models that did not come."""
         if failure.kind in ("connection", "time-out"):
             return InputError(
-                f"no server at {self.url}: {self.shown(failure.message)}; expected one that speaks OpenAI's protocol "
+                f"no server at {self.url}: {self.quote(failure)}; expected one that speaks OpenAI's protocol "
                 "(grace-irl serve starts one), or correct --llm-url"
             )
         if failure.status in (401, 403):

@@ -35,6 +35,7 @@ class Watch:
         self._backoff = backoff
         self._on_note = on_note
         self._task: asyncio.Task[bool] | None = None
+        self._given_up = False  # patience is spent once: until the server was seen again, nobody waits anew
 
     async def wait(self, why: str) -> bool:
         """Returns when the server answers: True if it had been away, False if it is there at the first look.
@@ -44,6 +45,7 @@ class Watch:
         """
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._until_back(why))
+            self._task.add_done_callback(_looked_at)
         return await asyncio.shield(self._task)  # a call that is cancelled leaves the look-out to the others
 
     def close(self) -> None:
@@ -53,23 +55,32 @@ class Watch:
 
     async def _until_back(self, why: str) -> bool:
         started, looks = time.monotonic(), 0
-        while True:
-            try:
-                await self._look()
-                break
-            except Failure as failure:
-                if failure.kind == "rejected":  # whatever it says, it is there
-                    break
+        while not await self._there():
             waited = time.monotonic() - started
+            if self._given_up or waited >= self._patience:
+                self._given_up = True
+                raise ServerGone(
+                    f"the server has been away for the {self._patience:g} s of --llm-patience ({why}); "
+                    "start it again and resume the run"
+                )
             if not looks:
                 self._on_note(f"the server is away ({why}); waiting for it up to {self._patience:g} s", True)
-            if waited >= self._patience:
-                raise ServerGone(
-                    f"the server has been away for {waited:.0f} s ({why}); "
-                    "start it again and resume the run, or wait longer with --llm-patience"
-                )
             looks += 1
-            await asyncio.sleep(min(self._backoff.delay(looks), OFTEN, self._patience - waited + 0.001))
+            await asyncio.sleep(min(self._backoff.delay(looks), OFTEN, self._patience - waited))
+        self._given_up = False
         if looks:
             self._on_note(f"the server is back after {time.monotonic() - started:.0f} s", False)
         return looks > 0
+
+    async def _there(self) -> bool:
+        try:
+            await self._look()
+        except Failure as failure:
+            return failure.kind == "rejected"  # whatever it says, it is there
+        return True
+
+
+def _looked_at(task: asyncio.Task[bool]) -> None:
+    """Where all who waited were cancelled, nobody else takes the error."""
+    if not task.cancelled():
+        task.exception()

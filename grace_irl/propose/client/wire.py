@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import json
-import logging
+import math
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,9 @@ from grace_irl.propose.client.settings import ChatSettings
 if TYPE_CHECKING:
     import openai
 
+LIST = 30.0  # seconds for the list of models
+CONNECT = 10.0  # seconds until a host is taken to be absent
+
 
 class Wire:
     """Connections to one server, for one event loop.
@@ -27,14 +30,15 @@ class Wire:
 
     def __init__(self, settings: ChatSettings, key: str) -> None:
         library = openai_library()
-        # At level DEBUG it logs whole requests.
-        logging.getLogger("openai").setLevel(max(logging.INFO, logging.getLogger("openai").level))
         self._library = library
         self._client = library.AsyncOpenAI(
             base_url=settings.url,
             api_key=key or "none",  # an empty one is refused by the library, and any will do where none is asked for
-            timeout=settings.timeout,
             max_retries=0,
+            # The library's usual one closes itself when it is collected, in whatever event loop then runs.
+            http_client=library.DefaultAsyncHttpxClient(
+                timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout))
+            ),
         )
         self._timeout = settings.timeout
         self._max_bytes = settings.max_bytes
@@ -55,7 +59,7 @@ class Wire:
         except self._library.OpenAIError as error:
             raise self._failure(error) from None
 
-    async def models(self, seconds: float = 30.0) -> list[dict[str, Any]]:
+    async def models(self, seconds: float = LIST) -> list[dict[str, Any]]:
         """What /v1/models lists; each has an "id".
 
         Raises:
@@ -134,14 +138,16 @@ def _of_status(error: openai.APIStatusError) -> Failure:
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that a server asks to wait, from Retry-After (seconds or a date) or OpenAI's finer retry-after-ms."""
-    try:
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    except (KeyError, ValueError):
-        pass
+    """Seconds that a server asks to wait, from Retry-After (seconds or a date) or OpenAI's finer retry-after-ms.
+
+    What cannot be read asks for nothing.
+    """
     text = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        date = email.utils.parsedate_tz(text)
-        return 0.0 if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())
+    for number, unit in ((headers.get("retry-after-ms", ""), 1e-3), (text, 1.0)):
+        try:
+            seconds = float(number) * unit
+        except ValueError:
+            continue
+        return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+    date = email.utils.parsedate_tz(text)
+    return 0.0 if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())

@@ -1,0 +1,57 @@
+"""Which model is asked, and how long its context is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grace_irl.errors import InputError
+from grace_irl.propose.client.catalogue import Catalogue
+
+TWO = Catalogue([{"id": "a"}, {"id": "b:latest"}])
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "wanted", "expected"),
+    [
+        (Catalogue([{"id": "only"}]), "", "only"),
+        (TWO, "a", "a"),
+        (TWO, "b", "b"),
+        (TWO, "b:latest", "b:latest"),
+        (Catalogue(), "any", "any"),
+    ],
+)
+def test_the_model(catalogue: Catalogue, wanted: str, expected: str) -> None:
+    assert catalogue.chosen(wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "wanted", "message"),
+    [
+        (TWO, "", r"the server has 2 models \(a, b:latest\); expected one: name it with --model"),
+        (Catalogue(), "", r"the server has 0 models"),
+        (TWO, "c", r"the server has no model 'c'; it has: a, b:latest; correct --model"),
+        (Catalogue([{"id": f"m{i}"} for i in range(500)]), "c", r"m19, …; correct --model"),
+    ],
+)
+def test_a_model_that_is_not_to_be_had(catalogue: Catalogue, wanted: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        catalogue.chosen(wanted)
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"max_model_len": 8192}, 8192),  # vLLM
+        ({"meta": {"n_ctx": 4096, "n_ctx_train": 32768}}, 4096),  # llama.cpp
+        ({"context_length": 128000}, 128000),
+        ({}, None),
+        ({"max_model_len": None, "meta": None}, None),
+        ({"max_model_len": "long"}, None),
+    ],
+)
+def test_the_context(entry: dict[str, Any], expected: int | None) -> None:
+    catalogue = Catalogue([{"id": "m", **entry}, {"id": "other", "max_model_len": 1}])
+    assert catalogue.context_length("m") == expected
+    assert catalogue.context_length("absent") is None
