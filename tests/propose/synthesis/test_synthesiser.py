@@ -195,6 +195,7 @@ def test_grids_on_which_every_expert_state_counts() -> None:
     synthesiser = Synthesiser(problem(train, "all"), 0)
     best = initial(synthesiser, 0)
     assert "cells with channel 0 = 14" in best.source
+    assert max(map(len, best.source.splitlines())) <= 100
     assert accuracy(best.source, problem(test, "all")) == 1.0
     assert read(mutated(synthesiser, best, 1).source).problems == ()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import Template
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -18,6 +19,17 @@ LONGEST = 40
 WIDTH = 100
 """Characters of the longest line that is broken by hand."""
 
+STEPS_TO = Template('''
+def steps_to(state, channel, code):
+    """Rows plus columns from the agent to the nearest cell with this code; the grid's size where there is none."""
+    here = np.argwhere(state[:, :, $channel] == $code)[:1]
+    cells = np.argwhere(state[:, :, channel] == code)
+    found = len(here) and len(cells)
+    return np.abs(cells - here).sum(axis=1).min() if found else sum(state.shape[:2])
+
+
+''')
+
 
 class Numbers(Protocol):
     """Named numbers of a state."""
@@ -31,8 +43,17 @@ class Numbers(Protocol):
         """(N, n) for N states."""
         ...
 
-    def prelude(self, used: Sequence[int]) -> str:
-        """Python that defines `numbers(state) -> dict` for the numbers used."""
+    @property
+    def reader(self) -> str:
+        """Python for a number's value: over `state`, and `number` as the table says where it is."""
+        ...
+
+    def table(self, used: Mapping[int, tuple[str, str]]) -> str:
+        """Python that defines FIELDS: name -> (where the number is, usual value, spread), for the numbers used.
+
+        Args:
+            used: index -> the text of its usual value and of its spread.
+        """
         ...
 
 
@@ -55,17 +76,19 @@ class VectorNumbers:
     def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(states, dtype=np.float64)
 
-    def prelude(self, used: Sequence[int]) -> str:
-        index = "\n".join(packed([f"{quoted(self.names[field])}: {field}" for field in used], WIDTH))
-        return f'''FIELDS = {{  # the numbers that count, by their place in the state
-{index}
-}}
+    @property
+    def reader(self) -> str:
+        return "float(state[number])"
 
-
-def numbers(state):
-    """The numbers that count, by name."""
-    return {{name: float(state[place]) for name, place in FIELDS.items()}}
-'''
+    def table(self, used: Mapping[int, tuple[str, str]]) -> str:
+        entries = [f"{quoted(self.names[i])}: ({i}, {usual}, {spread})" for i, (usual, spread) in used.items()]
+        return "\n".join(
+            [
+                "FIELDS = {  # the numbers that count: place in the state, usual value, the expert's deviation",
+                *packed(entries, WIDTH),
+                "}",
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -118,34 +141,18 @@ class GridNumbers:
         where = np.argwhere(state[..., self.agent.channel] == self.agent.code)[0]
         return float(distance_transform_cdt(~mask, metric="taxicab")[tuple(where)])
 
-    def prelude(self, used: Sequence[int]) -> str:
-        lines, distances = [], False
-        for i in used:
+    @property
+    def reader(self) -> str:
+        return "float(number(np.asarray(state).astype(int)))"
+
+    def table(self, used: Mapping[int, tuple[str, str]]) -> str:
+        lines, helper = [], ""
+        for i, (usual, spread) in used.items():
             what, channel, code = self.sources[i]
-            if what == "count":
-                value = f"float((state[:, :, {channel}] == {code}).sum())"
-            else:
-                value, distances = f"steps_to(state, {channel}, {code})", True
-            lines.append(f"        {quoted(self.names[i])}: {value},")
-        body = "\n".join(lines)
-        helper = ""
-        if distances and self.agent is not None:
-            helper = f'''def steps_to(state, channel, code):
-    """Rows plus columns from the agent to the nearest cell with this code; the grid's size where there is none."""
-    here = np.argwhere(state[:, :, {self.agent.channel}] == {self.agent.code})[:1]
-    cells = np.argwhere(state[:, :, channel] == code)
-    found = len(here) and len(cells)
-    return float(np.abs(cells - here).sum(axis=1).min()) if found else float(sum(state.shape[:2]))
-
-
-'''
-        return f'''import numpy as np
-
-
-{helper}def numbers(state):
-    """The numbers that count, by name."""
-    state = np.asarray(state).astype(int)
-    return {{
-{body}
-    }}
-'''
+            value = f"(state[:, :, {channel}] == {code}).sum()"
+            if what == "distance" and self.agent is not None:
+                value = f"steps_to(state, {channel}, {code})"
+                helper = STEPS_TO.substitute(channel=self.agent.channel, code=self.agent.code)
+            lines.append(f"    {quoted(self.names[i])}: (lambda state: {value}, {usual}, {spread}),")
+        about = "# the numbers that count: how to find one, its usual value, the expert's deviation"
+        return "\n".join(["import numpy as np\n\n" + helper + f"FIELDS = {{  {about}", *lines, "}"])

@@ -10,9 +10,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.propose.synthesis.quote import quoted
-
-Shape = Literal["level", "above", "below", "off", "product", "gap", "sum"]
+Shape = Literal["minus", "above", "below", "off", "times", "against", "and"]
+FORMULAS: dict[Shape, str] = {
+    "minus": "lambda a: a",
+    "above": "lambda a: max(0.0, a)",
+    "below": "lambda a: max(0.0, -a)",
+    "off": "lambda a: abs(a)",
+    "times": "lambda a, b: a * b",
+    "against": "lambda a, b: abs(a - b)",
+    "and": "lambda a, b: abs(a + b)",
+}
+"""What each shape makes of one number's deviations a from a value, or of two numbers' a and b, in Python."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +29,8 @@ class Term:
 
     With z = (x - centre) / spread, clipped to +-`CLIP`:
 
-    * level: z.  * above: max(0, z).  * below: max(0, -z).  * off: |z|.
-    * product: z_1 z_2.  * gap: |z_1 - z_2|.  * sum: |z_1 + z_2|.
+    * minus: z.  * above: max(0, z).  * below: max(0, -z).  * off: |z|.
+    * times: z_1 z_2.  * against: |z_1 - z_2|.  * and: |z_1 + z_2|.
 
     Attributes:
         shape: which function.
@@ -40,7 +48,7 @@ class Term:
         z = (states[:, list(self.fields)] - np.array(self.centres)) / np.array(self.spreads)
         z = np.clip(z, -CLIP, CLIP)
         match self.shape:
-            case "level":
+            case "minus":
                 out = z[:, 0]
             case "above":
                 out = np.maximum(z[:, 0], 0.0)
@@ -48,52 +56,23 @@ class Term:
                 out = np.maximum(-z[:, 0], 0.0)
             case "off":
                 out = np.abs(z[:, 0])
-            case "product":
+            case "times":
                 out = z[:, 0] * z[:, 1]
-            case "gap":
+            case "against":
                 out = np.abs(z[:, 0] - z[:, 1])
-            case "sum":
+            case "and":
                 out = np.abs(z[:, 0] + z[:, 1])
         return np.asarray(out, dtype=np.float64)
 
     def name(self, names: Sequence[str]) -> str:
-        """What the term measures, in a few words."""
+        """What the term measures, in a few words: "speed above 1.25", "height times speed"."""
         one, *other = (names[field] for field in self.fields)
-        match self.shape:
-            case "level":
-                return one
-            case "above" | "below":
-                return f"{one} {self.shape} {shown(self.centres[0], self.spreads[0], 3)}"
-            case "off":
-                return f"{one} off {shown(self.centres[0], self.spreads[0], 3)}"
-            case "product":
-                return f"{one} with {other[0]}"
-            case "gap":
-                return f"{one} against {other[0]}"
-            case "sum":
-                return f"{one} and {other[0]} together"
+        return f"{one} {self.shape} {other[0] if other else self.threshold}"
 
-    def expression(self, names: Sequence[str]) -> str:
-        """The term in Python, over a helper `z(name, centre, spread)`."""
-        parts = [
-            f"z({quoted(names[field])}, {shown(centre, spread, 4)}, {spread:.4g})"
-            for field, centre, spread in zip(self.fields, self.centres, self.spreads, strict=True)
-        ]
-        match self.shape:
-            case "level":
-                return parts[0]
-            case "above":
-                return f"max(0.0, {parts[0]})"
-            case "below":
-                return f"max(0.0, -{parts[0]})"
-            case "off":
-                return f"abs({parts[0]})"
-            case "product":
-                return f"{parts[0]} * {parts[1]}"
-            case "gap":
-                return f"abs({parts[0]} - {parts[1]})"
-            case "sum":
-                return f"abs({parts[0]} + {parts[1]})"
+    @property
+    def threshold(self) -> str:
+        """The value from which a single number is measured, as text."""
+        return shown(self.centres[0], self.spreads[0], 4)
 
 
 def shown(value: float, unit: float, digits: int) -> str:
@@ -118,7 +97,7 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int) 
     terms: list[Term] = []
     for i in usable:
         scale = float(spread[i])
-        terms += [Term(shape, (i,), (float(centre[i]),), (scale,)) for shape in ("level", "off")]
+        terms += [Term(shape, (i,), (float(centre[i]),), (scale,)) for shape in ("minus", "off")]
         for threshold in np.unique(np.quantile(experts[:, i], HINGES)).tolist():
             terms += [Term(shape, (i,), (threshold,), (scale,)) for shape in ("above", "below")]
     leading = sorted(usable, key=lambda i: -_effect(experts[:, i], everything[:, i]))[:max_pairs]
@@ -127,7 +106,7 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int) 
             fields = (min(i, j), max(i, j))
             centres = tuple(float(centre[k]) for k in fields)
             spreads = tuple(float(spread[k]) for k in fields)
-            terms += [Term(shape, fields, centres, spreads) for shape in ("product", "gap", "sum")]
+            terms += [Term(shape, fields, centres, spreads) for shape in ("times", "against", "and")]
     return terms
 
 

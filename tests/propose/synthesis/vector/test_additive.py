@@ -130,6 +130,6 @@ def test_an_empty_vocabulary_has_nothing_to_grow() -> None:
 
 def test_a_term_that_never_changes_weighs_nothing() -> None:
     states = np.column_stack([np.arange(8.0), np.full(8, 0.3)])
-    one = Table([Term("level", (1,), (0.1,), (1.0,)), Term("level", (0,), (0.0,), (1.0,))], states, states[:, 0] > 3)
+    one = Table([Term("minus", (1,), (0.1,), (1.0,)), Term("minus", (0,), (0.0,), (1.0,))], states, states[:, 0] > 3)
     assert one.grow([]) == [1]
     assert one.fit([0, 1])[0][1] == pytest.approx(0.0, abs=1e-6)

@@ -15,12 +15,16 @@ from tests.propose.worlds import AGENT, FLOOR, KINDS, random_play
 
 
 def read(numbers: Numbers, used: list[int], states: np.ndarray) -> np.ndarray:
-    """What the program's `numbers` gives for these states, (N, used)."""
-    space: dict[str, object] = {}
-    exec(numbers.prelude(used), space)
-    rows = [space["numbers"](state) for state in states]  # type: ignore[operator]
-    assert all(list(row) == [numbers.names[i] for i in used] for row in rows)
-    return np.array([list(row.values()) for row in rows])
+    """What a program finds under these names in these states, (N, used)."""
+    space: dict[str, object] = {"np": np}
+    exec(numbers.table(dict.fromkeys(used, ("0.5", "2.0"))), space)
+    fields: dict[str, tuple[object, float, float]] = space["FIELDS"]  # type: ignore[assignment]
+    assert list(fields) == [numbers.names[i] for i in used]
+    assert {row[1:] for row in fields.values()} <= {(0.5, 2.0)}
+    reader = compile(numbers.reader, "reader", "eval")
+    return np.array(
+        [[eval(reader, {**space, "state": state, "number": row[0]}) for row in fields.values()] for state in states]
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,13 +69,11 @@ def test_any_names_make_a_program_that_reads_the_numbers(fields: list[str]) -> N
     ],
 )
 def test_hostile_names_stay_names(name: str) -> None:
-    source = VectorNumbers.of([name], 1).prelude([0])
+    source = VectorNumbers.of([name], 1).table({0: ("0", "1")})
     tree = ast.parse(source)
     keys = [k.value for node in ast.walk(tree) if isinstance(node, ast.Dict) for k in node.keys]  # type: ignore[union-attr]
     assert keys == [" ".join(name.replace("\u2028", " ").split())]
-    assert {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} == {
-        *("FIELDS", "float", "state", "place", "name")
-    }
+    assert {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} == {"FIELDS"}
 
 
 def test_numbers_of_a_grid() -> None:

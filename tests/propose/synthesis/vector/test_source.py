@@ -11,7 +11,7 @@ from grace_irl.programs.check import read
 from grace_irl.propose.synthesis.vector.additive import Additive, Table
 from grace_irl.propose.synthesis.vector.numbers import VectorNumbers
 from grace_irl.propose.synthesis.vector.source import write_source
-from grace_irl.propose.synthesis.vector.term import Term, vocabulary
+from grace_irl.propose.synthesis.vector.term import FORMULAS, Shape, Term, vocabulary
 from tests.propose.worlds import rewards
 
 NAMES = VectorNumbers(("height", "speed", "angle"))
@@ -58,53 +58,76 @@ def test_any_terms_make_a_program(seed: int, chosen: list[int]) -> None:
 
 def test_terms_of_one_name_are_all_counted() -> None:
     """A field may be called like a term over another field; thresholds may agree in the digits that are shown."""
-    names = VectorNumbers(("speed", "speed above 1", "speed above 1 (2)"))
+    names = VectorNumbers(("speed", "speed times b", "b times c", "c"))
     terms = (
         Term("above", (0,), (1.0,), (1.0,)),
-        Term("level", (1,), (0.0,), (1.0,)),
-        Term("level", (2,), (0.0,), (1.0,)),
+        Term("times", (0, 2), (0.0, 0.0), (1.0, 1.0)),
+        Term("times", (1, 3), (0.0, 0.0), (1.0, 1.0)),
         Term("above", (0,), (1.0 + 1e-9,), (1.0,)),
     )
-    reward = Additive(terms, (4.0, 3.0, 2.0, 1.0), 0.5)
-    source = write_source(reward, names)
-    assert rewards(source, np.array([[2.0, 1.0, 1.0]])).tolist() == [0.5 + 4.0 + 3.0 + 2.0 + 1.0]
+    source = write_source(Additive(terms, (4.0, 3.0, 2.0, 1.0), 0.5), names)
+    assert rewards(source, np.array([[2.0, 1.0, 1.0, 1.0]])).tolist() == [0.5 + 4.0 + 3.0 * 2.0 + 2.0 + 1.0]
     space: dict[str, object] = {}
     exec(source, space)
-    terms_given = space["Reward"]().terms_fn([2.0, 1.0, 1.0])  # type: ignore[operator]
-    assert list(terms_given.values()) == [4.0, 3.0, 2.0, 1.0]
-    assert next(iter(terms_given)) == "speed above 1"
+    terms_given = space["Reward"]().terms_fn([2.0, 1.0, 1.0, 1.0])  # type: ignore[operator]
+    assert terms_given == {"speed times b times c": 8.0, "speed above 1": 5.0} or terms_given == {
+        "speed above 1.0": 5.0,
+        "speed times b times c": 8.0,
+    }
 
 
-@pytest.mark.parametrize("shapes", [("product",), ("product", "gap", "sum"), ("level", "above", "product")])
-@pytest.mark.parametrize("width", [12, 18])
-def test_twelve_terms_stay_within_sixty_lines(shapes: tuple[str, ...], width: int) -> None:
-    """Twelve terms over as many numbers as they can use, under names as long as in MuJoCo."""
-    names = [f"velocity_angle_back_{i}" for i in range(width)]
+@pytest.mark.parametrize("fault", ["spread", "centre"])
+def test_a_number_is_measured_in_one_way(fault: str) -> None:
+    one = Term("times", (0, 1), (0.0, 0.0), (1.0, 1.0))
+    other = Term("times", (0, 2), (0.0 if fault == "spread" else 1.0, 0.0), (2.0 if fault == "spread" else 1.0, 1.0))
+    with pytest.raises(ValueError, match="number 0 in different ways"):
+        write_source(Additive((one, other), (1.0, 1.0), 0.0), NAMES)
+
+
+JOINTS = ("torso", "thigh", "leg", "foot")
+HOPPER = ["z_torso", *(f"angle_{j}" for j in JOINTS), "velocity_x", "velocity_z"]
+HOPPER += [f"velocity_angle_{j}" for j in JOINTS]
+
+
+@pytest.mark.parametrize(
+    "shapes", [("times",), ("times", "against", "and"), ("minus", "above", "times"), tuple(FORMULAS)]
+)
+def test_twelve_terms_over_a_hopper_stay_within_sixty_lines(shapes: tuple[Shape, ...]) -> None:
+    """Over as many numbers as they can use; and no line is long."""
     terms: list[Term] = []
     for i in range(12):
         shape = shapes[i % len(shapes)]
-        fields = (i, (i + 6) % width) if shape in ("product", "gap", "sum") else (i,)
-        terms.append(Term(shape, fields, (0.123456,) * len(fields), (2.3456,) * len(fields)))  # type: ignore[arg-type]
-    source = write_source(Additive(tuple(terms), (1.2345,) * 12, -0.5), VectorNumbers.of(names, width))
+        fields = (i % 11, (i + 6) % 11) if "b:" in FORMULAS[shape] else (i % 11,)
+        terms.append(Term(shape, fields, (-0.00123456,) * len(fields), (2.3456,) * len(fields)))
+    source = write_source(Additive(tuple(terms), (-11.2345,) * 12, -0.5), VectorNumbers.of(HOPPER, 11))
     assert len(source.splitlines()) <= 60
+    assert max(map(len, source.splitlines())) <= 100
     assert read(source).problems == ()
 
 
+def test_long_names_make_no_long_lines() -> None:
+    names = [f"the {i}th of the joint angular velocities of it" for i in range(6)]
+    terms = tuple(Term("against", (i, i + 1), (-0.00123456,) * 2, (0.00023456,) * 2) for i in range(5))
+    source = write_source(Additive(terms, (-11.2345,) * 5, -0.5), VectorNumbers.of(names, 6))
+    assert max(map(len, source.splitlines())) <= 100
+    assert len(rewards(source, np.zeros((2, 6)))) == 2
+
+
 def test_terms_can_be_watched() -> None:
-    reward = Additive((Term("above", (0,), (1.0,), (2.0,)), Term("level", (1,), (0.0,), (1.0,))), (-2.0, 3.0), 0.25)
+    reward = Additive((Term("above", (0,), (1.0,), (2.0,)), Term("minus", (1,), (0.0,), (1.0,))), (-2.0, 3.0), 0.25)
     source = write_source(reward, NAMES)
     space: dict[str, object] = {}
     exec(source, space)
     one = space["Reward"]("go")  # type: ignore[operator]
-    assert one.terms_fn([2.0, 1.0, 9.0]) == {"speed": 3.0, "height above 1": -1.0}  # the heaviest first
-    assert one.debug_fn([2.0, 1.0, 9.0]) == "speed: +3.00, height above 1: -1.00"
+    assert one.terms_fn([2.0, 1.0, 9.0]) == {"speed minus 0": 3.0, "height above 1": -1.0}  # the heaviest first
+    assert one.debug_fn([2.0, 1.0, 9.0]) == "speed minus 0: +3.00, height above 1: -1.00"
     assert one.reward_fn([2.0, 1.0, 9.0]) == 2.25
     assert '"angle"' not in source
 
 
 def test_hostile_names_run_nothing() -> None:
     names = VectorNumbers.of(['a", z("b', "');raise SystemExit(1)#", "__import__('os')"], 3)
-    terms = tuple(Term("gap", (i, (i + 1) % 3), (0.0, 0.0), (1.0, 1.0)) for i in range(3))
+    terms = tuple(Term("against", (i, (i + 1) % 3), (0.0, 0.0), (1.0, 1.0)) for i in range(3))
     source = write_source(Additive(terms, (1.0, 1.0, 1.0), 0.0), names)
     assert read(source).problems == ()
     assert rewards(source, np.array([[1.0, 2.0, 4.0]])).tolist() == [1.0 + 2.0 + 3.0]
