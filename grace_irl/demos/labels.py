@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,8 @@ class Problem:
     items: tuple[Labelled, ...]
 
     def split(self, split: Split) -> tuple[Labelled, ...]:
-        """The items of one split, in order."""
-        return tuple(item for item in self.items if item.demonstration.split == split)
+        """The items of one split, in order; what states none is for training."""
+        return tuple(item for item in self.items if item.demonstration.side == split)
 
     @property
     def train(self) -> tuple[Labelled, ...]:
@@ -96,5 +96,5 @@ def positive_states(demonstration: Demonstration, rule: LabelRule) -> NDArray[np
 
 def label(demonstrations: Demonstrations, rule: LabelRule) -> Problem:
     """Marks every state of every demonstration by one rule."""
-    items = tuple(Labelled(item, positive_states(item, rule)) for item in demonstrations)
+    items = tuple(Labelled(replace(item, split=item.side), positive_states(item, rule)) for item in demonstrations)
     return Problem(demonstrations.metadata, rule, items)

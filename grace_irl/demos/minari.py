@@ -11,14 +11,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
-from grace_irl.demos.source import Allocate, build, total_bytes
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Split
+from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.errors import InputError
 
 TEXT_KEYS = ("mission", "instruction", "goal_text")
@@ -132,15 +132,12 @@ class MinariSource:
             terminated=bool(np.any(episode["terminations"])),
             truncated=bool(np.any(episode["truncations"])),
         )
-        stated = role or ours.get("role") or self.header.role
-        if stated not in ("expert", "negative"):
-            raise InputError(f"{where}: role {stated!r}; expected 'expert' or 'negative'")
         goals = ours.get("goals")
         return Demonstration(
             trajectory,
-            cast(Role, stated),
+            stated_role(role or ours.get("role") or self.header.role, where),
             str(ours.get("task", "default")),
-            cast(Split, ours.get("split", "train")),
+            stated_split(ours.get("split"), where),
             None if goals is None else tuple(int(step) for step in goals),
         )
 

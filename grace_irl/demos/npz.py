@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
-from grace_irl.demos.source import Allocate, build, total_bytes
-from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role, Split
+from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
+from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError)
@@ -185,13 +185,12 @@ class NpzSource:
             terminated=ended,
             truncated=bool(about.get("truncated", False)),
         )
-        stated = role or str(about.get("roles", self.header.role))
-        if stated not in ("expert", "negative"):
-            raise InputError(f"{where}: role {stated!r}; expected 'expert' or 'negative'")
-        marks = str(about.get("splits", "train"))
-        if marks not in ("train", "held_out"):
-            raise InputError(f"{where}: split {marks!r}; expected 'train' or 'held_out'")
-        return Demonstration(trajectory, cast(Role, stated), str(about.get("tasks", "default")), cast(Split, marks))
+        return Demonstration(
+            trajectory,
+            stated_role(role or str(about.get("roles", self.header.role)), where),
+            str(about.get("tasks", "default")),
+            stated_split(str(about.get("splits", "")), where),
+        )
 
     def _episode_lengths(self) -> NDArray[np.int64]:
         if not self._imitation:

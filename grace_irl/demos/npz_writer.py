@@ -71,7 +71,7 @@ class NpzWriter:
             ("instructions", trajectory.extra_info),
             ("tasks", demonstration.task),
             ("roles", demonstration.role),
-            ("splits", demonstration.split),
+            ("splits", demonstration.split or ""),
             ("terminal" if self._imitation else "terminated", trajectory.terminated),
             ("truncated", trajectory.truncated),
         ):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.parquet_rows import Column, Rows, dtype_of, numbers_of, read_ahead
-from grace_irl.demos.source import Allocate, build, total_bytes
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, StateKind
+from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
 from grace_irl.errors import InputError
 
 BATCH_ROWS = 16_384
@@ -215,18 +215,12 @@ class _Episode:
             terminated=_any(column["terminated"]),
             truncated=_any(column["truncated"]),
         )
-        stated = role or self._text["role"] or source.header.role
-        if stated not in ("expert", "negative"):
-            raise InputError(f"{self._where}: role {stated!r}; expected 'expert' or 'negative'")
-        split = self._text["split"] or "train"
-        if split not in ("train", "held_out"):
-            raise InputError(f"{self._where}: split {split!r}; expected 'train' or 'held_out'")
         goal = column["goal"]
         return Demonstration(
             trajectory,
-            cast(Role, stated),
+            stated_role(role or self._text["role"] or source.header.role, self._where),
             self._text["task"] or "default",
-            cast(Split, split),
+            stated_split(self._text["split"], self._where),
             None if goal is None else tuple(int(step) for step in np.flatnonzero(goal)),
         )
 

@@ -130,7 +130,8 @@ class ParquetWriter:
             "instruction": trajectory.extra_info,
         }
         for name, text in texts.items():
-            columns[name] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
+            index = pa.array(np.zeros(rows, np.int32), mask=np.full(rows, text is None))
+            columns[name] = pa.DictionaryArray.from_arrays(index, pa.array([text or ""]))
         arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -178,7 +179,8 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata) -> pa.Schem
     if any(demonstration.goals is not None for demonstration in demonstrations):
         fields.append(pa.field("goal", pa.bool_()))
     fields += [pa.field(name, pa.bool_(), nullable=False) for name in ("terminated", "truncated")]
-    fields += [pa.field(name, TEXT, nullable=False) for name in ("role", "task", "split", "instruction")]
+    texts = {"role": False, "task": False, "split": True, "instruction": False}  # a null states no split
+    fields += [pa.field(name, TEXT, nullable=nullable) for name, nullable in texts.items()]
     return pa.schema(fields)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.demos.arena import ALIGNMENT
 from grace_irl.demos.header import Header
-from grace_irl.demos.trajectory import Demonstration, Role, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Role, Split, Trajectory
 from grace_irl.errors import InputError
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
@@ -85,6 +85,30 @@ def build(states: NDArray[Any], where: str, fields: Sequence[str] = (), **parts:
     if states.ndim == 2:
         check_finite(states, where, fields)
     return Trajectory(states, source=where, **parts)
+
+
+def stated_role(value: object, where: str) -> Role:
+    """The role that a source states.
+
+    Raises:
+        InputError: none, or another word.
+    """
+    if value not in get_args(Role):
+        raise InputError(f"{where}: role {value!r}; expected 'expert' or 'negative'")
+    return cast(Role, value)
+
+
+def stated_split(value: object, where: str) -> Split | None:
+    """The split that a source states; None and the empty text state none.
+
+    Raises:
+        InputError: another word.
+    """
+    if value is None or value == "":
+        return None
+    if value not in get_args(Split):
+        raise InputError(f"{where}: split {value!r}; expected 'train' or 'held_out', or none")
+    return cast(Split, value)
 
 
 def total_bytes(arrays: int, nbytes: int) -> int:

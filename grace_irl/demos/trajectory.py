@@ -115,14 +115,23 @@ class Demonstration:
     """A trajectory with what it stands for.
 
     Attributes:
+        trajectory: what happened.
+        role: whether it shows the task done.
+        task: name of the task.
+        split: the side that it is on, or None where nobody stated one: `grace_irl.demos.split` then draws.
         goals: indices of the states that reach the goal, where somebody marked them (rule "goal"); or None.
     """
 
     trajectory: Trajectory
     role: Role
     task: str = "default"
-    split: Split = "train"
+    split: Split | None = None
     goals: tuple[int, ...] | None = None
+
+    @property
+    def side(self) -> Split:
+        """The split; what states none is for training."""
+        return self.split or "train"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +173,8 @@ class Demonstrations(Sequence[Demonstration]):
     def select(
         self, *, role: Role | None = None, split: Split | None = None, task: str | None = None
     ) -> Demonstrations:
-        """The demonstrations with this role, split and task (None: any), in order."""
-        wanted = {"role": role, "split": split, "task": task}
+        """The demonstrations with this role, side and task (None: any), in order."""
+        wanted = {"role": role, "side": split, "task": task}
         kept = (d for d in self.items if all(v is None or getattr(d, k) == v for k, v in wanted.items()))
         return replace(self, items=tuple(kept))
 

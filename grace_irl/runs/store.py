@@ -267,7 +267,7 @@ def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
     for item in problem:
         demonstration, trajectory = item.demonstration, item.trajectory
         states, positives = len(item.positive), int(item.positive.sum())
-        role, task, split = demonstration.role, demonstration.task, demonstration.split
+        role, task, split = demonstration.role, demonstration.task, demonstration.side
         rows.append(TrajectoryRow(trajectory.digest, role, task, split, states, positives, trajectory.source))
     return rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -10,17 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.demos.split import split
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
 
 
 def demonstrations(counts: dict[tuple[str, Role], int]) -> Demonstrations:
-    items = [
-        Demonstration(Trajectory(np.full((2, 1), float(n)), source=f"{task} {role} {n}"), role, task)
-        for (task, role), count in counts.items()
-        for n in range(count)
-    ]
+    """So many trajectories of each task and role, no two of them equal."""
+    items = [one(f"{task} {role} {n}", role, task) for (task, role), count in counts.items() for n in range(count)]
     return Demonstrations(Metadata("vector"), tuple(items))
+
+
+def one(content: str, role: Role = "expert", task: str = "a", split: Split | None = None) -> Demonstration:
+    """A demonstration whose trajectory is told from others by its content alone."""
+    states = np.frombuffer(content.ljust(16).encode(), np.uint8)[None].astype(np.float64)
+    return Demonstration(Trajectory(states, source=content), role, task, split)
+
+
+def sides(demonstrations: Demonstrations) -> list[tuple[str, Split | None]]:
+    return sorted((item.trajectory.source, item.split) for item in demonstrations)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +63,7 @@ def test_every_group_is_on_both_sides(counts: dict[tuple[str, Role], int], share
 def test_another_task_moves_nothing() -> None:
     alone = split(demonstrations({("a", "expert"): 20}), 0.3, 5)
     beside = split(demonstrations({("b", "expert"): 9, ("a", "expert"): 20}), 0.3, 5)
-    assert [d.split for d in alone] == [d.split for d in beside.select(task="a")]
+    assert sides(alone) == sides(beside.select(task="a"))
 
 
 def test_another_seed_draws_others() -> None:
@@ -73,9 +81,75 @@ def test_what_is_held_out_stays() -> None:
         assert len(after.select(split="held_out")) == 3
 
 
-def test_nothing_held_out() -> None:
-    whole = demonstrations({("a", "expert"): 1})
-    assert split(whole, 0.0, 0) is whole
+@given(st.lists(st.sampled_from(["train", "held_out", None]), min_size=4, max_size=12), st.integers(0, 99))
+def test_every_stated_split_is_kept(stated: list[Split | None], seed: int) -> None:
+    items = tuple(one(f"{n}", split=mark) for n, mark in enumerate([*stated, "train", "held_out"]))  # type: ignore[arg-type]
+    after = split(Demonstrations(Metadata("vector"), items), 0.5, seed)
+    for item, mark in zip(after, [*stated, "train", "held_out"], strict=True):
+        assert item.split == (mark or item.split)
+        assert item.split is not None
+
+
+def test_the_draw_is_among_what_states_none() -> None:
+    items = tuple(one(f"{n}", split="train" if n < 7 else None) for n in range(10))
+    for seed in range(5):
+        after = split(Demonstrations(Metadata("vector"), items), 0.2, seed)
+        assert {d.split for d in after[:7]} == {"train"}
+        assert sum(d.split == "held_out" for d in after) == 2
+
+
+@given(st.randoms(use_true_random=False), st.integers(0, 9))
+def test_order_decides_nothing(random: Random, seed: int) -> None:
+    whole = demonstrations({("a", "expert"): 9, ("a", "negative"): 5, ("b", "expert"): 4, ("b", "negative"): 3})
+    items = list(whole)
+    random.shuffle(items)
+    assert sides(split(replace(whole, items=tuple(items)), 0.3, seed)) == sides(split(whole, 0.3, seed))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("pqrstu"), st.sampled_from("ab"), st.booleans()), min_size=4, max_size=30),
+    st.floats(0.05, 0.95),
+    st.integers(0, 99),
+)
+def test_equals_are_never_on_both_sides(drawn: list[tuple[str, str, bool]], share: float, seed: int) -> None:
+    items = [one(content, "expert" if expert else "negative", task) for content, task, expert in drawn]
+    groups = {(item.task, item.role) for item in items}
+    # Two of each group's own make every group one that can be split.
+    items += [one(f"{task} {role} {n}", role, task) for task, role in groups for n in range(2)]
+    after = split(Demonstrations(Metadata("vector"), tuple(items)), share, seed)
+    for content in {content for content, _, _ in drawn}:
+        assert len({d.split for d in after if d.trajectory.source == content}) == 1
+
+
+def test_equals_follow_one_that_is_stated() -> None:
+    items = (
+        one("p", split="held_out"),
+        one("p"),
+        one("q"),
+        one("q", "negative"),
+        one("q", split="train"),
+        one("r", "negative"),
+    )
+    for seed in range(5):
+        after = split(Demonstrations(Metadata("vector"), items), 0.3, seed)
+        assert [d.split for d in after] == ["held_out", "held_out", "train", "train", "train", "held_out"]
+
+
+def test_many_equals_are_held_out_whole_where_nothing_else_can_be() -> None:
+    items = (*[one("p")] * 4, *[one("q")] * 6)
+    after = split(Demonstrations(Metadata("vector"), items), 0.1, 3)
+    assert [d.split for d in after] == ["held_out"] * 4 + ["train"] * 6
+
+
+def test_equals_alone_cannot_be_split() -> None:
+    with pytest.raises(InputError, match=r"3 equal expert trajectories \(p\).*two that differ"):
+        split(Demonstrations(Metadata("vector"), (one("p"),) * 3), 0.3, 0)
+
+
+def test_nothing_drawn() -> None:
+    items = (one("p"), one("q", split="held_out"), one("r", split="train"))
+    after = split(Demonstrations(Metadata("vector"), items), 0.0, 0)
+    assert [d.split for d in after] == ["train", "held_out", "train"]
 
 
 def test_one_trajectory_cannot_be_split() -> None:
@@ -85,10 +159,19 @@ def test_one_trajectory_cannot_be_split() -> None:
         split(demonstrations({("a", "expert"): 5, ("a", "negative"): 1}), 0.3, 0)
 
 
-def test_everything_held_out() -> None:
+def test_all_held_out() -> None:
     whole = demonstrations({("a", "expert"): 2})
     marked = replace(whole, items=tuple(replace(d, split="held_out") for d in whole))
-    with pytest.raises(InputError, match="some for training"):
+    with pytest.raises(
+        InputError, match="all 2 expert trajectories state the split 'held_out'; expected some of 'train'"
+    ):
+        split(marked, 0.3, 0)
+
+
+def test_nothing_left_to_draw_from() -> None:
+    whole = demonstrations({("a", "expert"): 2, ("a", "negative"): 2})
+    marked = replace(whole, items=tuple(replace(d, split="train") for d in whole))
+    with pytest.raises(InputError, match=r"expected some of 'held_out' or without a split.*--held-out 0"):
         split(marked, 0.3, 0)
 
 
