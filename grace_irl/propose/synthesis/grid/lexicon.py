@@ -33,6 +33,8 @@ class Lexicon:
         self.features = [f.feature for f in evidence.filters]
         self.where = {w: [i for i, s in enumerate(evidence.scenes) if w in s.words] for w in self.words}
         self._parts = [plan.steps(scene.words) for scene in evidence.scenes]
+        self._spoken = [tuple(dict.fromkeys(word for part in parts for word in part)) for parts in self._parts]
+        self._costs: list[dict[tuple[object, ...], float]] = [{} for _ in self._parts]
         self._parsimony = Parsimony(Counter(scene.words for scene in evidence.scenes), self.features)
 
     @property
@@ -58,7 +60,13 @@ class Lexicon:
 
     def scene_cost(self, reading: Reading, scene: int) -> float:
         """The cost of one scene under a reading, nats."""
-        return self.evidence.cost(scene, self.plan, self.steps(reading, scene))
+        # Walks come by here millions of times: what the scene's words mean is looked up before steps are built.
+        key = (reading.always, *map(reading.meanings.get, self._spoken[scene]))
+        known = self._costs[scene]
+        cost = known.get(key)
+        if cost is None:
+            cost = known[key] = self.evidence.cost(scene, self.plan, self.steps(reading, scene))
+        return cost
 
     def price(self, reading: Reading) -> float:
         """The cost of what a reading says, nats."""

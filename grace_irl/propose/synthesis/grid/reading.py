@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from grace_irl.propose.synthesis.grid.meaning import Feature
 
@@ -12,10 +13,15 @@ WordMeanings = dict[str, int]
 
 @dataclass
 class Reading:
-    """A reading in the making: filter indices for constants (by feature) and for words."""
+    """A reading in the making: filter indices for constants (by feature) and for words. Never changed in place."""
 
     constants: Constants
     meanings: WordMeanings = field(default_factory=dict)
+
+    @cached_property
+    def always(self) -> tuple[int, ...]:
+        """The constants' filters, sorted."""
+        return tuple(sorted(self.constants.values()))
 
     def with_meaning(self, word: str, column: int) -> Reading:
         """The reading with one word's meaning changed; -1 takes it away."""
