@@ -10,9 +10,22 @@ from dataclasses import dataclass
 _OPENING = re.compile(r"^[ \t]*(?:[-*>][ \t]+)?(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^`\n]*$")
 _OPENING_LATE = re.compile(r"(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>python3?|py)[ \t]*$")
 _NO_PROGRAM = frozenset({"json", "text", "txt", "bash", "sh", "console", "markdown", "md", "diff", "yaml", "output"})
-_ELIDED = re.compile(r"^\s*(?:\.\.\.|#.*\b(?:rest|same|unchanged|existing|previous|as before)\b.*)\s*$", re.MULTILINE)
-_DEFINED = re.compile(r"^(?:class|def|async def)[ \t]+(\w+)|^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
+_ELIDED = re.compile(
+    r"^[ \t]*(?:\.\.\.[ \t]*$|#[ \t]*(?:\.\.\.|\(?(?:the )?rest (?:of|is|as|unchanged)|same as (?:before|above)"
+    r"|unchanged\b"
+    r"|(?:existing|previous|other) (?:code|methods?|helpers?) (?:here|unchanged|as)))",
+    re.MULTILINE | re.IGNORECASE,
+)
+# Of assignments only constants: a block that shows how to use the program assigns names in lower case.
+_DEFINED = re.compile(r"^(?:class|def|async def)[ \t]+(\w+)|^([A-Z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _IMPORTED = re.compile(r"^(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
+
+MAX_BLOCKS = 64
+"""Blocks that are looked at, from the beginning."""
+
+_MAX_LINE = 500  # characters of a line with a fence
+_MAX_DOCSTRING = 400  # lines between a fence within a docstring and the one that closes the block
 
 
 @dataclass(frozen=True)
@@ -38,8 +51,9 @@ def blocks(text: str) -> list[Block]:
     lines = text.split("\n")
     found: list[Block] = []
     at = 0
-    while at < len(lines):
-        opening = _OPENING.match(lines[at]) or _OPENING_LATE.search(lines[at])
+    while at < len(lines) and len(found) < MAX_BLOCKS:
+        line = lines[at]
+        opening = (_OPENING.match(line) or _OPENING_LATE.search(line)) if len(line) <= _MAX_LINE else None
         if opening is None:
             at += 1
             continue
@@ -69,6 +83,8 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
             if quotes % 2 == 0:
                 return found
             first = first or found
+        if first and at > first[0] + _MAX_DOCSTRING:
+            return first
         quotes += line.count('"""') + line.count("'''")
     return first or (len(lines), None)
 
@@ -79,22 +95,23 @@ def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     Models put imports and helpers into blocks of their own, show an earlier version first, or repeat a part
     with "rest unchanged". A block joins where it defines a name that the program uses and lacks.
     """
-    candidates = [part for part in parts if wanted.search(part.text)]
+    programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
+    candidates = [part for part in programs if wanted.search(part.text)]
     if not candidates:
         return ""
     ranked = [part for part in candidates if "def reward_fn" in part.text] or candidates
     ranked = [part for part in ranked if not _ELIDED.search(part.text)] or [max(ranked, key=lambda p: len(p.text))]
-    main = ranked[-1]
-    chosen, others = [main], [p for p in parts if p not in candidates and p.language not in _NO_PROGRAM]
-    added = True
-    while added:
-        lacking = set(re.findall(r"[A-Za-z_]\w*", "\n".join(p.text for p in chosen))) | {"debug"}
-        lacking -= {name for part in chosen for name in _names(part.text)}
-        new = [part for part in others if lacking & _names(part.text)]
-        added = bool(new)
+    chosen, others = [ranked[-1]], [part for part in programs if part not in candidates]
+    defined = {part.start: _names(part.text) for part in programs}
+    used = {part.start: set(_WORD.findall(part.text)) for part in programs}
+    while True:
+        known = {name for part in chosen for name in defined[part.start]}
+        lacking = {"debug"}.union(*(used[part.start] for part in chosen)) - known
+        new = [part for part in others if lacking & defined[part.start]]
+        if not new:
+            return "\n\n".join(part.text for part in sorted(chosen, key=lambda part: part.start))
         chosen += new
         others = [part for part in others if part not in new]
-    return "\n\n".join(part.text for part in sorted(chosen, key=lambda part: part.start))
 
 
 def _names(code: str) -> set[str]:

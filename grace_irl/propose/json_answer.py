@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 MAX_ATTEMPTS = 16
@@ -31,18 +31,32 @@ class Found:
 
 def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> Found | None:
     """The object that carries code, also within fences, before or behind other text; None where there is none."""
-    for value in objects(text):
+    whole = _carrying(objects(text, strict=True), code_keys, reasoning_keys)
+    # Where line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
+    return whole or _broken(text, code_keys, reasoning_keys) or _carrying(objects(text), code_keys, reasoning_keys)
+
+
+def _carrying(
+    values: Iterable[dict[str, object]], code_keys: Sequence[str], reasoning_keys: Sequence[str]
+) -> Found | None:
+    """The first object that carries code."""
+    for value in values:
         for each in _inner(value):
             for key in code_keys:
                 code = _text(each.get(key))
                 if code:
                     return Found(twice_escaped(code), _first(each, reasoning_keys))
-    return _broken(text, code_keys, reasoning_keys)
+    return None
 
 
-def objects(text: str) -> Iterator[dict[str, object]]:
-    """The JSON objects that begin somewhere in a text, outermost first. Line breaks in strings are let pass."""
-    decoder = json.JSONDecoder(strict=False)
+def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
+    """The JSON objects that begin somewhere in a text, outermost first.
+
+    Args:
+        text: anything.
+        strict: refuse line breaks in strings.
+    """
+    decoder = json.JSONDecoder(strict=strict)
     end = 0
     for attempt, match in enumerate(_OBJECT.finditer(text)):
         if attempt == MAX_ATTEMPTS:

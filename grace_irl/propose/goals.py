@@ -1,0 +1,159 @@
+"""From a model's raw answer to goal states (METHODS: Clean)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from grace_irl.propose.answer import MAX_CHARS, MAX_REASONING, tidy, without_thoughts
+from grace_irl.propose.completion import Finish
+from grace_irl.propose.json_answer import objects
+
+GoalsKind = Literal[
+    "goals",  # every trajectory has its answer
+    "range",  # a state that the trajectory does not have
+    "missing",  # a trajectory without an answer
+    "length",  # cut by the token limit before every trajectory had its answer
+    "refusal",
+    "empty",
+]
+
+GOALS_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "trajectories": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "trajectory": {"type": "integer"},
+                    "goal_states": {"type": "array", "items": {"type": "integer"}},
+                },
+                "required": ["trajectory", "goal_states"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["reasoning", "trajectories"],
+    "additionalProperties": False,
+}
+"""JSON schema of an answer to `clean` in the format "json"."""
+
+_STATE_KEYS = ("goal_states", "goal_state_indexes", "goals", "states")
+_LINE = re.compile(r"^[\W_]*trajectory\s*#?(\d+)[\W_]*?[:=][ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_NONE = re.compile(r"(?:none|no goal states?|-1|\[\s*\])\W*", re.IGNORECASE)
+_STATES = re.compile(r"(?:states?\s+)?\[?\s*\d+(?:(?:\s*(?:,|and|-|\.\.)\s*|\s+)\d+)*\s*\]?\W*", re.IGNORECASE)
+_RANGE = re.compile(r"(\d+)(?:\s*(?:-|\.\.)\s*(\d+))?")
+
+
+@dataclass(frozen=True)
+class Goals:
+    """Goal states of the trajectories that were asked about.
+
+    Attributes:
+        indices: for each trajectory, in the order asked, its goal states: sorted, counted from 0 as in
+            `Demonstration.goals`, () where there is none; None where the answer does not say it validly.
+        reasoning: what the model said beside it.
+        failure: one line that begins with the kind; "" when every trajectory has its answer.
+        kind: see `GoalsKind`; the first that applies.
+    """
+
+    indices: tuple[tuple[int, ...] | None, ...]
+    reasoning: str
+    failure: str
+    kind: GoalsKind
+
+
+def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> Goals:
+    """Reads the answer to `operators.clean`, lines or JSON, whichever was asked for.
+
+    Args:
+        text: as the model sent it.
+        lengths: number of states of each trajectory that was asked about, in order.
+        finish: why the model stopped.
+    """
+    nothing = (None,) * len(lengths)
+    if finish == "refusal":
+        return Goals(nothing, text[:MAX_REASONING], "refusal: the model or a filter declined", "refusal")
+    body, thought = without_thoughts(tidy(text[:MAX_CHARS]))
+    if not body.strip() and finish != "length":
+        return Goals(nothing, thought[:MAX_REASONING], "empty: no text", "empty")
+    said = _of_json(body, len(lengths)) or _of_lines(body, len(lengths))
+    indices: list[tuple[int, ...] | None] = []
+    outside, missing = [], []
+    for number, length in enumerate(lengths, start=1):
+        states = said.get(number)
+        wrong = [state for state in states or () if not 1 <= state <= length]
+        if states is None:
+            missing.append(number)
+        elif wrong:
+            outside.append(f"trajectory {number}: state {wrong[0]} of {length} states; expected 1 to {length}")
+        valid = states is not None and not wrong
+        indices.append(tuple(sorted({state - 1 for state in states or ()})) if valid else None)
+    kind: GoalsKind = "goals"
+    failure = ""
+    if outside:
+        kind, failure = "range", f"range: {outside[0]}"
+    elif missing:
+        kind = "length" if finish == "length" else "missing"
+        failure = f"{kind}: no goal states (or the word none) for trajectory {', '.join(map(str, missing))}"
+    return Goals(tuple(indices), _reasoning(body)[:MAX_REASONING], failure, kind)
+
+
+def _reasoning(text: str) -> str:
+    said = next((value["reasoning"] for value in objects(text) if "reasoning" in value), None)
+    return said if isinstance(said, str) else _LINE.sub("", text).strip()
+
+
+def _of_json(text: str, count: int) -> dict[int, list[int]]:
+    """Goal states, counted from 1, by trajectory number; {} where the text holds no such object."""
+    for value in objects(text):
+        entries = value.get("trajectories")
+        if isinstance(entries, list):
+            said: dict[int, list[int]] = {}
+            for place, entry in enumerate(entries, start=1):
+                if isinstance(entry, Mapping) and (states := _states(entry)) is not None:
+                    number = entry.get("trajectory", place)
+                    said[number if isinstance(number, int) else place] = states
+            return said
+        if count == 1 and (states := _states(value)) is not None:
+            return {1: states}
+    return {}
+
+
+def _states(entry: Mapping[str, object]) -> list[int] | None:
+    value = next((entry[key] for key in _STATE_KEYS if key in entry), None)
+    if value in (-1, "none", [-1]):
+        return []
+    listed = value if isinstance(value, list) else [value]
+    whole = all(isinstance(state, int) and not isinstance(state, bool) for state in listed)
+    return [int(str(state)) for state in listed] if whole else None
+
+
+def _of_lines(text: str, count: int) -> dict[int, list[int]]:
+    """The same of lines `trajectory 1: 4, 7`; of several for one trajectory the last that can be read."""
+    said: dict[int, list[int]] = {}
+    for number, rest in _LINE.findall(text):
+        states = _listed(rest.strip())
+        if states is not None and len(number) < 9:
+            said[int(number)] = states
+    if not said and count == 1:
+        states = _listed(text.strip().split("\n")[-1].strip())
+        return {} if states is None else {1: states}
+    return said
+
+
+def _listed(text: str) -> list[int] | None:
+    if _NONE.fullmatch(text):
+        return []
+    if len(text) > 1000 or not _STATES.fullmatch(text):
+        return None
+    states: list[int] = []
+    for first, last in _RANGE.findall(text):
+        one, other = int(first), int(last or first)
+        # Ends are enough to find a range that leads out of the trajectory.
+        states += range(one, other + 1) if 0 <= other - one < 10_000 else [one, other]
+    return states
