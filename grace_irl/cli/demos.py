@@ -13,10 +13,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from grace_irl.cli.goals import goal_table
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
-from grace_irl.demos.files import Format
+from grace_irl.demos.files import Format, iter_trajectories
+from grace_irl.demos.goals import goal_rows, load_goals
 from grace_irl.demos.picture import Legend, picture, snapshots
 from grace_irl.demos.summary import EXAMPLES, GridCodes, Summary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
@@ -32,18 +34,27 @@ def inspect(
     path: Annotated[str, typer.Argument(help="File, folder or Minari id.")],
     json_: Json = False,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave the picture of grids out.")] = False,
+    goals: Annotated[Path | None, typer.Option(help="Show the goal states that this TOML file marks.")] = None,
 ) -> None:
     """Show what demonstrations hold: counts, shapes, tasks, value ranges and, for grids, a picture.
 
     Example: grace-irl demos inspect datasets/babyai-go-to-obj
     """
+    marked = None if goals is None else load_goals(goals)
     summary = summarise(path)
+    rows = None if marked is None else goal_rows(iter_trajectories(path), marked)
+    unknown = sorted(set(marked or ()) - {row.digest for row in rows or ()})
     if json_:
-        typer.echo(json.dumps(summary.to_json()))
+        about = summary.to_json()
+        if rows is not None:
+            about |= {"goals": [asdict(row) for row in rows], "goals_of_others": unknown}
+        typer.echo(json.dumps(about))
         return
     console = Console()
     console.print(_about(summary))
     console.print(_groups(summary))
+    if rows is not None:
+        console.print(goal_table(rows, unknown))
     console.print(_codes(summary) if isinstance(summary.values, GridCodes) else _fields(summary))
     if summary.metadata.kind == "grid" and not no_picture:
         console.print(_picture(summary))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.goals import Goals, goals_of
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Split, Trajectory
 from grace_irl.errors import InputError
 
@@ -64,17 +65,21 @@ class Problem:
         return iter(self.items)
 
 
-def positive_states(demonstration: Demonstration, rule: LabelRule) -> NDArray[np.bool_]:
+def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals | None = None) -> NDArray[np.bool_]:
     """Marks the states of one demonstration; shape `(T+1,)`.
 
-    "all": every expert state is positive. "last": only an expert's final state is. "goal": the states listed
-    in `Demonstration.goals`. A negative trajectory has no positive state.
+    "all": every expert state is positive. "last": only an expert's final state is. "goal": the states that
+    `goals` lists, else those that the data mark; every other state of an expert is negative then. A negative
+    trajectory has no positive state.
+
+    Args:
+        goals: from a trajectory's digest to 1-based indices, possibly none; for rule "goal".
 
     Raises:
         InputError: rule "goal" for an expert without goals, or goals outside the trajectory.
     """
-    count = len(demonstration.trajectory.states)
-    positive = np.zeros(count, dtype=np.bool_)
+    trajectory = demonstration.trajectory
+    positive = np.zeros(len(trajectory.states), dtype=np.bool_)
     if demonstration.role == "negative":
         return positive
     if rule == "all":
@@ -82,19 +87,37 @@ def positive_states(demonstration: Demonstration, rule: LabelRule) -> NDArray[np
     elif rule == "last":
         positive[-1] = True
     else:
-        where = demonstration.trajectory.source or "an expert trajectory"
-        if demonstration.goals is None:
+        found = goals_of(demonstration, goals)
+        if found is None:
             raise InputError(
-                f"{where}: no goal states are marked; expected some for --label goal: mark them or use last"
+                f"{trajectory.source or 'an expert trajectory'} ({trajectory.digest}): no goal states are marked; "
+                "expected their numbers, or [] for none, for --label goal: mark them or use last"
             )
-        outside = [index for index in demonstration.goals if not 0 <= index < count]
-        if outside:
-            raise InputError(f"{where}: goal state {outside[0]} of {count} states; expected 0 to {count - 1}")
-        positive[list(demonstration.goals)] = True
+        positive[[index - 1 for index in found]] = True
     return positive
 
 
-def label(demonstrations: Demonstrations, rule: LabelRule) -> Problem:
-    """Marks every state of every demonstration by one rule."""
-    items = tuple(Labelled(replace(item, split=item.side), positive_states(item, rule)) for item in demonstrations)
+def label(demonstrations: Demonstrations, rule: LabelRule, *, goals: Goals | None = None) -> Problem:
+    """Marks every state of every demonstration by one rule.
+
+    Args:
+        goals: goal states of expert trajectories by digest, 1-based, () for none; only for rule "goal". Where
+            they are silent of a trajectory, the data's own marks count.
+
+    Raises:
+        InputError: as `positive_states`; goals for another rule; no expert trajectory with a goal state.
+    """
+    if goals is not None and rule != "goal":
+        raise InputError(f"goal states are given, which --label {rule} does not use; expected --label goal")
+    # What states no split is for training from here on.
+    items = tuple(
+        Labelled(replace(item, split=item.side), positive_states(item, rule, goals)) for item in demonstrations
+    )
+    if rule == "goal":
+        experts = sum(item.demonstration.role == "expert" for item in items)
+        if experts and not any(item.positive.any() for item in items):
+            raise InputError(
+                f"none of {experts} expert trajectories has a goal state; expected at least one: "
+                "correct the goal states, or use --label last"
+            )
     return Problem(demonstrations.metadata, rule, items)

@@ -9,7 +9,6 @@ JSON. What is equal, what recurs and when an episode ends stay as they are, and 
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.atomic import write_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind
 from grace_irl.errors import InputError
 
@@ -129,13 +129,7 @@ class ScrambleMap:
 
     def save(self, path: Path) -> None:
         """Writes the map as JSON, atomically."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            part.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> ScrambleMap:

@@ -10,6 +10,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import load, save
+from grace_irl.demos.goals import save_goals
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from tests.demos.equality import assert_same
 
@@ -51,6 +52,31 @@ def test_inspect_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     everything = np.concatenate([d.trajectory.states.reshape(-1, 3) for d in demonstrations])
     for channel, counts in enumerate(codes):
         assert counts == {str(c): int((everything[:, channel] == c).sum()) for c in np.unique(everything[:, channel])}
+
+
+def test_inspect_with_goals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    items = [d for d in load([SHIPPED]) if d.role == "expert"]
+    first, second = (d.trajectory for d in items[:2])
+    save_goals(tmp_path / "goals.toml", {first.digest: (len(first.states),), second.digest: ()}, items)
+    with (tmp_path / "goals.toml").open("a") as file:
+        file.write("0000000000000000 = [1]\n")
+    arguments = ("demos", "inspect", SHIPPED, "--goals", tmp_path / "goals.toml")
+    code, out, _ = run(capsys, *arguments, "--json")
+    assert code == 0
+    about = last_json(out)
+    goals = about["goals"]
+    assert isinstance(goals, list)
+    assert [row["goals"] for row in goals] == [[len(first.states)], [], *[None] * (len(items) - 2)]
+    assert [row["digest"] for row in goals] == [d.trajectory.digest for d in items]
+    assert about["goals_of_others"] == ["0000000000000000"]
+    code, out, _ = run(capsys, *arguments, "--no-picture")
+    assert code == 0
+    assert f"{len(items)} expert trajectories: 1 with goal states, 1 with none, {len(items) - 2} not marked" in out
+    assert "1 entries of the file are of no expert trajectory here: 0000000000000000" in out
+    (tmp_path / "goals.toml").write_text(f"{first.digest} = [999]")
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert f"goal state 999 of {len(first.states)} states" in " ".join(err.split())
 
 
 def test_inspect_vectors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,0 +1,141 @@
+"""Goal states of expert trajectories in a text file that a person can edit (METHODS.md, "Clean").
+
+TOML: one line per trajectory, its digest and the 1-based indices of the states that reach the goal, possibly
+none. A comment above each says which trajectory it is.
+
+    # datasets/expert.parquet: episode 0; task go to obj; 12 states
+    3f2a9c0d11e8b745 = [11, 12]
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.demos.atomic import write_text
+from grace_irl.demos.trajectory import Demonstration
+from grace_irl.errors import InputError
+
+Goals = Mapping[str, tuple[int, ...]]
+"""From a trajectory's digest to the 1-based indices of its goal states."""
+
+HEAD = """\
+# Goal states of expert trajectories, for --label goal: the trajectory's digest and the numbers of the states that
+# reach the goal. 1 is the first state; [] says that none does, and all its states are then negative.
+"""
+DIGEST = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class GoalRow:
+    """What is known of the goal states of one expert trajectory.
+
+    Attributes:
+        digest: of the trajectory.
+        source: where it came from.
+        task: its task.
+        states: how many it has.
+        goals: 1-based indices, () for none, or None where nobody said.
+    """
+
+    digest: str
+    source: str
+    task: str
+    states: int
+    goals: tuple[int, ...] | None
+
+
+def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[int, ...] | None:
+    """1-based goal states of an expert: from `goals`, else those that the data mark; None where neither says.
+
+    Raises:
+        InputError: an index outside the trajectory.
+    """
+    trajectory = demonstration.trajectory
+    found = None if goals is None else goals.get(trajectory.digest)
+    if found is None and demonstration.goals is not None:
+        found = tuple(index + 1 for index in demonstration.goals)
+    count = len(trajectory.states)
+    outside = [index for index in found or () if not 1 <= index <= count]
+    if outside:
+        where = trajectory.source or "an expert trajectory"
+        raise InputError(
+            f"{where} ({trajectory.digest}): goal state {outside[0]} of {count} states; "
+            f"expected numbers from 1 to {count}, or none"
+        )
+    return None if found is None else tuple(sorted(set(found)))
+
+
+def goal_rows(demonstrations: Iterable[Demonstration], goals: Goals | None = None) -> list[GoalRow]:
+    """One row for each expert trajectory, in order.
+
+    Raises:
+        InputError: an index outside its trajectory.
+    """
+    return [
+        GoalRow(
+            digest=item.trajectory.digest,
+            source=item.trajectory.source,
+            task=item.task,
+            states=len(item.trajectory.states),
+            goals=goals_of(item, goals),
+        )
+        for item in demonstrations
+        if item.role == "expert"
+    ]
+
+
+def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
+    """Reads what `save_goals` wrote, or a person.
+
+    Raises:
+        InputError: no such file, not TOML, or an entry that is not a digest with whole numbers from 1 on.
+    """
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file of goal states") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text in UTF-8; expected a file of goal states") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(
+            f"{path}: not TOML ({error}); expected one line for each trajectory, such as 3f2a9c0d11e8b745 = [11, 12]"
+        ) from None
+    goals: dict[str, tuple[int, ...]] = {}
+    for digest, indices in table.items():
+        if not DIGEST.fullmatch(digest):
+            raise InputError(f"{path}: {digest!r}; expected a trajectory's digest, 16 digits from 0 to f")
+        whole = isinstance(indices, list) and all(type(index) is int and index >= 1 for index in indices)
+        if not whole:
+            raise InputError(
+                f"{path}: {digest} = {indices!r}; expected a list of state numbers from 1 on, or [] for none"
+            )
+        goals[digest] = tuple(indices)
+    return goals
+
+
+def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstration]) -> None:
+    """Writes goal states, atomically; one entry for each expert trajectory that they or the data speak of.
+
+    Equal trajectories share an entry, and a comment names each of them.
+
+    Raises:
+        InputError: an index outside its trajectory, or a folder that cannot be written.
+    """
+    entries: dict[str, list[GoalRow]] = {}
+    for row in goal_rows(demonstrations, goals):
+        if row.goals is not None:
+            entries.setdefault(row.digest, []).append(row)
+    lines = [HEAD]
+    for digest, rows in entries.items():
+        lines += [f"# {_plain(row.source)}; task {_plain(row.task)}; {row.states} states" for row in rows]
+        lines.append(f"{digest} = {list(rows[0].goals or ())}\n")
+    write_text(Path(path), "\n".join(lines))
+
+
+def _plain(text: str) -> str:
+    """On one line, with nothing that a TOML comment may not hold."""
+    return "".join(char if char.isprintable() else " " for char in text).strip() or "-"
