@@ -107,7 +107,8 @@ class GridView:
         parts = [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
-        return text if estimate(text) <= estimate(full) + 2 else f"in full: {full}"
+        # One or two events say what happened, which the state alone does not; of many nobody makes sense.
+        return text if len(parts) <= 2 or estimate(text) <= estimate(full) else f"in full: {full}"
 
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]

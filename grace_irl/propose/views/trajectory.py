@@ -98,7 +98,7 @@ def _order(shown: Shown) -> list[int]:
     near = [step - 1 for step in (*focus, *goals) if step > 0]
     after = [step + 1 for step in focus if step < last]
     if shown.only_focus and focus:
-        return list(dict.fromkeys((0, *focus, *near)))
+        return list(dict.fromkeys((0, *focus, *(step - 1 for step in focus if step > 0))))
     return list(dict.fromkeys((0, last, *goals, *focus, *near, *after, *_halves(last + 1))))
 
 

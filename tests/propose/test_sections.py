@@ -1,0 +1,74 @@
+"""How several trajectories share a section."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.sections import needed, section, share, wanted
+from grace_irl.propose.tokens import estimate
+from grace_irl.propose.views.trajectory import Shown
+from tests.propose import asked
+
+
+@pytest.mark.parametrize(
+    ("whole", "shortest", "tokens", "expected"),
+    [
+        ([10, 10], [5, 5], 20, [10, 10]),
+        ([10, 30], [5, 5], 20, [10, 10]),
+        ([10, 30], [5, 5], 31, [10, 21]),
+        ([10, 30], [5, 5], 99, [10, 30]),
+        ([10, 10], [5, 5], 8, [5, 5]),
+        ([], [], 8, []),
+    ],
+)
+def test_shares(whole: list[int], shortest: list[int], tokens: int, expected: list[int]) -> None:
+    assert share(whole, shortest, tokens) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 200)), max_size=8), st.integers(0, 1500))
+def test_shares_use_what_there_is(pairs: list[tuple[int, int]], tokens: int) -> None:
+    shortest, whole = [low for low, _ in pairs], [low + more for low, more in pairs]
+    shares = share(whole, shortest, tokens)
+    assert all(low <= each <= high for low, each, high in zip(shortest, shares, whole, strict=True))
+    assert sum(shares) == max(sum(shortest), min(tokens, sum(whole)))
+
+
+def test_sections_keep_their_tokens_and_count_what_is_left_out() -> None:
+    problem = asked.vectors(length=200)
+    view = brief(problem).view
+    shown = [Shown(item) for item in problem.train]
+    whole = wanted(view, shown)
+    for tokens in (whole, whole // 2, whole // 5, 150):
+        assert estimate(section(view, shown, tokens)) <= tokens + 20
+    assert "left out" not in section(view, shown, whole)
+    least = section(view, shown, needed(view, shown))
+    assert least.endswith("[3 more trajectories left out]")
+    assert "Expert 1:" in section(view, shown, 0)  # one trajectory in any case
+
+
+def test_roles_and_tasks_are_headings() -> None:
+    problem = asked.grids(tasks=("near", "far"))
+    text = section(brief(problem).view, [Shown(item) for item in reversed(problem.train)], 10_000)
+    headings = [line.split(":")[0] for line in text.splitlines() if line.startswith(("## ", "Expert", "Negative"))]
+    far, near = (
+        ("## Task far", "Expert 1", "Expert 2", "Negative 1"),
+        ("## Task near", "Expert 3", "Expert 4", "Negative 2"),
+    )
+    assert headings == [*far, *near]
+
+
+@pytest.mark.parametrize(
+    ("budget", "fixed", "whole", "room"),
+    [
+        (Budget(), 1000, 500, 500),
+        (Budget(trajectories=300), 1000, 500, 300),
+        (Budget(total=1200), 1000, 500, 200),
+        (Budget(total=900), 1000, 500, -100),
+        (Budget(scale=0.8), 1000, 500, 200),
+    ],
+)
+def test_room(budget: Budget, fixed: int, whole: int, room: int) -> None:
+    assert budget.room(fixed, whole) == room
