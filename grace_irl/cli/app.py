@@ -15,6 +15,7 @@ COMMANDS = {
     "export": "grace_irl.cli.export",
     "show": "grace_irl.cli.show",
     "collect": "grace_irl.cli.collect",
+    "serve": "grace_irl.cli.serve",
     "doctor": "grace_irl.cli.doctor",
 }
 GROUPS = {"demos": "grace_irl.cli.demos"}

@@ -1,0 +1,151 @@
+"""The `vllm serve` command for a machine and a model."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grace_irl.propose.client.machine import Machine
+from grace_irl.propose.client.weights import Weights
+
+UTILISATION = 0.9
+"""Of a card's memory; vLLM's own default leaves less for whoever else draws on it."""
+
+SPARE = 2.0
+"""GiB on a card for activations and graphs, beside weights and cache."""
+
+CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
+"""Tokens of context by the GiB that weights leave: a prompt with 8 + 8 trajectories takes up to some 10,000."""
+
+CPU_CONTEXT = 16384
+
+FP8 = 7.5
+"""Compute capability from which weights can be kept in 8 bits: in vLLM's own kernels, without another package."""
+
+STRUCTURED = {"backend": "xgrammar", "disable_any_whitespace": True}
+"""Without the second a weak model pads JSON with white space up to its limit; it needs the first to be named."""
+
+
+@dataclass(frozen=True)
+class ServeCommand:
+    """How to start a server.
+
+    Attributes:
+        arguments: of the process, the program first.
+        environment: what it needs beside the environment that there is.
+        model: the name under which it serves the model.
+        url: where.
+        notes: for people: why it is as it is.
+    """
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    model: str
+    url: str
+    notes: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        """As typed into a shell."""
+        assignments = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        return " ".join([*assignments, shlex.join(self.arguments)])
+
+    @property
+    def fit(self) -> str:
+        """The command that uses the server."""
+        return shlex.join(["grace-irl", "fit", "--demos", "DEMOS", "--llm-url", self.url, "--model", self.model])
+
+
+def serve_command(
+    model: str,
+    machine: Machine,
+    size: Weights,
+    *,
+    vllm: str = "vllm",
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    max_model_len: int | None = None,
+    quantization: str = "",
+    extra: Sequence[str] = (),
+) -> ServeCommand:
+    """Flags for many answers to prompts with a long common beginning, some of them by schema.
+
+    Args:
+        model: a folder, or a name that vLLM can download.
+        machine: where it runs.
+        size: of the model.
+        vllm: the program.
+        host, port: where it listens.
+        max_model_len: tokens of context; by default what the machine has room for.
+        quantization: vLLM's name of a method; by default fp8 where 16 bits do not fit.
+        extra: further arguments, which overrule ours.
+    """
+    folder = Path(model).expanduser()
+    name = folder.resolve().name if folder.is_dir() else model
+    place = _on_cards(machine, size) if machine.gpus else _on_cpu(machine, size)
+    length = str(max_model_len) if max_model_len else place.context
+    chosen = quantization or place.quantization
+    arguments = [vllm, "serve", str(folder) if folder.is_dir() else model]
+    arguments += ["--served-model-name", name, "--host", host, "--port", str(port)]
+    arguments += ["--max-model-len", length, "--enable-prefix-caching"]
+    arguments += ["--structured-outputs-config", json.dumps(STRUCTURED, separators=(",", ":"))]
+    arguments += ["--quantization", chosen] if chosen else []
+    arguments += [*place.arguments, "--disable-uvicorn-access-log", *extra]
+    local = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    environment = {"VLLM_NO_USAGE_STATS": "1", **place.environment}
+    return ServeCommand(tuple(arguments), environment, name, f"http://{local}:{port}", place.notes)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What the machine decides."""
+
+    context: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    quantization: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def _on_cards(machine: Machine, size: Weights) -> _Place:
+    """As few cards as the weights need, a power of two of them (attention heads are shared out evenly)."""
+    card = min(machine.gpus, key=lambda gpu: gpu.gib)
+    usable = card.gib * UTILISATION - SPARE
+    needed = size.gib or 0.0
+    cards, quantization, notes = 1, "", []
+    while needed > 0.8 * usable * cards and cards * 2 <= len(machine.gpus):
+        cards *= 2
+    if needed > 0.8 * usable * cards and not size.quantised and card.capability >= FP8:
+        quantization, needed = "fp8", needed / 2
+        notes.append(f"16-bit weights ({needed * 2:.0f} GiB) do not fit: they are kept in 8 bits")
+    if needed > 0.95 * usable * cards:
+        notes.append(
+            f"the weights take about {needed:.0f} GiB, and the cards have {usable * cards:.0f} GiB for them: "
+            "a smaller model, or one that is stored in 4 bits, will do better"
+        )
+    if size.gib is None:
+        notes.append("neither a folder nor the model's name tells how large it is: nothing is quantised")
+    left = usable * cards - needed
+    fits = next((tokens for gib, tokens in CONTEXTS if left >= gib), CONTEXTS[-1][1])
+    # Of a model that is not here yet nothing tells its longest context: vLLM finds the longest that fits.
+    context = str(min(fits, size.context)) if size.context else "auto"
+    arguments = ["--gpu-memory-utilization", f"{UTILISATION:g}"]
+    arguments += ["--tensor-parallel-size", str(cards)] if cards > 1 else []
+    return _Place(context, tuple(arguments), {}, quantization, tuple(notes))
+
+
+def _on_cpu(machine: Machine, size: Weights) -> _Place:
+    """Weights in 16 bits, and a cache of a quarter of what they leave."""
+    needed = size.gib or 0.0
+    cache = max(1, min(16, int((machine.gib - needed) / 4)))
+    notes = ["no GPU found: a model on a CPU is for trying things out (a few tokens a second and stream)"]
+    if needed > 0.7 * machine.gib:
+        notes.append(f"the weights take about {needed:.0f} GiB of {machine.gib:.0f}: a smaller model will do better")
+    return _Place(
+        str(min(CPU_CONTEXT, size.context)) if size.context else "auto",
+        ("--dtype", "bfloat16", "--enforce-eager"),
+        {"VLLM_CPU_KVCACHE_SPACE": str(cache)},
+        notes=tuple(notes),
+    )
