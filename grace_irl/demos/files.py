@@ -49,6 +49,7 @@ def open_source(path: str | Path) -> Source:
     Raises:
         InputError: missing, of an unknown format, a pickle, or not usable.
     """
+    require_utf8(path)
     folder = dataset_folder(path)
     if folder is not None:
         return MinariSource(Path(path), folder)
@@ -68,6 +69,18 @@ def open_source(path: str | Path) -> Source:
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
     return reader(file)
+
+
+def require_utf8(path: str | Path) -> None:
+    """Refuses names that are not UTF-8: they could be written neither to a run's database nor to a report.
+
+    Raises:
+        InputError: such a name.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{str(path)!a}: a name that is not UTF-8; expected one that is: rename it") from None
 
 
 def expand(path: str | Path) -> list[str | Path]:
@@ -177,6 +190,7 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
     Raises:
         InputError: an unknown format, or a path that the format does not take.
     """
+    require_utf8(path)
     name = format or {".parquet": "parquet", ".npz": "npz"}.get(Path(path).suffix)
     if name is None and re.search(r"-v\d+$", str(path)):
         name = "minari"

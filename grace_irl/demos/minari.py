@@ -105,7 +105,10 @@ class MinariSource:
     ) -> Demonstration:
         where = f"{self.path}: episode {index}"
         ours = json.loads(about[KEY]) if KEY in about else {}
-        states, text = self._layout.states(episode["observations"])
+        try:
+            states, text = self._layout.states(episode["observations"])
+        except UnicodeDecodeError:
+            raise InputError(f"{where}: an instruction that is not UTF-8; expected text: write it again") from None
         placed = allocate(states.shape, states.dtype)
         placed[...] = states
         steps = int(about["total_steps"])

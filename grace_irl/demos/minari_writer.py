@@ -9,14 +9,14 @@ import string
 import tempfile
 import warnings
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
-from grace_irl.demos.header import KEY, HeaderBuilder
+from grace_irl.demos.header import KEY
 from grace_irl.demos.minari import datasets_root
 from grace_irl.demos.trajectory import Demonstration, Metadata
+from grace_irl.demos.writing import SetWriter
 from grace_irl.errors import InputError
 
 BUFFERED_STATES = 50_000
@@ -26,7 +26,7 @@ MAX_MISSION = 4096
 """Characters of a mission text; Minari's space wants a bound."""
 
 
-class MinariWriter:
+class MinariWriter(SetWriter):
     """A `Writer` of a Minari dataset, written beside its place and moved there whole.
 
     Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` where the first
@@ -53,7 +53,7 @@ class MinariWriter:
         self._minari: Any = minari
         path = Path(target)
         is_path = path.is_absolute() or target.startswith((".", "~"))
-        self._folder = path.expanduser() if is_path else datasets_root() / target
+        super().__init__(path.expanduser() if is_path else datasets_root() / target, metadata)
         self._id = path.name if is_path else target
         try:
             if parse_dataset_id(self._id)[2] is None:
@@ -62,11 +62,9 @@ class MinariWriter:
             raise InputError(
                 f"{target}: not a Minari id; expected (namespace/)name-vN, such as babyai/expert-v0"
             ) from None
-        if self._folder.exists():
+        if self._place.exists():
             raise InputError(f"{target}: exists already; expected a new dataset: raise the version or remove it")
         self._format = data_format
-        self._metadata = metadata
-        self._header = HeaderBuilder(metadata)
         self._pending: list[Demonstration] = []
         self._pending_states = 0
         self._with_text = False
@@ -74,23 +72,18 @@ class MinariWriter:
         self._dataset: Any = None
         self._root: Path | None = None
 
-    def add(self, demonstration: Demonstration) -> None:
-        """See `Writer.add`."""
+    def _append(self, demonstration: Demonstration, where: str) -> None:
         trajectory = demonstration.trajectory
         if len(trajectory.extra_info) > MAX_MISSION:
-            raise InputError(
-                f"{trajectory.source}: an instruction of over {MAX_MISSION} characters; expected a shorter one"
-            )
+            raise InputError(f"{where}: an instruction of over {MAX_MISSION} characters; expected a shorter one")
         if not trajectory.num_steps:
             raise InputError(
-                f"{trajectory.source}: a trajectory of one state and no step; Minari holds steps: "
-                "expected a .parquet file"
+                f"{where}: a trajectory of one state and no step; Minari holds steps: expected a .parquet file"
             )
-        self._header.add(demonstration)
         shape = self._header.header().shape
         if None in shape:
             raise InputError(
-                f"{trajectory.source}: a state of shape {trajectory.states.shape[1:]} after others; Minari "
+                f"{where}: a state of shape {trajectory.states.shape[1:]} after others; Minari "
                 "holds one "
                 "shape: expected a .parquet file"
             )
@@ -99,22 +92,13 @@ class MinariWriter:
         if self._pending_states >= BUFFERED_STATES:
             self._flush()
 
-    def __enter__(self) -> Self:
-        return self
+    def _finish(self, header: str) -> None:
+        self._flush()
+        self._dataset.storage.update_metadata({KEY: header})
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._flush()
-                if self._dataset is None:
-                    raise InputError(f"{self._folder}: nothing to write; expected at least one trajectory")
-                self._dataset.storage.update_metadata({KEY: self._header.header().to_json()})
-                self._publish()
-        finally:
-            if self._root is not None:
-                shutil.rmtree(self._root, ignore_errors=True)
+    def _discard(self) -> None:
+        if self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
 
     def _flush(self) -> None:
         if not self._pending:
@@ -133,8 +117,8 @@ class MinariWriter:
         self._pending_states = 0
 
     def _create(self, buffers: list[Any]) -> None:
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        self._root = Path(tempfile.mkdtemp(prefix=".grace-irl-", dir=self._folder.parent))
+        self._place.parent.mkdir(parents=True, exist_ok=True)
+        self._root = Path(tempfile.mkdtemp(prefix=".grace-irl-", dir=self._place.parent))
         before = os.environ.get("MINARI_DATASETS_PATH")
         os.environ["MINARI_DATASETS_PATH"] = str(self._root)
         spaces = {"observation_space": self._observation_space(), "action_space": self._action_space()}
@@ -160,10 +144,10 @@ class MinariWriter:
         assert self._root is not None
         for namespace in Path(self._id).parents:
             about = self._root / namespace / "namespace_metadata.json"
-            place = self._folder.parents[len(Path(self._id).parts) - len(namespace.parts) - 1] / about.name
+            place = self._place.parents[len(Path(self._id).parts) - len(namespace.parts) - 1] / about.name
             if about.exists() and not place.exists():
                 shutil.copy(about, place)
-        os.replace(self._root / self._id, self._folder)
+        os.replace(self._root / self._id, self._place)
 
     def _observation_space(self) -> Any:
         from gymnasium.spaces import Box, Dict, Text

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import zipfile
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.header import KEY, HeaderBuilder
+from grace_irl.demos.header import KEY
 from grace_irl.demos.npz import IMITATION
 from grace_irl.demos.trajectory import Demonstration, Metadata
+from grace_irl.demos.writing import SetWriter
 from grace_irl.errors import InputError
 
 THEIR_NAME = {plain: theirs for theirs, plain in IMITATION.items()}
 STEP_ARRAYS = ("actions", "rewards", "log_probs")
 
 
-class NpzWriter:
+class NpzWriter(SetWriter):
     """A `Writer` of npz. Rows wait in temporary files, because an array's header states its length.
 
     Args:
@@ -33,18 +32,15 @@ class NpzWriter:
     """
 
     def __init__(self, path: Path, metadata: Metadata, *, imitation: bool = False) -> None:
-        self._path = path
+        super().__init__(path, metadata)
         self._imitation = imitation
-        self._header = HeaderBuilder(metadata)
         self._spools: dict[str, _Spool] = {}
         self._present: tuple[str, ...] | None = None
         self._lengths: list[int] = []
         self._episodes: dict[str, list[Any]] = {}
 
-    def add(self, demonstration: Demonstration) -> None:
-        """See `Writer.add`."""
+    def _append(self, demonstration: Demonstration, where: str) -> None:
         trajectory = demonstration.trajectory
-        where = trajectory.source or f"episode {len(self._lengths)}"
         if demonstration.goals is not None:
             raise InputError(f"{where}: goal states are marked, which npz cannot hold; expected a .parquet file")
         if self._imitation and trajectory.actions is None:
@@ -57,7 +53,6 @@ class NpzWriter:
                 f"{', '.join(self._present or ()) or 'states only'}; expected all alike: convert them apart"
             )
         self._present = present
-        self._header.add(demonstration)
         steps = trajectory.num_steps
         if self._imitation:
             self._spool("observations", trajectory.states, where)
@@ -77,49 +72,34 @@ class NpzWriter:
         ):
             self._episodes.setdefault(name, []).append(value)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._write()
-        finally:
-            for spool in self._spools.values():
-                spool.file.close()
-
     def _spool(self, name: str, values: NDArray[Any], where: str) -> None:
         spool = self._spools.get(name)
         if spool is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            spool = self._spools[name] = _Spool(self._path.parent, values)
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            spool = self._spools[name] = _Spool(self._place.parent, values)
         spool.add(name, values, where)
 
-    def _write(self) -> None:
-        if not self._lengths:
-            raise InputError(f"{self._path}: nothing to write; expected at least one trajectory")
+    def _finish(self, header: str) -> None:
         small: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in self._episodes.items()}
-        small[KEY] = np.array(self._header.header().to_json())
+        small[KEY] = np.array(header)
         if self._imitation:
             small["indices"] = np.cumsum(self._lengths[:-1], dtype=np.int64)
             small["infos"] = np.full(sum(self._lengths), "{}")
         else:
             small["episode_lengths"] = np.array(self._lengths, np.int64)
-        part = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
-        try:
-            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-                for name, spool in self._spools.items():
-                    theirs = THEIR_NAME.get(name, name) if self._imitation else name
-                    with archive.open(f"{theirs}.npy", "w", force_zip64=True) as stream:
-                        spool.write(stream)
-                for name, values in small.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                        np.lib.format.write_array(stream, values, allow_pickle=False)
-            os.replace(part, self._path)
-        finally:
-            part.unlink(missing_ok=True)
+        with zipfile.ZipFile(self._part, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, spool in self._spools.items():
+                theirs = THEIR_NAME.get(name, name) if self._imitation else name
+                with archive.open(f"{theirs}.npy", "w", force_zip64=True) as stream:
+                    spool.write(stream)
+            for name, values in small.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, values, allow_pickle=False)
+
+    def _discard(self) -> None:
+        for spool in self._spools.values():
+            spool.file.close()
+        super()._discard()
 
 
 class _Spool:

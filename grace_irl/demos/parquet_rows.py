@@ -67,7 +67,12 @@ class Rows:
     def text(self, name: str, row: int) -> str | None:
         """A text column's value in one row, or None where the column or the value is missing."""
         column = self._columns.get(name)
-        return None if column is None else cast("str | None", column[row].as_py())
+        if column is None:
+            return None
+        try:
+            return cast("str | None", column[row].as_py())
+        except UnicodeDecodeError:
+            raise pa.ArrowInvalid(f"column {name!r} holds text that is not UTF-8") from None
 
     def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
         """A column's values in some rows, or None where the column is missing or one of them is null."""

@@ -3,69 +3,53 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from grace_irl.demos.header import KEY, HeaderBuilder
+from grace_irl.demos.header import KEY
 from grace_irl.demos.parquet import BATCH_ROWS
 from grace_irl.demos.parquet_rows import dtype_of
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
+from grace_irl.demos.writing import SetWriter
 from grace_irl.errors import InputError
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
-class ParquetWriter:
+class ParquetWriter(SetWriter):
     """A `Writer` of Parquet; holds one row group, and the first one's demonstrations set the schema."""
 
     def __init__(self, path: Path, metadata: Metadata) -> None:
-        self._path = path
-        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        self._metadata = metadata
-        self._header = HeaderBuilder(metadata)
+        super().__init__(path, metadata)
         self._pending: list[Demonstration] = []
         self._pending_rows = 0
         self._episode = 0
         self._schema: pa.Schema | None = None
         self._writer: pq.ParquetWriter | None = None
 
-    def add(self, demonstration: Demonstration) -> None:
-        """See `Writer.add`."""
-        self._header.add(demonstration)
+    def _append(self, demonstration: Demonstration, where: str) -> None:
+        del where  # named when its batch is made
         self._pending.append(demonstration)
         self._pending_rows += len(demonstration.trajectory.states)
         if self._pending_rows >= BATCH_ROWS:
             self._flush()
 
-    def __enter__(self) -> Self:
-        return self
+    def _finish(self, header: str) -> None:
+        self._flush()
+        assert self._writer is not None
+        self._writer.add_key_value_metadata({KEY: header})
+        self._writer.close()
+        self._writer = None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._flush()
-                if self._writer is None:
-                    raise InputError(f"{self._path}: nothing to write; expected at least one trajectory")
-                self._writer.add_key_value_metadata({KEY: self._header.header().to_json()})
-        except BaseException:
-            kind = BaseException
-            raise
-        finally:
-            if self._writer is not None:
-                self._writer.close()
-            if kind is None:
-                os.replace(self._part, self._path)
-            else:
-                self._part.unlink(missing_ok=True)
+    def _discard(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        super()._discard()
 
     def _flush(self) -> None:
         if not self._pending:
@@ -73,7 +57,7 @@ class ParquetWriter:
         if self._schema is None:
             self._schema = _schema(self._pending, self._metadata)
         if self._writer is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._place.parent.mkdir(parents=True, exist_ok=True)
             # A dictionary of distinct floats only costs; grids and texts repeat.
             repeated = [field.name for field in self._schema if not _is_float(field.type)]
             leaves = [f"{name}.list.element" if name in ("state", "action") else name for name in repeated]

@@ -1,4 +1,4 @@
-"""Every format gives back what was written: one suite for all readers and writers."""
+"""What single formats do besides (`test_conformance.py` has what all of them must do): data of other tools."""
 
 from __future__ import annotations
 
@@ -8,109 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grace_irl.demos import iter_trajectories, load, save
-from grace_irl.demos.arena import Arena
-from grace_irl.demos.files import Format, open_writer
+from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from tests.demos.equality import assert_same, assert_same_demonstration
-
-FORMATS: dict[Format, str] = {
-    "parquet": "set.parquet",
-    "npz": "set.npz",
-    "imitation": "set.npz",
-    "minari": "set-v0",
-    "minari-arrow": "set-v0",
-}
-SETS = ("grids", "vectors", "states_only")
-
-
-@pytest.fixture(params=SETS)
-def demonstrations(request: pytest.FixtureRequest) -> Demonstrations:
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture(params=FORMATS)
-def format_(request: pytest.FixtureRequest) -> Format:
-    return request.param
-
-
-def held_by(format_: Format, demonstrations: Demonstrations) -> Demonstrations:
-    """What the format can hold of a set: imitation's needs actions, Minari's trajectories have a step."""
-    if format_ == "imitation" and demonstrations[0].trajectory.actions is None:
-        pytest.skip("imitation's layout needs actions")
-    if format_.startswith("minari"):
-        return replace(demonstrations, items=tuple(d for d in demonstrations if d.trajectory.num_steps))
-    return demonstrations
-
-
-def test_round_trip(demonstrations: Demonstrations, format_: Format, tmp_path: Path) -> None:
-    demonstrations = held_by(format_, demonstrations)
-    path = tmp_path / FORMATS[format_]
-    save(demonstrations, path, format_)
-    assert_same(load([path]), demonstrations)
-
-
-def test_states_and_actions_lie_in_one_sealed_arena(
-    demonstrations: Demonstrations, format_: Format, tmp_path: Path
-) -> None:
-    demonstrations = held_by(format_, demonstrations)
-    path = tmp_path / FORMATS[format_]
-    save(demonstrations, path, format_)
-    arenas = set()
-    for item in load([path]):
-        for array in (item.trajectory.states, item.trajectory.actions):
-            if array is None or array.size == 0:
-                continue
-            place = Arena.of(array)
-            assert place is not None
-            arenas.add(place[0])
-            with pytest.raises(ValueError, match="read-only"):
-                array[...] = 0
-    (arena,) = arenas
-    assert arena.sealed
-
-
-def test_streaming_gives_the_same(demonstrations: Demonstrations, format_: Format, tmp_path: Path) -> None:
-    demonstrations = held_by(format_, demonstrations)
-    path = tmp_path / FORMATS[format_]
-    save(demonstrations, path, format_)
-    for one, other in zip(iter_trajectories(path), load([path]), strict=True):
-        assert_same_demonstration(one, other)
-
-
-def test_an_empty_set_writes_nothing(vectors: Demonstrations, format_: Format, tmp_path: Path) -> None:
-    path = tmp_path / "folder" / FORMATS[format_]
-    with pytest.raises(InputError, match="nothing to write"):
-        save(replace(vectors, items=()), path, format_)
-    assert not path.parent.exists() or not list(path.parent.iterdir())
-
-
-def test_a_failure_while_writing_leaves_no_file(vectors: Demonstrations, format_: Format, tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-
-    def interrupted() -> None:
-        with open_writer(folder / FORMATS[format_], vectors.metadata, format_) as writer:
-            writer.add(vectors[0])
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert not folder.exists() or not list(folder.iterdir())
-
-
-def test_what_does_not_fit_what_came_before(vectors: Demonstrations, format_: Format, tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    wide = replace(vectors[0].trajectory, states=np.zeros((5, 7)), actions=np.zeros((4, 9)), source="the odd one")
-
-    def mixed() -> None:
-        with open_writer(folder / FORMATS[format_], vectors.metadata, format_) as writer:
-            writer.add(vectors[0])
-            writer.add(replace(vectors[0], trajectory=wide))
-
-    with pytest.raises(InputError, match="the odd one"):
-        mixed()
-    assert not folder.exists() or not list(folder.iterdir())
+from tests.demos.equality import assert_same
 
 
 def test_minari_ids_are_found_under_the_datasets_path(grids: Demonstrations, tmp_path: Path) -> None:
@@ -158,6 +59,31 @@ def test_minari_data_of_others(data_format: str) -> None:
         np.testing.assert_array_equal(item.trajectory.states, image)
         np.testing.assert_array_equal(item.trajectory.actions, buffer.actions)
         assert item.trajectory.terminated
+
+
+@pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
+def test_minari_jpeg(data_format: str, tmp_path: Path) -> None:
+    """Minari compresses what looks like an image, which changes a grid's codes."""
+    import minari
+    from gymnasium.spaces import Box, Discrete
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    buffer = EpisodeBuffer(
+        observations=np.zeros((3, 40, 40, 3), np.uint8),
+        actions=np.zeros(2, np.int64),
+        rewards=[0.0, 0.0],
+        terminations=[False, True],
+        truncations=[False, False],
+    )
+    minari.create_dataset_from_buffers(
+        "expert-v0",
+        [buffer],
+        observation_space=Box(0, 255, (40, 40, 3), np.uint8),
+        action_space=Discrete(2),
+        data_format=data_format,
+    )
+    with pytest.raises(InputError, match=r"expert-v0: grids of .* JPEG.*expected jpeg_encoding=False"):
+        load([tmp_path / "minari" / "expert-v0"])
 
 
 def test_minari_goal_observations_are_joined() -> None:

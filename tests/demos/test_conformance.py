@@ -1,0 +1,244 @@
+"""What every format's reader and writer must do; the formats are in `matrix.py`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grace_irl.demos import iter_trajectories, load, save
+from grace_irl.demos.arena import Arena
+from grace_irl.demos.files import open_writer
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.errors import InputError
+from tests.demos.equality import assert_same, assert_same_demonstration
+from tests.demos.matrix import FORMATS, FormatCase
+
+
+def variants() -> dict[str, Demonstrations]:
+    """Sets that differ from the fixtures in one respect each."""
+    rng = np.random.default_rng(4)
+
+    def vectors(*parts: dict[str, Any], **same: Any) -> Demonstrations:
+        items = []
+        for about in parts:
+            about = {"role": "expert", "steps": 3, "split": None, "task": "default", **same, **about}
+            role, steps, task, side = (about.pop(name) for name in ("role", "steps", "task", "split"))
+            states = rng.normal(size=(steps + 1, 3)).astype(about.pop("dtype", np.float64))
+            trajectory = Trajectory(states, rng.normal(size=(steps, 2)), **about)
+            items.append(Demonstration(trajectory, role, task, side))
+        return Demonstrations(Metadata("vector"), tuple(items))
+
+    return {
+        "no instruction beside others": vectors({"extra_info": "go"}, {"extra_info": ""}, {"extra_info": "stop"}),
+        "no instruction at first": vectors({"extra_info": ""}, {"extra_info": ""}),
+        "missions in many scripts": vectors({"extra_info": "öffne 门 🚪"}, {"extra_info": "a\nb\t'\"\\"}),
+        "roles": vectors({"role": "expert"}, {"role": "negative"}, {"role": "expert"}),
+        "negatives only": vectors({"role": "negative"}, {"role": "negative"}),
+        "splits": vectors({"split": "train"}, {"split": None}, {"split": "held_out"}),
+        "tasks": vectors({"task": "open the door"}, {"task": "Tür öffnen"}, {"task": "open the door"}),
+        "ends": vectors(
+            {"terminated": True}, {"truncated": True}, {"terminated": True, "truncated": True}, {"steps": 2}
+        ),
+        "one step": vectors({"steps": 1}, {"steps": 1}),
+        "one trajectory": vectors({"steps": 5}),
+        "single precision": vectors({"steps": 2}, {"steps": 4}, dtype=np.float32),
+        "rewards and log_probs": vectors(
+            {"rewards": np.array([0.0, -1.5, 1e300]), "log_probs": np.array([-0.1, -20.0, 0.5])},
+            {"rewards": np.zeros(3), "log_probs": np.zeros(3)},
+        ),
+    }
+
+
+VARIANTS = variants()
+
+
+@pytest.fixture(params=FORMATS, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> FormatCase:
+    found: FormatCase = request.param
+    return found
+
+
+@pytest.fixture(params=["grids", "vectors", "states_only", *VARIANTS])
+def whole(request: pytest.FixtureRequest) -> Demonstrations:
+    known: Demonstrations | None = VARIANTS.get(request.param)
+    found: Demonstrations = request.getfixturevalue(request.param) if known is None else known
+    return found
+
+
+@pytest.fixture
+def path(case: FormatCase, tmp_path: Path) -> Path:
+    return tmp_path / "folder" / case.file
+
+
+def saved(whole: Demonstrations, case: FormatCase, path: Path) -> Demonstrations:
+    """Writes what the format can hold of a set."""
+    held = case.held(whole)
+    if held.items:
+        save(held, path, case.name)
+    else:
+        with pytest.raises(InputError, match="no actions, which"):
+            save(whole, path, case.name)
+    return held
+
+
+def refused(path: Path) -> str:
+    """The one line that a path is refused with."""
+    with pytest.raises(InputError) as caught:
+        load([path], role="expert")
+    message = str(caught.value)
+    assert "\n" not in message
+    assert path.name in message
+    assert "expected" in message
+    return message
+
+
+def nothing_left(path: Path) -> bool:
+    return not path.parent.exists() or not list(path.parent.iterdir())
+
+
+def test_round_trip(whole: Demonstrations, case: FormatCase, path: Path) -> None:
+    held = saved(whole, case, path)
+    if held.items:
+        assert_same(load([path]), held)
+        assert [d.trajectory.digest for d in load([path])] == [d.trajectory.digest for d in held]
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_streaming_gives_the_same(whole: Demonstrations, case: FormatCase, path: Path) -> None:
+    held = saved(whole, case, path)
+    if held.items:
+        for one, other in zip(iter_trajectories(path), held, strict=True):
+            assert_same_demonstration(one, other)
+
+
+def test_states_and_actions_lie_in_one_sealed_arena(grids: Demonstrations, case: FormatCase, path: Path) -> None:
+    saved(grids, case, path)
+    arenas = set()
+    for item in load([path]):
+        for array in (item.trajectory.states, item.trajectory.actions):
+            assert array is not None
+            place = Arena.of(array)
+            assert place is not None
+            arenas.add(place[0])
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+    (arena,) = arenas
+    assert arena.sealed
+
+
+def test_a_role_that_is_given_counts(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    saved(vectors, case, path)
+    assert {d.role for d in load([path], role="negative")} == {"negative"}
+    assert {d.role for d in load([], [path])} == {"negative"}
+
+
+def test_an_empty_set_writes_nothing(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    with pytest.raises(InputError, match="nothing to write"):
+        save(replace(vectors, items=()), path, case.name)
+    assert nothing_left(path)
+
+
+def test_a_failure_while_writing_leaves_no_file(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    def interrupted() -> None:
+        with open_writer(path, vectors.metadata, case.name) as writer:
+            writer.add(vectors[0])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert nothing_left(path)
+
+
+def test_what_does_not_fit_what_came_before(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    wide = replace(vectors[0].trajectory, states=np.zeros((5, 7)), actions=np.zeros((4, 9)), source="the odd one")
+    with pytest.raises(InputError, match="the odd one"):
+        save(replace_item(vectors, wide), path, case.name)
+    assert nothing_left(path)
+
+
+def replace_item(whole: Demonstrations, odd: Trajectory) -> Demonstrations:
+    """A set of two, the second of which no constructor would have let through."""
+    changed = object.__new__(Demonstrations)
+    object.__setattr__(changed, "metadata", whole.metadata)
+    object.__setattr__(changed, "items", (whole[0], replace(whole[0], trajectory=odd)))
+    return changed
+
+
+def test_a_place_that_cannot_be_written(vectors: Demonstrations, case: FormatCase, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InputError, match="cannot be written"):
+        save(case.held(vectors), tmp_path / "file" / case.file, case.name)
+
+
+@pytest.mark.parametrize("length", [4096, 200_000])
+def test_a_very_long_instruction(length: int, case: FormatCase, path: Path) -> None:
+    """It comes back whole, or is refused with its length; nothing is cut."""
+    trajectory = Trajectory(np.zeros((3, 2)), np.zeros(2), extra_info="x" * length, source="the long one")
+    whole = Demonstrations(Metadata("vector"), (Demonstration(trajectory, "expert"),))
+    if case.longest_instruction is not None and length > case.longest_instruction:
+        with pytest.raises(InputError, match=rf"the long one: an instruction of over {case.longest_instruction}"):
+            save(whole, path, case.name)
+        assert nothing_left(path)
+        return
+    save(whole, path, case.name)
+    assert load([path])[0].trajectory.extra_info == "x" * length
+
+
+@pytest.mark.parametrize("name", ["extra_info", "task"])
+def test_half_a_character_is_no_text(name: str, case: FormatCase, path: Path) -> None:
+    trajectory = Trajectory(np.zeros((3, 2)), np.zeros(2), source="the odd one")
+    item = Demonstration(trajectory, "expert")
+    odd = "door \udcff"
+    item = replace(item, task=odd) if name == "task" else replace(item, trajectory=replace(trajectory, extra_info=odd))
+    with pytest.raises(InputError, match=r"the odd one: .* not Unicode text"):
+        save(Demonstrations(Metadata("vector"), (item,)), path, case.name)
+    assert nothing_left(path)
+
+
+def test_a_name_that_is_not_utf8(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    saved(vectors, case, path)
+    odd = path.with_name(os.fsdecode(b"\xff\xfe ") + path.name)
+    for attempt in (lambda: save(vectors, odd, case.name), lambda: load([odd])):
+        with pytest.raises(InputError, match="not UTF-8") as caught:
+            attempt()
+        str(caught.value).encode()  # the message itself can be printed
+    path.rename(odd)
+    with pytest.raises(InputError, match="not UTF-8"):
+        load([path.parent])
+
+
+def test_no_trajectories(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    saved(vectors, case, path)
+    case.empty(path)
+    refused(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.97])
+def test_truncated(share: float, vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    held = case.held(vectors)
+    save(replace(held, items=held.items * 20), path, case.name)
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".hdf5", ".arrow")]
+    largest = max(files, key=lambda file: file.stat().st_size)
+    content = largest.read_bytes()
+    largest.write_bytes(content[: int(len(content) * share)])
+    refused(path)
+
+
+def test_states_that_are_not_finite(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+    states = np.zeros((4, 3))
+    trajectory = Trajectory(states, np.zeros((3, 2), np.float32))
+    states[2, 1] = np.nan  # after the model has looked at it
+    save(replace(vectors, items=(vectors[0], Demonstration(trajectory, "expert"))), path, case.name)
+    assert "episode 1, step 2, field 'speed' (number 1): found nan" in refused(path)
+
+
+def test_grids_of_floats(grids: Demonstrations, case: FormatCase, path: Path) -> None:
+    trajectory = Trajectory(np.zeros((4, 5, 5, 3), np.int64), np.zeros(3, np.int64))
+    object.__setattr__(trajectory, "states", trajectory.states.astype(np.float64))
+    save(replace(grids, items=(Demonstration(trajectory, "expert"),)), path, case.name)
+    assert "integers" in refused(path)
