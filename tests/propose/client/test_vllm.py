@@ -1,0 +1,133 @@
+"""The client against a real vLLM server, with random weights."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from grace_irl.errors import InputError
+from grace_irl.propose.client import CallFailed, ChatClient, ChatSettings, ContextOverflow
+from grace_irl.propose.completion import Completion
+from grace_irl.propose.prompt import Prompt
+from tests.propose.vllm import metric
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+T = TypeVar("T")
+PROMPT = Prompt("You write reward functions.", "class Reward:")
+
+
+def talk(url: str, action: Callable[[ChatClient], Awaitable[T]], **settings: Any) -> tuple[T, ChatClient]:
+    usual = {"answer_format": "code", "max_tokens": 40, "temperature": 1.0}
+    client = ChatClient(ChatSettings(url, **usual | settings))
+
+    async def inside() -> T:
+        async with client:
+            return await action(client)
+
+    return asyncio.run(inside()), client
+
+
+def test_several_answers_come_in_one_request(vllm_url: str) -> None:
+    got, client = talk(vllm_url, lambda client: client.complete(PROMPT, 4, seed=1))
+    assert len(got) == 4
+    assert len({one.text for one in got}) > 1
+    assert client.counters.calls == 1
+    assert got[0].tokens_in > 10
+    assert 4 <= sum(one.tokens_out for one in got) <= 4 * 40
+    assert client.counters.tokens_out == sum(one.tokens_out for one in got)
+    assert not client.counters.failures
+
+
+def test_an_answer_that_the_limit_cuts_says_so(vllm_url: str) -> None:
+    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 8), max_tokens=2)
+    assert "length" in {one.finish for one in got}
+    assert all(one.tokens_out <= 16 for one in got)
+
+
+def test_answers_by_schema_parse(vllm_url: str) -> None:
+    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 8, answer="json", seed=3), max_tokens=2500)
+    whole = [json.loads(one.text) for one in got if one.finish == "stop"]
+    assert whole
+    assert all(set(one) == {"reasoning", "reward_class_code"} for one in whole)
+    assert all(isinstance(text, str) for one in whole for text in one.values())
+
+
+def test_eight_calls_at_once(vllm_url: str) -> None:
+    async def eight(client: ChatClient) -> list[tuple[Completion, ...]]:
+        prompts = [Prompt(PROMPT.system, f"{PROMPT.user} {place}") for place in range(8)]
+        return await asyncio.gather(*(client.complete(prompt, 2, seed=7) for prompt in prompts))
+
+    got, client = talk(vllm_url, eight, concurrency=8)
+    assert [len(one) for one in got] == [2] * 8
+    assert (client.counters.calls, client.counters.answers, client.counters.in_flight) == (8, 16, 0)
+    assert client.counters.mean_in_flight > 1.5
+    assert not client.counters.failures
+
+
+def test_a_prompt_that_begins_as_one_before_hits_the_prefix_cache(vllm_url: str) -> None:
+    """What stays the same in a run comes first (`Prompt.system`): the server's own counter says that it is kept."""
+    system = "Rules of a reward program: " + " ".join(f"rule {place}." for place in range(300))
+
+    async def one_by_one(client: ChatClient) -> list[tuple[float, int]]:
+        found = []
+        for place in range(3):
+            before = metric(vllm_url, "vllm:prefix_cache_hits_total")
+            (answer,) = await client.complete(Prompt(system, f"question {place}"))
+            found.append((metric(vllm_url, "vllm:prefix_cache_hits_total") - before, answer.tokens_in))
+        return found
+
+    got, _ = talk(vllm_url, one_by_one, max_tokens=4)
+    assert all(hits > 0.8 * tokens for hits, tokens in got[1:])
+
+
+def test_random_weights_get_to_write_code(vllm_url: str) -> None:
+    found, client = talk(vllm_url, lambda client: client.detect_format(), answer_format="auto", max_tokens=300)
+    assert found == "code"
+    assert client.counters.answers == 4
+
+
+def test_greedy_answers_are_asked_for_one_by_one(vllm_url: str) -> None:
+    """vLLM refuses n > 1 at temperature 0."""
+    got, client = talk(vllm_url, lambda client: client.complete(PROMPT, 3), temperature=0.0)
+    assert len(got) == 3
+    assert dict(client.counters.failures) == {"rejected": 1}
+    assert client.counters.calls == 3
+
+
+def test_the_context_is_told(vllm_url: str) -> None:
+    found, client = talk(vllm_url, lambda client: client.context_length())
+    assert found is not None
+    assert found >= 1024
+    assert client.model
+
+
+def test_a_prompt_that_is_too_long(vllm_url: str) -> None:
+    async def too_long(client: ChatClient) -> ContextOverflow:
+        limit = await client.context_length()
+        with pytest.raises(ContextOverflow) as raised:
+            await client.complete(Prompt("", "state " * (2 * (limit or 8192))))
+        assert raised.value.limit == limit
+        return raised.value
+
+    found, _ = talk(vllm_url, too_long)
+    assert found.prompt_tokens is None or found.prompt_tokens > (found.limit or 0)
+
+
+def test_a_limit_beyond_the_context_is_brought_down(vllm_url: str) -> None:
+    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 1, seed=1), max_tokens=10**6)
+    assert len(got) == 1
+
+
+def test_a_model_that_is_not_served(vllm_url: str) -> None:
+    with pytest.raises(InputError, match=r"the server has no model 'another'; it has: \S+; correct --model"):
+        talk(vllm_url, lambda client: client.complete(PROMPT), model="another")
+
+
+def test_what_is_no_image_is_refused_in_the_servers_words(vllm_url: str) -> None:
+    """A text model says so; the call fails, and no other."""
+    with pytest.raises(CallFailed, match="refuses the request"):
+        talk(vllm_url, lambda client: client.complete(Prompt("", "look", (b"no image",))))
