@@ -28,6 +28,7 @@ PACKAGES = {
     "mujoco": "rl",
     "stable-baselines3": "rl",
     "torch": "rl",
+    "openai": "llm",
 }
 """Packages that a command may ask for, and the extra that installs them."""
 

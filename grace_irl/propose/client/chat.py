@@ -30,6 +30,8 @@ from grace_irl.propose.prompt import AnswerFormat, Prompt
 LEAST_ANSWER = 512  # tokens: with less room than that a program is cut, so the prompt has to shrink instead
 TRIES = {"time-out": 3, "too long": 2}  # dear failures are repeated less often than `attempts` allows
 
+SEEDS = 2**31  # servers take seeds of 31 bits
+
 
 def _silent(_: str) -> None:
     """Tells nobody."""
@@ -160,7 +162,7 @@ class ChatClient:
         while len(got) < n:
             size = min(n - len(got), self._dialect.most_choices or n)
             questions = [
-                _Question(prompt, min(size, n - at), None if seed is None else seed + at, form, most)
+                _Question(prompt, min(size, n - at), None if seed is None else (seed + at) % SEEDS, form, most)
                 for at in range(len(got), n, size)
             ]
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
@@ -191,7 +193,8 @@ class ChatClient:
         Raises:
             InputError, ServerGone: as `open`.
         """
-        return self._catalogue.context_length(await self.open())
+        model = await self.open()  # fills the catalogue
+        return self._catalogue.context_length(model)
 
     async def close(self) -> None:
         """Closes the connections. The client can be used again; what it learnt of the server stays."""

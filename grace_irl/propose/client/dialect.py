@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from grace_irl.propose.answer import ANSWER_SCHEMA
 from grace_irl.propose.client.failure import Failure
 from grace_irl.propose.client.rejection import refuses_system_role, rejected_parameters
-from grace_irl.propose.client.schema import ANSWER_SCHEMA
 from grace_irl.propose.prompt import AnswerFormat, Prompt
 
 SchemaForm = Literal["json_schema", "json_object"]  # OpenAI's and vLLM's; llama.cpp's

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import json
 
-from grace_irl.propose.client.schema import CODE
 from grace_irl.propose.completion import Completion
 from grace_irl.propose.prompt import Prompt
+
+CODE = "reward_class_code"  # a field of `ANSWER_SCHEMA`
 
 SAMPLES = 4
 """At the run's temperature. All must pass: a format that breaks one program in ten costs more than it brings."""

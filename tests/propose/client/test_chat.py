@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import pytest
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.propose.answer import ANSWER_SCHEMA
 from grace_irl.propose.client import CallFailed, ChatClient, ChatSettings, ContextOverflow, ServerGone
 from grace_irl.propose.client.backoff import Backoff
 from grace_irl.propose.client.probe import PROGRAM
-from grace_irl.propose.client.schema import ANSWER_SCHEMA
 from grace_irl.propose.prompt import Prompt
 from tests.propose.client import server as says
 from tests.propose.client.server import Behaviour, ChatServer
