@@ -26,6 +26,7 @@ class Budget:
             trajectories are thinned first and left out then; what never varies stays whole.
         legend: how states are written, codes, statistics.
         instructions: the list of instructions.
+        words: what their words go with.
         context: text of the user's own.
         trajectories: of all trajectories in a prompt.
         negative: of one negative trajectory, where expert trajectories hold negative states, too (rules "last" and
@@ -41,6 +42,7 @@ class Budget:
     scale: float = 1.0
     legend: int = 1_500
     instructions: int = 500
+    words: int = 500
     context: int = 4_000
     trajectories: int = 10_000
     negative: int = 120
@@ -135,6 +137,7 @@ def brief(
             "preamble",
             legend=view.legend(budget.legend),
             instructions=_distinct(instructions, budget.instructions),
+            words=view.words(budget.words),
             helper=HELPER if problem.metadata.kind == "vector" else "",
             context=cut(context.strip(), budget.context),
         ),

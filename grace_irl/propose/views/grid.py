@@ -13,6 +13,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.backdrop import Code, Place, backdrop, commonest, runs
+from grace_irl.propose.views.words import table
 
 Size = tuple[int, int]
 
@@ -25,6 +26,7 @@ class GridView:
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         del metadata  # a grid's codes have no names
+        self._items = items
         stacks = [item.trajectory.states for item in items]
         self._background = commonest(stacks)
         sizes: dict[Size, list[NDArray[Any]]] = {}
@@ -70,13 +72,21 @@ class GridView:
         lines[-1] += _fitting(known, room)
         return cut("\n".join(lines), tokens)
 
+    def words(self, tokens: int) -> str:
+        """See `View`. Nothing where all states of experts are positive: no step leads to the goal then."""
+        return (
+            ""
+            if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
+            else table(self._items, tokens)
+        )
+
     def _layout(self, grid: NDArray[np.int64]) -> str:
-        parts = []
-        for code in self._background[1:]:
-            mask = (grid == np.array(code)).all(axis=2)
-            if mask.any():
-                parts.append(f"{_code(code)} at {runs(mask)}")
-        return "; ".join([*parts, f"{_code(self._background[0])} {'elsewhere' if parts else 'everywhere'}"])
+        """Where the background codes lie: all but one by their runs, so that the text is short."""
+        places = {code: runs((grid == np.array(code)).all(axis=2)) for code in self._background}
+        places = {code: listed for code, listed in places.items() if listed}
+        rest = max(places, key=lambda code: len(places[code]))
+        parts = [f"{_code(code)} at {listed}" for code, listed in places.items() if code != rest]
+        return "; ".join([*parts, f"{_code(rest)} {'elsewhere' if parts else 'everywhere'}"])
 
     def _base(self, state: NDArray[Any]) -> NDArray[np.int64]:
         """The background of this size; one of the commonest code alone for a size that was not seen."""

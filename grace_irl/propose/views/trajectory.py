@@ -15,6 +15,7 @@ from grace_irl.propose.views.view import View
 MAX_DEBUG = 300
 """Characters of one state's debug text."""
 
+_MAX_FULL = 120  # tokens of a goal state that is written in full beside its changes
 _LEAST = 3  # states of the shortest form
 
 
@@ -136,7 +137,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
         close(before + 1)
         changes = 0 if first else changes + 1
         full = view.state(states[step])
-        if goal and changes > 1 and full not in text:
+        if goal and changes > 1 and full not in text and estimate(full) <= _MAX_FULL:
             text = f"{text}; in full: {full}"
         lines.append(f"{step + 1}: {note}{text}")
         if shown.debug.get(step):

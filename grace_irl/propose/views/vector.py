@@ -73,6 +73,11 @@ class VectorView:
                 lines.append(text)
         return cut("\n".join(lines), tokens)
 
+    def words(self, tokens: int) -> str:
+        """See `View`: fields have names, and no codes that words could stand for."""
+        del tokens
+        return ""
+
     def _row(self, row: dict[str, Any]) -> str:
         index = row["field"]
         sides = []

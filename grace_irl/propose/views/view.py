@@ -22,6 +22,10 @@ class View(Protocol):
         """How states are written, and what holds for all of them; cut to about so many tokens."""
         ...
 
+    def words(self, tokens: int) -> str:
+        """What the words of instructions go with in the states, several lines; "" where there is nothing to say."""
+        ...
+
     def state(self, state: NDArray[Any]) -> str:
         """One state in full (T)."""
         ...

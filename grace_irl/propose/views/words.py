@@ -1,0 +1,110 @@
+"""Which codes of a grid go with which words of instructions, counted where goals are reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.propose.tokens import estimate
+
+CHANCE = 0.2
+"""What codes that have nothing to do with a word would show more often than this is left out."""
+
+PER_WORD = 3
+
+_WORD = re.compile(r"\w+")
+_CHANNELS = "abc"
+
+
+@dataclass(frozen=True)
+class Association:
+    """A code that is near the goal in every trajectory with a word.
+
+    Attributes:
+        channel: 0, 1 or 2.
+        code: in that channel.
+        elsewhere: trajectories without the word that have the code near their goal, too.
+        chance: probability that it is in all of them by chance.
+    """
+
+    channel: int
+    code: int
+    elsewhere: int
+    chance: float
+
+
+def associations(items: Sequence[Labelled]) -> dict[str, tuple[int, tuple[Association, ...]]]:
+    """For each word that some instructions have and others lack: codes that are there whenever the word is.
+
+    "There" is near the goal: in or right beside a cell that the step to the first positive state changed. That
+    is the one place of a crowded grid where what the instruction names is likely to be. With a share q of all
+    trajectories having the code there, the n trajectories with the word would all have it by chance with
+    probability q^n; the least likely codes come first.
+
+    Returns:
+        By word: n, and its codes. Words without any are left out.
+    """
+    reached = [item for item in items if item.positive.any() and item.trajectory.extra_info]
+    texts = [frozenset(_WORD.findall(item.trajectory.extra_info.lower())) for item in reached]
+    present = [_near_goal(item) for item in reached]
+    counts = {value: sum(value in each for each in present) for value in frozenset[tuple[int, int]]().union(*present)}
+    found: dict[str, tuple[int, tuple[Association, ...]]] = {}
+    for word in sorted(frozenset[str]().union(*texts)):
+        having = [n for n, text in enumerate(texts) if word in text]
+        if len(having) == len(reached):
+            continue
+        chosen = [
+            Association(*value, counts[value] - len(having), (counts[value] / len(reached)) ** len(having))
+            for value in frozenset.intersection(*(present[n] for n in having))
+            if counts[value] < len(reached)
+        ]
+        chosen = [each for each in chosen if each.chance <= CHANCE]
+        if chosen:
+            ranked = sorted(chosen, key=lambda each: (each.chance, each.channel, each.code))
+            found[word] = len(having), tuple(ranked[:PER_WORD])
+    return found
+
+
+def table(items: Sequence[Labelled], tokens: int) -> str:
+    """The associations as lines, the words with the strongest first; "" where there is none or no room."""
+    total = sum(bool(item.positive.any() and item.trajectory.extra_info) for item in items)
+    lines = [
+        "Words and codes, counted over all expert trajectories: codes of channel a, b or c that are near the goal "
+        "(in or beside a cell that the step to the positive state changed) in every trajectory with the word, and in "
+        "how many of those without it. Counts, no proof:"
+    ]
+    tokens -= estimate(lines[0])
+    for word, (count, codes) in sorted(
+        associations(items).items(), key=lambda entry: (entry[1][1][0].chance, entry[0])
+    ):
+        rest = total - count
+        listed = ", ".join(f"{_CHANNELS[c.channel]}={c.code} (without it {c.elsewhere} of {rest})" for c in codes)
+        line = f"{word} ({count}): {listed}"
+        tokens -= estimate(line) + 1
+        if tokens < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def _near_goal(item: Labelled) -> frozenset[tuple[int, int]]:
+    """Channels and codes in and right beside what the step to the first positive state changed, before and after."""
+    states, goal = item.trajectory.states, int(np.flatnonzero(item.positive)[0])
+    before, after = states[max(goal - 1, 0)], states[goal]
+    near = _grown((before != after).any(axis=2))
+    cells = np.concatenate([before[near], after[near]])
+    return frozenset((channel, int(code)) for channel in range(3) for code in np.unique(cells[:, channel]))
+
+
+def _grown(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The cells of a mask and their four neighbours."""
+    padded = np.pad(mask, 1)
+    grown: NDArray[np.bool_] = (
+        padded[1:-1, 1:-1] | padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]
+    )
+    return grown
