@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -11,6 +11,8 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.config import resolve
+from grace_irl.runs.engine import Snapshot
+from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import Score
 
@@ -31,6 +33,19 @@ SETTINGS = {
     "max_tokens": "stop.max_tokens",
     "target_accuracy": "stop.target_accuracy",
     "plateau": "stop.plateau",
+    "max_cost": "stop.max_cost",
+    "seed_synthesis": "proposer.seed_synthesis",
+    "llm_url": "model.url",
+    "model": "model.name",
+    "temperature": "model.temperature",
+    "answer_tokens": "model.answer_tokens",
+    "concurrency": "model.concurrency",
+    "samples_per_call": "search.samples",
+    "steady": "search.steady",
+    "answer_format": "model.answer_format",
+    "repair": "model.repair",
+    "llm_patience": "model.patience",
+    "context": "model.context",
     "workers": "sandbox.workers",
     "allow_weak_sandbox": "sandbox.allow_weak",
 }
@@ -54,6 +69,19 @@ class Settings(TypedDict, total=False):
     max_tokens: int
     target_accuracy: float
     plateau: int
+    max_cost: float
+    seed_synthesis: int
+    llm_url: str
+    model: str
+    temperature: float
+    answer_tokens: int
+    concurrency: int
+    samples_per_call: int
+    steady: bool
+    answer_format: str
+    repair: bool
+    llm_patience: float
+    context: str
     workers: int
     allow_weak_sandbox: bool
 
@@ -67,7 +95,9 @@ def fit(
     proposer: str | Proposer | None = None,
     config: str | Path | None = None,
     sets: Sequence[str] = (),
-    listener: fits.Listener | None = None,
+    replay: str | Path | None = None,
+    listener: Callable[[Snapshot], None] | None = None,
+    note: Callable[[str], None] | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
     """Recovers a reward from demonstrations.
@@ -80,7 +110,9 @@ def fit(
         proposer: a registered name, or an object that proposes.
         config: a TOML file of settings.
         sets: `section.key=value` settings, stronger than the file.
-        listener: called after each result with where the run stands.
+        replay: a recorded run (its folder, or a recording made by export): its settings, its answers, no model.
+        listener: called after each answer and each result with where the run stands.
+        note: called with one line where the user should know of something (a server went away, a prompt waits).
         **settings: see `Settings`; stronger than `config` and `sets`.
 
     Returns:
@@ -100,19 +132,12 @@ def fit(
         flags["data.demos"] = names
     if extra := _names(negatives):
         flags["data.negatives"] = extra
+    parts = fits.Parts(demonstrations=in_memory, proposer=writer, listener=listener, note=note)
     if resume is not None:
-        return fits.resume(
-            Path(resume),
-            flags,
-            sets=tuple(sets),
-            demonstrations=in_memory,
-            proposer=writer,
-            listener=listener,
-        )
-    resolved = resolve(Path(config) if config else None, sets, flags)
-    return fits.start(
-        resolved, Path(out) if out else None, demonstrations=in_memory, proposer=writer, listener=listener
-    )
+        return fits.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
+    base = recorded_config(Path(replay)) if replay else None
+    resolved = resolve(Path(config) if config else None, sets, flags, base)
+    return fits.start(resolved, Path(out) if out else None, parts)
 
 
 def score(

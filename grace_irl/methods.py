@@ -35,6 +35,8 @@ def _evolution(config: Config) -> Search:
         include_expert=search.include_expert,
         incorrect_only=search.incorrect_only,
         expert_only=search.expert_only,
+        samples=search.samples or 1,
+        steady=search.steady,
     )
     return Evolution(settings, config.seed)
 

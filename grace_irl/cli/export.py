@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from grace_irl.atomic import write_atomically
 from grace_irl.cli.output import console, print_json
 from grace_irl.errors import InputError
-from grace_irl.runs.paths import write_atomically
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.run import best_record, opened
 

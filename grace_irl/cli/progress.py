@@ -52,19 +52,28 @@ class FitProgress:
                 generation=progress.generation,
                 said=said(snapshot),
             )
-        elif progress.generation_ended and not snapshot.replayed:
+        elif progress.generation_ended and snapshot.told and not snapshot.replayed:
             print(
                 f"generation {progress.generation}: {said(snapshot)}, {progress.seconds:.1f} s",
                 file=sys.stderr,
                 flush=True,
             )
 
+    def note(self, text: str) -> None:
+        """Says something that the user should know."""
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
 
 def said(snapshot: Snapshot) -> str:
     """Programs tried and the best so far, in one line."""
-    text = f"{snapshot.programs} programs"
-    if snapshot.progress.tokens:
-        text += f", {snapshot.progress.tokens} tokens"
+    text, live = f"{snapshot.programs} programs", snapshot.live
+    if live.tokens:
+        text += f", {live.tokens} tokens"
+        text += f" for {live.cost:.4g}" if live.cost else ""
+        text += f" ({live.in_flight} asked, last call {live.seconds:.1f} s)"
     best = snapshot.best
     if best is None or best.evaluation.train is None:
         return f"{text}, none valid yet"

@@ -43,8 +43,8 @@ class InThread:
         self._jobs.put(job)
         return await job.answer
 
-    def close(self) -> None:
-        """Drops what waits; what runs ends by itself."""
+    async def stop(self) -> None:
+        """See `Stoppable`: drops what waits; what runs ends by itself."""
         self._closed.set()
         self._jobs.put(None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,19 @@ class Material:
     images: tuple[bytes, ...] = ()
 
 
-def chances(request: Request) -> dict[str, bool]:
-    """Table 6's draws as a request carries them, by the names that `Material` has for them."""
+class Chances(TypedDict):
+    """Table 6's draws, by the names that `Material` has for them."""
+
+    include_expert: bool
+    incorrect_only: bool
+    expert_only: bool
+
+
+def chances(request: Request) -> Chances:
+    """Table 6's draws as a request carries them."""
     drawn = dict(request.context)
-    return {name: bool(drawn.get(name, False)) for name in ("include_expert", "incorrect_only", "expert_only")}
+    return Chances(
+        include_expert=bool(drawn.get("include_expert", False)),
+        incorrect_only=bool(drawn.get("incorrect_only", False)),
+        expert_only=bool(drawn.get("expert_only", False)),
+    )

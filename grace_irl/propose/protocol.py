@@ -60,6 +60,15 @@ class Proposer(Protocol):
 class Repairer(Protocol):
     """A proposer that mends programs that fail: each is sent back once."""
 
-    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal:
-        """A second version of a program that was rejected or raised; `failed.evaluation` says why."""
+    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal | None:
+        """A second version of a program that was rejected or raised (`failed.evaluation` says why); None: not tried."""
+        ...
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """A proposer with work under way that has to be ended with the run."""
+
+    async def stop(self) -> None:
+        """Ends what is under way."""
         ...

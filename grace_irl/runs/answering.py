@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.protocol import Bar, Evaluator
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer
+from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer, Stoppable
 from grace_irl.runs.store import Record, Store
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
@@ -23,6 +23,7 @@ class Answering:
 
     Args:
         records: programs told so far, by id; the engine adds to it.
+        on_proposal: is shown each answer that was asked for in this sitting.
     """
 
     def __init__(
@@ -32,12 +33,14 @@ class Answering:
         sandbox: Sandbox,
         store: Store,
         records: Mapping[str, Record],
+        on_proposal: Callable[[Proposal], None],
     ) -> None:
         self._proposer = proposer
         self._evaluator = evaluator
         self._sandbox = sandbox
         self._store = store
         self._records = records
+        self._on_proposal = on_proposal
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
@@ -65,7 +68,7 @@ class Answering:
         proposal = self._store.proposal(request.index)
         if proposal is None:
             proposal = await self._proposer.propose(request, parents)
-            self._store.add_proposal(request.index, proposal)
+            self._keep(request.index, proposal)
         result = await self._score(request, proposal, bar)
         repaired = await self._repaired(request, parents, result)
         if repaired is None:
@@ -85,7 +88,8 @@ class Answering:
         proposal = self._store.proposal(request.index, attempt=1)
         if proposal is None:
             proposal = await self._proposer.repair(request, parents, Parent(program, evaluation))
-            self._store.add_proposal(request.index, proposal, attempt=1)
+            if proposal is not None:
+                self._keep(request.index, proposal, attempt=1)
         return proposal
 
     def forget(self, name: str) -> None:
@@ -93,8 +97,14 @@ class Answering:
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 
-    def close(self) -> None:
+    def _keep(self, index: int, proposal: Proposal, attempt: int = 0) -> None:
+        self._store.add_proposal(index, proposal, attempt)
+        self._on_proposal(proposal)
+
+    async def close(self) -> None:
         """Stops what goes on; what runs in the sandbox ends by itself."""
+        if isinstance(self._proposer, Stoppable):
+            await self._proposer.stop()
         for task in self._in_flight.values():
             task.cancel()
         self.pool.shutdown(wait=False, cancel_futures=True)

@@ -16,6 +16,7 @@ class Progress:
     Attributes:
         calls: proposals told.
         tokens: in and out.
+        cost: of those tokens.
         seconds: of search, over all sittings.
         generation: generations complete.
         generation_ended: this result completed one.
@@ -27,6 +28,7 @@ class Progress:
 
     calls: int = 0
     tokens: int = 0
+    cost: float = 0.0
     seconds: float = 0.0
     generation: int = 0
     generation_ended: bool = False
@@ -34,6 +36,18 @@ class Progress:
     stale: int = 0
     fruitless: int = 0
     exhausted: int = 0
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a million tokens cost, in any currency."""
+
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """Of so many tokens."""
+        return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / 1e6
 
 
 class StopRule(Protocol):
@@ -64,6 +78,17 @@ class MaxTokens:
     def check(self, progress: Progress) -> str:
         """See `StopRule`."""
         return f"max_tokens: {progress.tokens} tokens" if progress.tokens >= self.limit else ""
+
+
+@dataclass(frozen=True)
+class MaxCost:
+    """Stops after tokens of this cost; answers in flight are lost."""
+
+    limit: float
+
+    def check(self, progress: Progress) -> str:
+        """See `StopRule`."""
+        return f"max_cost: {progress.cost:.4g}" if progress.cost >= self.limit else ""
 
 
 @dataclass(frozen=True)
@@ -147,6 +172,7 @@ def budget(
     max_calls: int | None = None,
     max_seconds: float | None = None,
     max_tokens: int | None = None,
+    max_cost: float | None = None,
     target_accuracy: float | None = None,
     plateau: int | None = None,
     fruitless: int | None = None,
@@ -160,6 +186,8 @@ def budget(
         rules.append(MaxCalls(max_calls))
     if max_tokens is not None:
         rules.append(MaxTokens(max_tokens))
+    if max_cost is not None:
+        rules.append(MaxCost(max_cost))
     if max_seconds is not None:
         rules.append(MaxSeconds(max_seconds))
     if plateau is not None:

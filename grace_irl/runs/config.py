@@ -43,7 +43,10 @@ class SearchConfig(_Section):
         include_expert: chance that a mutation is shown an expert trajectory.
         incorrect_only: chance that it is shown incorrect states only.
         expert_only: chance that it is shown expert states only.
-        lag: request i is asked only when result i - lag has been told: requests in flight at most.
+        steady: never wait for a generation to be told (results enter the population one by one).
+        samples: programs asked for in one call of a model (the server's `n`). None: 4 with a served model, else 1.
+        lag: request i is asked only when result i - lag has been told: requests in flight at most. None: 8, or
+            with a served model four times the programs that it writes at once, so that one slow answer leaves no gap.
     """
 
     population: int = Field(default=20, ge=1)
@@ -52,7 +55,9 @@ class SearchConfig(_Section):
     include_expert: float = Field(default=0.25, ge=0, le=1)
     incorrect_only: float = Field(default=0.5, ge=0, le=1)
     expert_only: float = Field(default=0.75, ge=0, le=1)
-    lag: int = Field(default=8, ge=1)
+    steady: bool = False
+    samples: int | None = Field(default=None, ge=1)
+    lag: int | None = Field(default=None, ge=1)
 
 
 class FitnessConfig(_Section):
@@ -74,6 +79,7 @@ class StopConfig(_Section):
         max_calls: proposals asked for.
         max_seconds: wall seconds of search, over all sittings.
         max_tokens: tokens in and out.
+        max_cost: what the model's tokens cost, by `model.price_in` and `model.price_out`.
         target_accuracy: train accuracy at which to stop, once expert and negative states are also separated
             (at 1.0).
         plateau: generations without improvement.
@@ -82,6 +88,7 @@ class StopConfig(_Section):
     max_calls: int | None = Field(default=None, ge=1)
     max_seconds: float | None = Field(default=None, gt=0)
     max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
     target_accuracy: float | None = Field(default=1.0, ge=0.5, le=1)
     plateau: int | None = Field(default=15, ge=1)
 
@@ -90,10 +97,49 @@ class ProposerConfig(_Section):
     """Who writes the programs.
 
     Attributes:
-        name: a registered proposer ("synthesis").
+        name: a registered proposer; "" is "llm" where `model.url` is given, else "synthesis".
+        seed_synthesis: so many of the first programs come from the synthesiser, whoever writes the others.
+        recording: for "replay": the folder of a run, or a recording exported from one.
     """
 
-    name: str = "synthesis"
+    name: str = ""
+    seed_synthesis: int = Field(default=0, ge=0)
+    recording: str = ""
+
+
+class ModelConfig(_Section):
+    """The model that writes programs, and how it is asked (docs/models.md).
+
+    Attributes:
+        url: of an OpenAI-compatible server.
+        name: as the server names the model; "" takes the only one that it serves.
+        temperature: of sampling.
+        answer_tokens: most tokens of one answer.
+        concurrency: most calls in flight.
+        answer_format: "code", "json", or "auto": found out once, when the run begins.
+        repair: a program that fails is sent back once with what went wrong.
+        patience: seconds to wait for a server that went away, before the run stops.
+        timeout: seconds of one call.
+        prompt_tokens: most tokens of a prompt; less where the server tells of a smaller context.
+        prompt_scale: share of what a prompt would have otherwise; 0.25 asks for prompts of a quarter of the tokens.
+        context: a file of text that goes into every prompt: what the user knows and the data do not say.
+        price_in, price_out: of a million tokens, in any currency; 0 counts no cost.
+    """
+
+    url: str = ""
+    name: str = ""
+    temperature: float = Field(default=0.8, ge=0, le=10)
+    answer_tokens: int = Field(default=4096, ge=1)
+    concurrency: int = Field(default=32, ge=1, le=1000)
+    answer_format: Literal["auto", "code", "json"] = "auto"
+    repair: bool = True
+    patience: float = Field(default=600.0, ge=0)
+    timeout: float = Field(default=600.0, gt=0)
+    prompt_tokens: int = Field(default=24_000, ge=500)
+    prompt_scale: float = Field(default=1.0, gt=0, le=1)
+    context: str = ""
+    price_in: float = Field(default=0.0, ge=0)
+    price_out: float = Field(default=0.0, ge=0)
 
 
 class SandboxConfig(_Section):
@@ -128,6 +174,7 @@ class Config(_Section):
     fitness: FitnessConfig = FitnessConfig()
     stop: StopConfig = StopConfig()
     proposer: ProposerConfig = ProposerConfig()
+    model: ModelConfig = ModelConfig()
     sandbox: SandboxConfig = SandboxConfig()
 
 

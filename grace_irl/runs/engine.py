@@ -12,9 +12,9 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.evaluate.protocol import Bar, Evaluator
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Proposer
+from grace_irl.propose.protocol import Proposal, Proposer
 from grace_irl.runs.answering import Answering
-from grace_irl.runs.budget import Budget, Progress
+from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.store import Record, Store, candidate
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.evolution import is_exhausted
@@ -23,17 +23,39 @@ from grace_irl.search.ranks import merit, winner
 
 
 @dataclass(frozen=True)
+class Live:
+    """What a sitting asked for, told or not.
+
+    Attributes:
+        in_flight: requests asked and not told.
+        answers: that came in this sitting.
+        tokens: in and out, of all sittings.
+        cost: of those tokens.
+        seconds: of the last call.
+    """
+
+    in_flight: int = 0
+    answers: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class Snapshot:
-    """What a progress display may show, after each told result.
+    """What a progress display may show: after each answer, and after each told result.
 
     Attributes:
         programs: different programs told.
-        replayed: this result came from the store.
+        told: this is after a result, not only after an answer.
+        replayed: that result came from the store.
     """
 
     progress: Progress
     best: Record | None
     programs: int
+    live: Live
+    told: bool
     replayed: bool
 
 
@@ -56,7 +78,8 @@ class Engine:
         store: Store,
         budget: Budget,
         lag: int,
-        on_told: Callable[[Snapshot], None] = lambda _: None,
+        prices: Prices = Prices(),
+        on_change: Callable[[Snapshot], None] = lambda _: None,
         on_best: Callable[[Record], None] = lambda _: None,
     ) -> None:
         self._search = search
@@ -64,10 +87,12 @@ class Engine:
         self._store = store
         self._budget = budget
         self._lag = lag
-        self._on_told = on_told
+        self._prices = prices
+        self._on_change = on_change
         self._on_best = on_best
         self._records: dict[str, Record] = {}
-        self._answering = Answering(proposer, evaluator, sandbox, store, self._records)
+        self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered)
+        self._live = Live()
         self._progress = Progress()
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
@@ -107,6 +132,7 @@ class Engine:
                     bar = Bar(self._search.floor, self._search.elite_floor)
                     asked.append(asyncio.create_task(self._answering.answer(answer, bar)))
                     count += 1
+                self._live = replace(self._live, in_flight=len(asked))
                 if not asked:
                     if isinstance(answer, Wait):
                         raise GraceError("the search waits, but nothing is in flight: this is a defect of the search")
@@ -123,7 +149,7 @@ class Engine:
             for task in asked:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-            self._answering.close()
+            await self._answering.close()
 
     def finish(self) -> Record | None:
         """Decides what is undecided, and returns the best program that keeps its rewards in strict mode."""
@@ -190,11 +216,31 @@ class Engine:
             new = self._records[result.program.id]
             if new.evaluation.complete:
                 self._shown = _best_of([new] if self._shown is None else [self._shown, new]) or self._shown
-        self._on_told(Snapshot(self._progress, self._shown, len(self._records), old is not None))
+        self._show(told=True, replayed=old is not None)
+
+    def _answered(self, proposal: Proposal) -> None:
+        """An answer came, which may wait for others to be told."""
+        live, tokens = self._live, proposal.tokens_in + proposal.tokens_out
+        cost = self._prices.cost(proposal.tokens_in, proposal.tokens_out)
+        self._live = replace(
+            live,
+            answers=live.answers + 1,
+            tokens=live.tokens + tokens,
+            cost=live.cost + cost,
+            seconds=proposal.seconds or live.seconds,
+        )
+        self._show(told=False, replayed=False)
+
+    def _show(self, *, told: bool, replayed: bool) -> None:
+        self._on_change(Snapshot(self._progress, self._shown, len(self._records), self._live, told, replayed))
 
     def _advance(self, result: Result, ended: bool, seconds: float) -> None:
         """Counts."""
         before, stale = self._progress, self._progress.stale
+        tokens = self._store.tokens(result.request.index)
+        if result.request.index in self._old:  # of an earlier sitting
+            cost = self._live.cost + self._prices.cost(*tokens)
+            self._live = replace(self._live, tokens=self._live.tokens + sum(tokens), cost=cost)
         if ended:
             found = self._winner()
             better = found is not None and (
@@ -203,7 +249,8 @@ class Engine:
             self._best, stale = found, 0 if better else stale + 1
         self._progress = Progress(
             calls=before.calls + 1,
-            tokens=before.tokens + self._store.tokens(result.request.index),
+            tokens=before.tokens + sum(tokens),
+            cost=before.cost + self._prices.cost(*tokens),
             seconds=seconds,
             generation=self._search.generation,
             generation_ended=ended,

@@ -1,10 +1,8 @@
-"""The files of a run, and writing files so that nobody ever sees half of one."""
+"""The files of a run."""
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,24 +30,14 @@ class RunPaths:
         return self.folder / "reward.py"
 
     @property
+    def manual(self) -> Path:
+        """Prompts that wait for a person, and the answers (`--proposer manual`)."""
+        return self.folder / "manual"
+
+    @property
     def lock(self) -> Path:
         """Held by the process that works on the run."""
         return self.folder / "lock"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file whole or not at all: a temporary file beside it, then a rename."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def default_folder(demos: str) -> Path:

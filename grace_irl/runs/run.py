@@ -64,6 +64,8 @@ class Run:
         calls: proposals asked for.
         generations: complete ones.
         proposer: its name.
+        tokens: of the answers told, in and out.
+        cost: of those tokens, by the prices in the configuration.
     """
 
     folder: Path
@@ -75,6 +77,8 @@ class Run:
     calls: int
     generations: int
     proposer: str
+    tokens: int = 0
+    cost: float = 0.0
 
 
 class Interrupted(KeyboardInterrupt):

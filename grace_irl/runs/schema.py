@@ -14,7 +14,7 @@ CREATE TABLE trajectories (
 -- What the search asked for, in order.
 CREATE TABLE requests (
   idx INTEGER PRIMARY KEY, generation INTEGER NOT NULL, operator TEXT NOT NULL, parents TEXT NOT NULL,
-  seed TEXT NOT NULL, context TEXT NOT NULL
+  seed TEXT NOT NULL, context TEXT NOT NULL, sample INTEGER NOT NULL, samples INTEGER NOT NULL
 );
 
 -- What the proposer answered, prompt and raw answer kept. Attempt 1 is the repair of a program that failed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -156,10 +156,12 @@ class Store:
             json.dumps(request.parents),
             str(request.seed),
             json.dumps(request.context),
+            request.sample,
+            request.samples,
         )
         kept = self._rows("SELECT * FROM requests WHERE idx = ?", (request.index,))
         if not kept:
-            self._write([("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", [row])])
+            self._write([(f"INSERT INTO requests VALUES ({_marks(row)})", [row])])
         elif tuple(kept[0]) != row:
             raise GraceError(
                 f"{self._path.parent}: request {request.index} differs from the recorded one; "
@@ -180,6 +182,12 @@ class Store:
         columns = ", ".join(field.name for field in fields(Proposal))
         rows = self._rows(f"SELECT {columns} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return Proposal(*rows[0]) if rows else None
+
+    def proposals(self) -> Iterator[tuple[int, int, Proposal]]:
+        """Every answer with its request and attempt, in that order."""
+        columns = ", ".join(field.name for field in fields(Proposal))
+        for row in self._rows(f"SELECT idx, attempt, {columns} FROM proposals ORDER BY idx, attempt"):
+            yield row[0], row[1], Proposal(*row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
         """Keeps what the search was told and what became of candidates because of it, in one transaction."""
@@ -238,9 +246,11 @@ class Store:
         """What happened: time (UTC), kind, detail."""
         return [(row[0], row[1], row[2]) for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")]
 
-    def tokens(self, index: int) -> int:
+    def tokens(self, index: int) -> tuple[int, int]:
         """Tokens in and out of the answers to a request."""
-        return int(self._rows("SELECT TOTAL(tokens_in + tokens_out) FROM proposals WHERE idx = ?", (index,))[0][0])
+        columns = "TOTAL(tokens_in), TOTAL(tokens_out)"
+        row = self._rows(f"SELECT {columns} FROM proposals WHERE idx = ?", (index,))[0]
+        return int(row[0]), int(row[1])
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class EvolutionSettings:
         include_expert: chance that a mutation is shown an expert trajectory.
         incorrect_only: chance that a mutation is shown incorrect states only.
         expert_only: chance that a mutation is shown expert states only.
+        samples: requests in a row that ask the same, so that a model answers them in one call.
+        steady: never wait for a generation to be told: each result enters the population at once.
     """
 
     population: int = 20
@@ -33,13 +35,16 @@ class EvolutionSettings:
     include_expert: float = 0.25
     incorrect_only: float = 0.5
     expert_only: float = 0.75
+    samples: int = 1
+    steady: bool = False
 
 
 class Evolution:
     """A search in generations: the first fills the population, each further one mutates P parents.
 
     Parents are drawn with probability exp(f) / sum exp(f). The population changes only when a whole
-    generation is told; until then `ask` answers `Wait`. Every draw happens in `ask`, so the state depends on
+    generation is told; until then `ask` answers `Wait`. In steady state it changes with every result, `ask` never
+    waits, and a generation is what P results are called. Every draw happens in `ask`, so the state depends on
     nothing but the order of asking.
     """
 
@@ -53,6 +58,8 @@ class Evolution:
         self._told = 0
         self._generation = 0
         self._left = settings.population  # requests of this generation that are still to be asked
+        self._same = Request(0, "initialise")  # what the requests of one call share
+        self._sample = 0
         self._exhausted = False
 
     @property
@@ -83,20 +90,32 @@ class Evolution:
 
     def ask(self) -> Request | Wait | None:
         """See `Search`."""
-        if self._generation > self._settings.generations:
+        settings = self._settings
+        whole = settings.population * (settings.generations + 1)
+        if self._generation > settings.generations or (settings.steady and self._asked >= whole):
             return None
         if self._left == 0:
-            return Wait()
+            if not settings.steady:
+                return Wait()
+            self._left = settings.population
+        if self._sample == 0:
+            self._same = self._draw(min(settings.samples, self._left))
+        request = replace(self._same, index=self._asked, sample=self._sample)
+        self._sample = (self._sample + 1) % request.samples
         self._left -= 1
         self._asked += 1
+        return request
+
+    def _draw(self, samples: int) -> Request:
+        """What the next so many requests ask."""
         parents: tuple[str, ...] = ()
         context: tuple[tuple[str, bool], ...] = ()
-        if self._members and self._generation > 0:
+        filling = self._asked < self._settings.population if self._settings.steady else self._generation == 0
+        if self._members and not filling:
             parents = (self._parent(),)
             context = self._context()
         seed = int(self._rng.integers(2**62))
-        operator = "mutate" if parents else "initialise"
-        return Request(self._asked - 1, operator, parents, seed, context)
+        return Request(self._asked, "mutate" if parents else "initialise", parents, seed, context, samples=samples)
 
     def _parent(self) -> str:
         fitness = np.array([member.evaluation.fitness for member in self._members])
@@ -111,7 +130,10 @@ class Evolution:
         """See `Search`."""
         self._told += 1
         fates = self._take(result)
-        if self._left == 0 and self._told == self._asked:
+        if self._settings.steady:
+            fates += self._close_generation()
+            self._generation = self._told // self._settings.population
+        elif self._left == 0 and self._told == self._asked:
             missing = self._settings.population - len(self._fresh)
             may_retry = self._told < ATTEMPTS * self._settings.population and not self._exhausted
             if self._generation == 0 and missing > 0 and may_retry:

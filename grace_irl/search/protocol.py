@@ -19,6 +19,8 @@ class Request:
         parents: ids of the programs to work from, () for initialise.
         seed: drawn from the search's own generator; everything random that answers this request uses it.
         context: chances already drawn by the search (name, value), such as ("include_expert", True).
+        sample, samples: this request is number `sample` (from 0) of `samples` that follow each other and ask the
+            same: same operator, parents, seed and context. A model answers them in one call.
     """
 
     index: int
@@ -26,6 +28,8 @@ class Request:
     parents: tuple[str, ...] = ()
     seed: int = 0
     context: tuple[tuple[str, str | int | float | bool], ...] = ()
+    sample: int = 0
+    samples: int = 1
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import resume, start
+from grace_irl.runs.fit import Parts, resume, start
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer
@@ -24,14 +24,10 @@ CONFIG = resolve(
 
 def work(folder: Path, verb: str, delay: float = 0.004) -> str:
     """Runs to the end; returns the best program's id."""
-    parts = {
-        "demonstrations": vector_set(noise=0.05),
-        "proposer": ScriptedProposer(delay=delay),
-        "sandbox": InProcessSandbox(),
-    }
+    parts = Parts(vector_set(noise=0.05), ScriptedProposer(delay=delay), InProcessSandbox())
     if verb == "start":
-        return start(CONFIG, folder, **parts).best.program.id  # type: ignore[arg-type]
-    return resume(folder, **parts).best.program.id  # type: ignore[arg-type]
+        return start(CONFIG, folder, parts).best.program.id
+    return resume(folder, parts=parts).best.program.id
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from grace_irl.runs.config import Config, resolve, to_toml
 from grace_irl.runs.fit import start
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.fakes.scripted_proposer import SOURCE
+from tests.propose.client.server import ChatServer
 
 
 def test_the_defaults_are_those_of_table_6() -> None:
@@ -109,12 +111,12 @@ def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(configs._Section, "__getattribute__", spy)
     monkeypatch.setattr("grace_irl.sandbox.open_sandbox", lambda **_: InProcessSandbox())
     monkeypatch.setattr("grace_irl.demos.load", lambda *_: vector_set())
-    from grace_irl.propose.registry import PROPOSERS
-    from tests.fakes.scripted_proposer import ScriptedProposer
-
-    monkeypatch.setitem(PROPOSERS, "scripted", lambda *_: ScriptedProposer())
-    config = resolve(flags={"search.generations": 0, "proposer.name": "scripted", "data.demos": ("x",)})
-    start(config, tmp_path / "run")
-    models = {type(value) for value in config.__dict__.values() if isinstance(value, BaseModel)} | {Config}
+    program = SOURCE.format(index=1, threshold=0.37)
+    with ChatServer(answer=lambda _: f"```python\n{program}```") as server:
+        flags = {"search.generations": 0, "search.population": 2, "data.demos": ("x",), "model.url": server.url}
+        start(resolve(flags=flags), tmp_path / "run")
+    with pytest.raises(InputError, match="recording"):
+        start(resolve(flags={"proposer.name": "replay", "data.demos": ("x",)}), tmp_path / "other")
+    models = {type(value) for value in Config().__dict__.values() if isinstance(value, BaseModel)} | {Config}
     fields = {(model.__name__, name) for model in models for name in model.model_fields}
     assert fields - read == set()

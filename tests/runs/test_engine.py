@@ -87,7 +87,7 @@ def make(
         store=store,
         budget=rules or budget(fruitless=100),
         lag=lag,
-        on_told=(snapshots if snapshots is not None else []).append,
+        on_change=(snapshots if snapshots is not None else []).append,
         on_best=on_best,
     )
     return engine, store
@@ -98,9 +98,13 @@ def test_results_are_told_in_the_order_of_asking(tmp_path: Path) -> None:
     engine, store = make(tmp_path, Numbers(), Values(), snapshots=snapshots)
     assert asyncio.run(engine.run()).startswith("finished")
     assert list(store.told()) == list(range(12))
-    assert [snapshot.progress.calls for snapshot in snapshots] == list(range(1, 13))
-    assert [s.progress.generation for s in snapshots if s.progress.generation_ended] == [1, 2, 3]
-    assert snapshots[-1].progress.tokens == 12 * 7
+    told = [snapshot for snapshot in snapshots if snapshot.told]
+    assert [snapshot.progress.calls for snapshot in told] == list(range(1, 13))
+    assert [s.progress.generation for s in told if s.progress.generation_ended] == [1, 2, 3]
+    assert told[-1].progress.tokens == 12 * 7
+    answered = [snapshot.live for snapshot in snapshots if not snapshot.told]
+    assert [live.tokens for live in answered] == [7 * n for n in range(1, 13)]
+    assert max(live.in_flight for live in answered) == 3
 
 
 def test_the_best_is_the_best_of_all(tmp_path: Path) -> None:
@@ -156,7 +160,6 @@ def test_time_is_up_though_the_proposer_still_computes(tmp_path: Path) -> None:
     proposer = InThread(Slow())
     engine, store = make(tmp_path, proposer, Values(), rules=budget(max_seconds=0.3))
     reason = asyncio.run(engine.run())
-    proposer.close()
     assert not released.is_set()
     released.set()
     assert reason.startswith("max_seconds")

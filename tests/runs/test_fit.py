@@ -15,7 +15,7 @@ from grace_irl.demos import save
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
-from grace_irl.runs.fit import resume, start
+from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.lock import RunLock
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.run import Run, best_record, opened
@@ -29,13 +29,8 @@ SHORT = {"search.population": 5, "search.elite": 2, "search.generations": 3}
 
 
 def run_in(folder: Path, **flags: object) -> Run:
-    return start(
-        resolve(flags={**SHORT, **flags}),
-        folder,
-        demonstrations=vector_set(noise=0.05),
-        proposer=ScriptedProposer(),
-        sandbox=InProcessSandbox(),
-    )
+    parts = Parts(vector_set(noise=0.05), ScriptedProposer(), InProcessSandbox())
+    return start(resolve(flags={**SHORT, **flags}), folder, parts)
 
 
 def test_a_run_folder_holds_what_it_should(tmp_path: Path) -> None:
@@ -97,9 +92,7 @@ def test_an_easy_problem_ends_after_the_first_generation(tmp_path: Path) -> None
     found = start(
         resolve(flags=SHORT),
         tmp_path / "run",
-        demonstrations=vector_set(),
-        proposer=Knows(troubles=False),
-        sandbox=InProcessSandbox(),
+        Parts(vector_set(), Knows(troubles=False), InProcessSandbox()),
     )
     assert found.reason.startswith("target_accuracy")
     assert (found.generations, found.calls) == (1, 5)
@@ -149,13 +142,13 @@ def test_bad_settings_leave_nothing_behind(tmp_path: Path, flags: dict[str, obje
 
 def test_an_unknown_proposer_names_those_that_exist(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected one of .*synthesis"):
-        start(resolve(flags={"proposer.name": "oracle"}), tmp_path / "run", demonstrations=vector_set())
+        start(resolve(flags={"proposer.name": "oracle"}), tmp_path / "run", Parts(vector_set()))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_experts_alone_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="negative"):
-        start(resolve(), tmp_path / "run", demonstrations=vector_set().select(role="expert"))
+        start(resolve(), tmp_path / "run", Parts(vector_set().select(role="expert")))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,21 +161,14 @@ def test_no_valid_program_is_an_error_that_says_where_to_look(tmp_path: Path) ->
         start(
             resolve(flags={**SHORT, "search.generations": 0}),
             tmp_path / "run",
-            demonstrations=vector_set(),
-            proposer=Useless(),
-            sandbox=InProcessSandbox(),
+            Parts(vector_set(), Useless(), InProcessSandbox()),
         )
     assert caught.value.exit_code == 1
 
 
 def resumed(folder: Path, flags: dict[str, object] | None = None, **more: object) -> Run:
-    parts = {
-        "demonstrations": vector_set(noise=0.05),
-        "proposer": ScriptedProposer(),
-        "sandbox": InProcessSandbox(),
-        **more,
-    }
-    return resume(folder, flags, **parts)  # type: ignore[arg-type]
+    parts = Parts(vector_set(noise=0.05), ScriptedProposer(), InProcessSandbox())
+    return resume(folder, flags, parts=replace(parts, **more))  # type: ignore[arg-type]
 
 
 def test_a_resume_may_lengthen_a_run(tmp_path: Path) -> None:
@@ -243,10 +229,10 @@ def test_paths_are_kept_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     save(vector_set(noise=0.05), "set.parquet")
     config = resolve(flags={**SHORT, "data.demos": ("set.parquet",)})
-    start(config, Path("run"), proposer=ScriptedProposer(), sandbox=InProcessSandbox())
+    start(config, Path("run"), Parts(proposer=ScriptedProposer(), sandbox=InProcessSandbox()))
     assert resolve(Path("run/config.toml")).data.demos == (str(tmp_path / "set.parquet"),)
     monkeypatch.chdir("/")
-    again = resume(tmp_path / "run", proposer=ScriptedProposer(), sandbox=InProcessSandbox())
+    again = resume(tmp_path / "run", parts=Parts(proposer=ScriptedProposer(), sandbox=InProcessSandbox()))
     assert again.best.train.accuracy > 0.5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,22 @@ def test_a_file_that_is_not_trusted_runs_only_in_the_sandbox(file: Path) -> None
     trajectories = [item.trajectory for item in vector_set(2, 1, 5)]
     for trajectory, values in zip(trajectories, reward.rewards(trajectories), strict=True):
         assert values == pytest.approx(trajectory.states[:, 0] + np.arange(1, 6))
+
+
+def test_a_program_gets_the_same_types_online_as_in_the_sandbox(tmp_path: Path) -> None:
+    path = tmp_path / "types.py"
+    path.write_text(
+        "class Reward:\n"
+        "    def reward_fn(self, state, action, next_state):\n"
+        "        return f'{state.dtype} {action.dtype} {next_state.dtype}'\n"
+        "    def debug_fn(self, state):\n"
+        "        return str(state.dtype)\n"
+    )
+    reward = copy.copy(grace_irl.load_reward(path, trust=True)())
+    vector, grid = np.zeros(2, np.float32), np.zeros((2, 2, 3), np.uint8)
+    assert reward.reward_fn(vector, np.int64(1), vector) == "float64 float64 float64"
+    assert reward.reward_fn(grid, np.zeros(3, np.float32), grid) == "int64 float64 int64"
+    assert (reward.debug_fn(vector), reward.debug_fn(grid)) == ("float64", "int64")
 
 
 @pytest.mark.parametrize(

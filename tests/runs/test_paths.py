@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grace_irl.runs.paths import default_folder, write_atomically
+from grace_irl.atomic import write_atomically
+from grace_irl.runs.paths import default_folder
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,6 +83,47 @@ def test_the_first_generation_initialises_and_the_others_mutate() -> None:
 @given(st.integers(0, 50), st.integers(1, 9))
 def test_the_lag_changes_nothing(seed: int, lag: int) -> None:
     assert drive(Evolution(SMALL, seed), random_fitness, lag) == drive(Evolution(SMALL, seed), random_fitness, 1)
+
+
+@given(st.integers(0, 20), st.integers(1, 12), st.integers(1, 9))
+def test_samples_ask_the_same_in_a_row(seed: int, samples: int, lag: int) -> None:
+    settings = EvolutionSettings(population=8, elite=1, generations=2, samples=samples)
+    requests, _, _ = drive(Evolution(settings, seed), random_fitness, lag)
+    assert [r.index for r in requests] == list(range(24))
+    sizes = []
+    for request in requests:
+        if request.sample == 0:
+            sizes.append(request.samples)
+            first = request
+        assert request == replace(first, index=first.index + request.sample, sample=request.sample)
+    most = min(samples, 8)
+    assert sizes == [n for _ in range(3) for n in [most] * (8 // most) + [8 % most] * bool(8 % most)]
+
+
+@given(st.integers(0, 20), st.integers(1, 9))
+def test_steady_state_never_waits(seed: int, lag: int) -> None:
+    settings = EvolutionSettings(population=4, elite=1, generations=3, steady=True)
+    search = Evolution(settings, seed)
+    requests = [search.ask() for _ in range(lag)]
+    told: dict[str, float] = {}
+    for place in range(40):
+        request = requests[place]
+        if request is None:
+            break
+        assert isinstance(request, Request)
+        result = random_fitness(request)
+        assert result.program is not None
+        assert result.evaluation is not None
+        search.tell(result)
+        told[result.program.id] = result.evaluation.fitness
+        # Every result counts at once, and what is asked next sees it.
+        assert search.population == tuple(sorted(told, key=lambda name: -told[name])[:4])
+        assert search.generation == len(told) // 4
+        requests.append(search.ask())
+    operators = [r.operator for r in requests if isinstance(r, Request)]
+    assert operators[:4] == ["initialise"] * 4
+    assert set(operators[max(4, lag) :]) <= {"mutate"}
+    assert len(told) == 16
 
 
 def test_it_waits_for_its_generation() -> None:

@@ -20,7 +20,6 @@ from grace_irl.evaluate.ranking import ranking
 from grace_irl.programs.check import read
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal
-from grace_irl.propose.registry import factory
 from grace_irl.propose.synthesis import Synthesiser
 from grace_irl.search.evolution import is_exhausted
 from grace_irl.search.protocol import Request
@@ -159,12 +158,6 @@ def test_the_seed_is_heard() -> None:
 def test_ui_states_are_refused() -> None:
     with pytest.raises(InputError, match="no vocabulary for ui states; expected vector or grid"):
         Synthesiser(Problem(Metadata("ui"), "last", ()), 0)
-
-
-def test_it_is_registered() -> None:
-    proposer = factory("synthesis")(vectors(), 0)
-    answer = asyncio.run(proposer.propose(Request(0, "initialise"), ()))
-    assert told(answer) == told(initial(Synthesiser(vectors(), 0), 0))
 
 
 def accuracy(source: str, of: Problem) -> float:

@@ -1,4 +1,4 @@
-"""Proposers by name."""
+"""Proposers that compute."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-import pytest
-
-from grace_irl.errors import InputError
 from grace_irl.propose.in_thread import InThread
 from grace_irl.propose.protocol import Parent, Proposal
-from grace_irl.propose.registry import factory
 from grace_irl.search.protocol import Request
-
-
-def test_unknown_names_are_refused() -> None:
-    with pytest.raises(InputError, match="'oracle' is unknown; expected one of synthesis"):
-        factory("oracle")
 
 
 class _Noting:
@@ -42,7 +33,7 @@ def test_requests_are_answered_one_by_one_off_the_loop() -> None:
         return await asyncio.gather(*(proposer.propose(Request(i, "initialise"), ()) for i in range(4)))
 
     answers = asyncio.run(ask())
-    proposer.close()
+    asyncio.run(proposer.stop())
     assert [answer.source for answer in answers] == [f"program {i}" for i in range(4)]
     assert noting.asked == [0, 1, 2, 3]
     assert len(noting.threads) == 1

@@ -1,0 +1,50 @@
+"""Whoever answers prompts: a server, a person with a chat window, a script in a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from grace_irl.propose.completion import Completion
+from grace_irl.propose.prompt import AnswerFormat, Prompt
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prompt on its way.
+
+    Attributes:
+        name: unique within the run and the same on every resume, such as "0012" or "0012-repair".
+        n: answers wanted.
+        seed: of the answers' sampling.
+    """
+
+    prompt: Prompt
+    name: str
+    n: int = 1
+    seed: int = 0
+
+
+class Chat(Protocol):
+    """Answers questions, several at once."""
+
+    async def answer_format(self) -> AnswerFormat:
+        """How programs are to be answered."""
+        ...
+
+    async def room(self) -> int | None:
+        """Most tokens of a prompt beside its answer, where that is known."""
+        ...
+
+    async def ask(self, question: Question) -> tuple[Completion, ...]:
+        """Exactly `question.n` answers.
+
+        Raises:
+            CallFailed, ContextOverflow: of this question.
+            GraceError: nobody answers any more: the run ends, and can be resumed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Ends what is open; it can be asked again."""
+        ...

@@ -1,0 +1,100 @@
+"""From a request to a prompt, within what the model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from grace_irl.errors import InputError
+from grace_irl.propose.briefing import Briefing, Budget, brief
+from grace_irl.propose.feedback import material
+from grace_irl.propose.material import Material
+from grace_irl.propose.operators import OPERATORS
+from grace_irl.propose.prompt import AnswerFormat, Prompt
+from grace_irl.propose.protocol import Parent
+from grace_irl.propose.tokens import estimate
+from grace_irl.propose.workbench import Workbench
+from grace_irl.search.protocol import Request
+
+SPARE = 0.95  # of the context that is left; counting tokens without the model's tokenizer errs by a few per cent
+LEAST_CUT = 0.8
+
+
+@dataclass(frozen=True)
+class PromptSettings:
+    """What prompts may hold.
+
+    Attributes:
+        budget: see `Budget`.
+        context: text of the user's own, for every prompt; "" for none.
+    """
+
+    budget: Budget = field(default_factory=Budget)
+    context: str = ""
+
+
+class Prompter:
+    """Writes the prompts of a run. What a prompt holds depends on the request and its parents alone.
+
+    Args:
+        bench: the data and the sandbox.
+        settings: what prompts may hold.
+        answer_format: how programs are to be answered.
+        room: most tokens of a prompt that the model takes, where that is known.
+
+    Attributes:
+        version: counts how often prompts were made shorter.
+    """
+
+    def __init__(
+        self, bench: Workbench, settings: PromptSettings, answer_format: AnswerFormat, room: int | None = None
+    ) -> None:
+        self._bench = bench
+        self._settings = settings
+        self._answer_format = answer_format
+        self.version = 0
+        total = settings.budget.total
+        self._briefing = self._brief(total if room is None else min(total, int(SPARE * room)))
+
+    def write(self, request: Request, parents: Sequence[Parent]) -> Prompt:
+        """The prompt of a request.
+
+        Raises:
+            InputError: the prompt cannot be made short enough, or no prompt has this operator's name.
+        """
+        if request.operator not in OPERATORS:
+            raise InputError(f"operator {request.operator!r} has no prompt; expected one of {', '.join(OPERATORS)}")
+        return OPERATORS[request.operator](self._briefing, material(self._bench, request, parents))
+
+    def repair(self, request: Request, failed: Parent) -> Prompt:
+        """The prompt that sends a program back.
+
+        Raises:
+            InputError: the prompt cannot be made short enough.
+        """
+        evidence = Material(seed=request.seed, source=failed.program.source, evaluation=failed.evaluation)
+        return OPERATORS["repair"](self._briefing, evidence)
+
+    def shrink(self, prompt: Prompt, limit: int | None, found: int | None) -> None:
+        """Makes later prompts shorter than this one.
+
+        Args:
+            prompt: the one that did not fit.
+            limit: tokens that the model takes; None where the server does not say.
+            found: tokens that it counted.
+
+        Raises:
+            InputError: what never varies already fills the smaller budget.
+        """
+        self.version += 1
+        share = min(LEAST_CUT, SPARE * limit / found) if limit and found else LEAST_CUT
+        size = min(self._briefing.budget.total, estimate(prompt.system) + estimate(prompt.user))
+        self._briefing = self._brief(max(1, int(size * share)))
+
+    def _brief(self, total: int) -> Briefing:
+        return brief(
+            self._bench.problem,
+            answer_format=self._answer_format,
+            context=self._settings.context,
+            budget=replace(self._settings.budget, total=total),
+        )

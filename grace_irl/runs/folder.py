@@ -1,0 +1,45 @@
+"""A run's folder: where it may be made, and that it appears whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from grace_irl.atomic import write_atomically
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import InputError
+from grace_irl.runs.config import Config, to_toml
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.store import Store
+
+
+def require_absent(folder: Path) -> None:
+    """Raises InputError for a folder that exists and holds something."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            f"{folder}: exists already; "
+            f"expected a new folder for --out: choose another, or go on with --resume {folder}"
+        )
+
+
+def create(folder: Path, config: Config, problem: Problem) -> None:
+    """Makes the run's folder whole or not at all: beside its place, then renamed."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        temporary.chmod(0o755)
+        paths = RunPaths(temporary)
+        write_atomically(paths.config, to_toml(config))
+        with closing(Store(paths.database, create=True)) as store:
+            store.set_problem(problem)
+            store.set_meta("label", problem.rule)
+        try:
+            temporary.rename(folder)
+        except OSError:
+            require_absent(folder)
+            raise
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise

@@ -1,0 +1,183 @@
+"""Proposers by name, made from a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import InputError
+from grace_irl.propose.briefing import Budget
+from grace_irl.propose.client import ChatClient, ChatSettings
+from grace_irl.propose.in_thread import InThread
+from grace_irl.propose.llm import LlmProposer
+from grace_irl.propose.manual import Manual
+from grace_irl.propose.prompter import PromptSettings
+from grace_irl.propose.protocol import Proposer
+from grace_irl.propose.replay import Replay
+from grace_irl.propose.seeded import Seeded
+from grace_irl.propose.served import Served
+from grace_irl.propose.workbench import Workbench
+from grace_irl.runs.config import Config
+from grace_irl.runs.loop import run_to_end
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.recording import opened_recording
+
+SERVED_SAMPLES = 4
+LAG, CALLS_AHEAD = 8, 4
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A proposer that a configuration can name.
+
+    Attributes:
+        summary: one line for help.
+        check: looks at everything that the proposer will need before anything is written (a server, a file), and
+            returns the configuration with what it found out. Raises InputError.
+        make: the proposer.
+    """
+
+    summary: str
+    check: Callable[[Config, Problem], Config]
+    make: Callable[[Config, Workbench], Proposer]
+
+
+def _has_vocabulary(config: Config, problem: Problem) -> Config:
+    _synthesis(config, problem)
+    return config
+
+
+def _synthesis(config: Config, problem: Problem) -> Proposer:
+    from grace_irl.propose.synthesis import Synthesiser
+
+    return InThread(Synthesiser(problem, config.seed))
+
+
+def _has_server(config: Config, problem: Problem) -> Config:
+    """Asks the server for its model, and for the answer format that it keeps whole."""
+    del problem
+    model = config.model
+    if not model.url:
+        raise InputError("proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000")
+    _prompt_settings(config)
+
+    async def found() -> Config:
+        async with ChatClient(_chat_settings(config)) as client:
+            known = {"name": await client.open(), "answer_format": await client.detect_format()}
+        return config.model_copy(update={"model": model.model_copy(update=known)})
+
+    return run_to_end(found())
+
+
+def _llm(config: Config, bench: Workbench) -> Proposer:
+    client = ChatClient(_chat_settings(config), bench.note)
+    return LlmProposer(Served(client), bench, _prompt_settings(config), repairs=config.model.repair)
+
+
+def _chat_settings(config: Config) -> ChatSettings:
+    model = config.model
+    return ChatSettings(
+        url=model.url,
+        model=model.name,
+        temperature=model.temperature,
+        max_tokens=model.answer_tokens,
+        concurrency=model.concurrency,
+        patience=model.patience,
+        timeout=model.timeout,
+        answer_format=model.answer_format,
+    )
+
+
+def _prompt_settings(config: Config) -> PromptSettings:
+    model = config.model
+    context = ""
+    if model.context:
+        try:
+            context = Path(model.context).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            said = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise InputError(f"{model.context}: {said}; expected a text file for --context") from None
+    return PromptSettings(Budget(total=model.prompt_tokens, scale=model.prompt_scale), context)
+
+
+def _can_prompt(config: Config, problem: Problem) -> Config:
+    del problem
+    _prompt_settings(config)
+    return config
+
+
+def _manual(config: Config, bench: Workbench) -> Proposer:
+    form = "code" if config.model.answer_format == "auto" else config.model.answer_format
+    chat = Manual(RunPaths(bench.folder).manual, bench.note, form)
+    return LlmProposer(chat, bench, _prompt_settings(config), repairs=config.model.repair)
+
+
+def _has_recording(config: Config, problem: Problem) -> Config:
+    del problem
+    if not config.proposer.recording:
+        raise InputError("proposer 'replay' without a recording; expected --replay with a run or an exported recording")
+    opened_recording(Path(config.proposer.recording)).close()
+    return config
+
+
+def _replay(config: Config, bench: Workbench) -> Proposer:
+    del bench
+    path = Path(config.proposer.recording)
+    return Replay(opened_recording(path), str(path))
+
+
+PROPOSERS: dict[str, Kind] = {
+    "synthesis": Kind(
+        "programs found in the data, without a model",
+        _has_vocabulary,
+        lambda config, bench: _synthesis(config, bench.problem),
+    ),
+    "llm": Kind("a model behind an OpenAI-compatible server (--llm-url)", _has_server, _llm),
+    "manual": Kind("a person: prompt files out, answer files in", _can_prompt, _manual),
+    "replay": Kind("the answers of a recorded run (--replay)", _has_recording, _replay),
+}
+
+
+def checked(config: Config, problem: Problem) -> Config:
+    """The configuration with what its proposer found out.
+
+    Raises:
+        InputError: for a name that is not registered, and for whatever the proposer lacks.
+    """
+    return kind(config.proposer.name).check(config, problem)
+
+
+def proposer(config: Config, bench: Workbench) -> Proposer:
+    """The proposer of a checked configuration."""
+    made = kind(config.proposer.name).make(config, bench)
+    count = config.proposer.seed_synthesis
+    if not count or config.proposer.name in ("synthesis", "replay"):
+        return made
+    return Seeded(_synthesis(config, bench.problem), made, count)
+
+
+def kind(name: str) -> Kind:
+    """The kind of this name.
+
+    Raises:
+        InputError: for a name that is not registered.
+    """
+    if name not in PROPOSERS:
+        raise InputError(f"proposer {name!r} is unknown; expected one of {', '.join(sorted(PROPOSERS))}")
+    return PROPOSERS[name]
+
+
+def settled(config: Config) -> Config:
+    """The configuration with what it leaves to the kind of proposer: name, samples and lag."""
+    proposer, search, model = config.proposer, config.search, config.model
+    name = proposer.name or ("llm" if model.url else "synthesis")
+    samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
+    lag = search.lag or {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": search.population}.get(name, LAG)
+    return config.model_copy(
+        update={
+            "proposer": proposer.model_copy(update={"name": name}),
+            "search": search.model_copy(update={"samples": samples, "lag": lag}),
+        }
+    )

@@ -1,0 +1,116 @@
+"""What a run's proposer answered, as a file that can go with a paper or a test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from grace_irl.atomic import write_atomically
+from grace_irl.errors import InputError
+from grace_irl.propose.protocol import Proposal
+from grace_irl.propose.replay import require_answers
+from grace_irl.runs.config import Config, resolve
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.store import Store
+
+FORMAT = "grace-irl recording 1"
+_NEEDED = {"source", "failure"}
+
+
+class Recorded:
+    """Answers read from a recording: JSON lines, a header with the configuration, then one line per answer."""
+
+    def __init__(self, config: Config, answers: dict[tuple[int, int], Proposal], calls: int) -> None:
+        self.config = config
+        self.calls = calls
+        self._answers = answers
+
+    def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
+        """See `Recording`."""
+        return self._answers.get((index, attempt))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def opened_recording(path: Path) -> Store | Recorded:
+    """The answers of a run's folder, or of a recording.
+
+    Raises:
+        InputError: neither, or without an answer.
+    """
+    found: Store | Recorded = Store(RunPaths(path).database) if path.is_dir() else _read(path)
+    try:
+        require_answers(found, str(path))
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def recorded_config(path: Path) -> Config:
+    """The configuration for a run that answers as the recorded one was answered, and goes as far.
+
+    Raises:
+        InputError: as `opened_recording`.
+    """
+    found = opened_recording(path)
+    try:
+        config = found.config if isinstance(found, Recorded) else resolve(RunPaths(path).config)
+        calls = found.calls if isinstance(found, Recorded) else len(found.told())
+    finally:
+        found.close()
+    proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
+    stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
+    return config.model_copy(update={"proposer": proposer, "stop": stop})
+
+
+def write_recording(store: Store, config: Config, path: Path) -> int:
+    """Writes what the run's proposer answered; returns the number of answers.
+
+    Raises:
+        InputError: the run has no answer yet.
+    """
+    require_answers(store, str(path))
+    told = store.told()
+    header = {"format": FORMAT, "calls": len(told), "config": config.model_dump(mode="json")}
+    lines = [json.dumps(header)]
+    for index, attempt, proposal in store.proposals():
+        if index in told:
+            lines.append(json.dumps({"index": index, "attempt": attempt} | _without_defaults(proposal)))
+    write_atomically(path, "\n".join(lines) + "\n")
+    return len(lines) - 1
+
+
+def _without_defaults(proposal: Proposal) -> dict[str, Any]:
+    plain = asdict(Proposal(""))
+    return {name: value for name, value in asdict(proposal).items() if name in _NEEDED or value != plain[name]}
+
+
+def _read(path: Path) -> Recorded:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected the folder of a run, or a recording") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text; expected a recording made by grace-irl export --recording") from None
+    names = {field.name for field in fields(Proposal)}
+    answers = {}
+    reached = 1
+    try:
+        header = json.loads(lines[0])
+        if header.get("format") != FORMAT:
+            raise ValueError(f"format {header.get('format')!r}")
+        config, calls = Config.model_validate(header["config"]), int(header["calls"])
+        for line in lines[1:]:
+            reached += 1
+            row = json.loads(line)
+            answers[int(row["index"]), int(row["attempt"])] = Proposal(**{k: v for k, v in row.items() if k in names})
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"{path}, line {reached}: not a recording ({said}); expected one made by grace-irl export --recording"
+        ) from None
+    return Recorded(config, answers, calls)

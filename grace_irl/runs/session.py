@@ -1,0 +1,116 @@
+"""One sitting of a run: from opened parts to what the run found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.atomic import write_atomically
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import GraceError
+from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
+from grace_irl.evaluate.log_pi import LogPi
+from grace_irl.methods import method
+from grace_irl.propose.protocol import Proposer
+from grace_irl.runs.budget import Prices, budget
+from grace_irl.runs.config import Config
+from grace_irl.runs.engine import Engine, Snapshot
+from grace_irl.runs.loop import run_to_end
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.provenance import export_record
+from grace_irl.runs.run import Best, Interrupted, Run
+from grace_irl.runs.store import Record, Store
+from grace_irl.sandbox.protocol import Limits, Sandbox
+
+FRUITLESS_POPULATIONS = 2  # a run ends when so many populations of answers in a row are no program
+
+
+@dataclass(frozen=True)
+class Session:
+    """Everything that the engine needs, opened and checked."""
+
+    folder: Path
+    config: Config
+    problem: Problem
+    log_pi: LogPi
+    proposer: Proposer
+    sandbox: Sandbox
+    limits: Limits
+    store: Store
+    listener: Callable[[Snapshot], None] | None = None
+
+    def work(self) -> Run:
+        """Searches to the end.
+
+        Raises:
+            GraceError: no valid program was found, or the search cannot go on; what was told is saved.
+            Interrupted: by Ctrl-C; the run is saved.
+        """
+        config = self.config
+        evaluator = DiscriminatorEvaluator(
+            self.problem,
+            self.sandbox,
+            log_pi=self.log_pi,
+            calibrated=config.fitness.calibrate,
+            cache=self.store,
+            limits=self.limits,
+        )
+        stop = config.stop
+        engine = Engine(
+            search=method(config.method).make_search(config),
+            proposer=self.proposer,
+            evaluator=evaluator,
+            sandbox=self.sandbox,
+            store=self.store,
+            budget=budget(
+                max_calls=stop.max_calls,
+                max_seconds=stop.max_seconds,
+                max_tokens=stop.max_tokens,
+                max_cost=stop.max_cost,
+                target_accuracy=stop.target_accuracy,
+                plateau=stop.plateau,
+                fruitless=FRUITLESS_POPULATIONS * config.search.population,
+            ),
+            lag=config.search.lag or 1,
+            prices=Prices(config.model.price_in, config.model.price_out),
+            on_change=self.listener or (lambda _: None),
+            on_best=self._keep,
+        )
+        try:
+            reason = run_to_end(engine.run())
+            best = engine.finish()
+        except KeyboardInterrupt:
+            found = engine.interrupt()
+            self.store.add_event("interrupted", f"after {engine.progress.calls} proposals")
+            best_so_far = Best(found.program, found.evaluation) if found else None
+            raise Interrupted(self.folder, best_so_far) from None
+        except GraceError as error:
+            self.store.add_event("failed", str(error))
+            raise type(error)(f"{error}; what was done is saved: go on with --resume {self.folder}") from error
+        finally:
+            evaluator.close()
+        self.store.add_event("stopped", reason)
+        if best is None:
+            raise GraceError(
+                f"{self.folder}: no valid program in {engine.progress.calls} proposals ({reason}); "
+                f"see why with: grace-irl show {self.folder}"
+            )
+        return Run(
+            folder=self.folder,
+            best=Best(best.program, best.evaluation),
+            reward_path=RunPaths(self.folder).reward,
+            reason=reason,
+            seconds=engine.progress.seconds,
+            programs=len(engine.records),
+            calls=engine.progress.calls,
+            generations=engine.progress.generation,
+            tokens=engine.progress.tokens,
+            cost=engine.progress.cost,
+            proposer=config.proposer.name,
+        )
+
+    def _keep(self, best: Record) -> None:
+        """Writes the best program so far."""
+        write_atomically(RunPaths(self.folder).reward, export_record(best, self.store, self.config))
+        self.store.set_meta("best", best.program.id)

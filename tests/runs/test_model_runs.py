@@ -1,0 +1,318 @@
+"""Whole runs whose programs a model writes: a chat server that answers as a script says, over real HTTP."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.runs.config import resolve
+from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.recording import opened_recording, recorded_config, write_recording
+from grace_irl.runs.run import Run, opened
+from grace_irl.runs.store import Store
+from tests.fakes.data import vector_set
+from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.fakes.scripted_proposer import SOURCE
+from tests.propose.client import server as behaviours
+from tests.propose.client.server import ChatServer
+from tests.runs.test_resume import memory
+
+FLAGS: dict[str, object] = {
+    "search.population": 6,
+    "search.elite": 2,
+    "search.generations": 2,
+    "search.samples": 3,
+    "model.answer_format": "code",
+    "stop.target_accuracy": 0.99,
+}
+
+
+class Model:
+    """A weak model, made up: it draws thresholds; some answers hold no program, some programs raise until repaired."""
+
+    def __init__(self, troubles: bool = True) -> None:
+        self.calls = 0
+        self.troubles = troubles
+        self.prompts: list[str] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, prompt: str) -> str:
+        with self._lock:
+            self.calls += 1
+            number = self.calls
+            self.prompts.append(prompt)
+        rng = np.random.default_rng(number)
+        source = SOURCE.format(index=int(rng.integers(3)), threshold=round(float(rng.normal(0, 1)), 2))
+        if self.troubles and number % 7 == 0:
+            return "I would rather talk about the weather."
+        if self.troubles and number % 5 == 0:
+            source = source.replace("self.extra_info = extra_info", "self.extra_info = missing")
+        return f"A threshold.\n\n```python\n{source}```\n"
+
+
+def run_with(server: ChatServer, folder: Path, **flags: object) -> Run:
+    config = resolve(flags={**FLAGS, "model.url": server.url, **flags})
+    return start(config, folder, Parts(vector_set(noise=0.05), sandbox=InProcessSandbox()))
+
+
+def test_a_run_from_answers(tmp_path: Path) -> None:
+    model = Model()
+    with ChatServer(answer=model) as server:
+        run = run_with(server, tmp_path / "run", **{"model.price_in": 2.0, "model.price_out": 6.0})
+    assert run.proposer == "llm"
+    with opened(run.folder) as (store, config):
+        assert (config.model.name, config.search.samples, config.search.lag) == ("model", 3, 4 * 32 * 3)
+        told, fates = store.told(), store.fates()
+        proposals = list(store.proposals())
+    failed = [t.failure for t in told.values() if t.failure]
+    assert failed
+    assert all(failure.startswith("no_class: ") for failure in failed)
+    repaired = [row.fate for row in fates if row.fate.verdict == "repaired"]
+    assert repaired
+    assert all("NameError" in fate.reason for fate in repaired)
+    # A call answers three requests (what the first population lacked is asked for again); a repair is its own call.
+    repairs, lacked = sum(attempt for _, attempt, _ in proposals), run.calls - 18
+    assert [p["n"] for p in server.payloads if p.get("n", 1) > 1] == [3] * 6 + [lacked] * (lacked > 1)
+    assert len(server.payloads) == 6 + (lacked > 0) + repairs
+    assert model.calls == run.calls + repairs
+    # Every token is counted once.
+    assert run.tokens == server.tokens_in + server.tokens_out > 0
+    assert run.cost == pytest.approx((2.0 * server.tokens_in + 6.0 * server.tokens_out) / 1e6)
+
+
+def test_prompts_hold_the_parent_and_no_held_out_state(tmp_path: Path) -> None:
+    model = Model(troubles=False)
+    with ChatServer(answer=model) as server:
+        run = run_with(server, tmp_path / "run", **{"data.held_out": 0.5})
+    with opened(run.folder) as (store, _):
+        records = store.records()
+        held = {row.digest for row in store.trajectories() if row.split == "held_out"}
+    mutations = [
+        prompt for prompt in model.prompts if any(r.program.source.strip() in prompt for r in records.values())
+    ]
+    assert len(mutations) == 12  # every sample of both generations sees its parent
+    numbers = {
+        f"{value:.3g}"
+        for item in vector_set(noise=0.05)
+        if item.trajectory.digest in held
+        for value in item.trajectory.states[:, 1]
+    }
+    seen = set(re.findall(r"-?\d+\.\d+", " ".join(model.prompts)))
+    assert len(numbers & seen) < len(numbers) / 4  # three digits meet by chance
+
+
+def test_a_run_replays_bit_for_bit_without_its_server(tmp_path: Path) -> None:
+    with ChatServer(answer=Model()) as server:
+        run = run_with(server, tmp_path / "run")
+    parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
+    with opened(run.folder) as (store, config):
+        write_recording(store, config, tmp_path / "run.jsonl")
+    for number, recording in enumerate((run.folder, tmp_path / "run.jsonl")):
+        folder = tmp_path / f"again-{number}"
+        again = start(recorded_config(recording), folder, parts)
+        assert memory(folder) == memory(run.folder)
+        assert again.best.program == run.best.program
+        old, new = run.reward_path.read_text(), again.reward_path.read_text()
+        assert new.replace("proposer replay", "proposer llm") == old
+
+
+def test_a_recording_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"format": "other"}\n')
+    (tmp_path / "b.jsonl").write_text("")
+    with ChatServer(answer=Model()) as server:
+        run = run_with(server, tmp_path / "run", **{"search.generations": 0})
+    with opened(run.folder) as (store, config):
+        write_recording(store, config, tmp_path / "c.jsonl")
+    lines = (tmp_path / "c.jsonl").read_text().splitlines()
+    (tmp_path / "c.jsonl").write_text("\n".join([lines[0], lines[1], lines[2][:40]]))
+    for name, said in (("a", "line 1"), ("b", "line 1"), ("c", "line 3"), ("absent", "No such file")):
+        with pytest.raises(InputError, match=said) as caught:
+            opened_recording(tmp_path / f"{name}.jsonl")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "models", "said"),
+    [
+        ({"model.url": "http://127.0.0.1:9"}, [{"id": "model"}], "127.0.0.1:9"),
+        ({"model.name": "other"}, [{"id": "model"}], "no model 'other'; it has: model"),
+        ({}, [{"id": "a"}, {"id": "b"}], "name it with --model"),
+        ({"model.context": "absent.txt"}, [{"id": "model"}], "absent.txt"),
+    ],
+)
+def test_what_cannot_begin_writes_nothing(
+    tmp_path: Path, flags: dict[str, object], models: list[dict[str, object]], said: str
+) -> None:
+    with (
+        ChatServer(answer=Model(), models=models) as server,
+        pytest.raises(InputError, match=re.escape(said)) as caught,
+    ):
+        run_with(server, tmp_path / "run", **flags)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRACE_IRL_API_KEY", "sk-very-secret")
+    with ChatServer(answer=Model(), models_status=401) as server, pytest.raises(InputError, match="key") as caught:
+        run_with(server, tmp_path / "run")
+    assert "very-secret" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_key_is_ever_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRACE_IRL_API_KEY", "sk-very-secret")
+    with ChatServer(answer=Model()) as server:
+        run = run_with(server, tmp_path / "run", **{"search.generations": 0})
+    assert set(server.authorizations) == {"Bearer sk-very-secret"}
+    assert not [path for path in run.folder.rglob("*") if path.is_file() and b"very-secret" in path.read_bytes()]
+
+
+def test_faults_lose_no_program(tmp_path: Path) -> None:
+    calm, model = Model(troubles=False), Model(troubles=False)
+    faults = [
+        behaviours.BUSY,
+        behaviours.BROKEN,
+        behaviours.RESET_MIDWAY,
+        behaviours.MALFORMED,
+        behaviours.EMPTY,
+        replace(behaviours.OK, choices=1),
+        behaviours.CLOSED_MIDWAY,
+        behaviours.NO_CHOICE,
+    ]
+    with ChatServer(answer=calm) as server:
+        whole = run_with(server, tmp_path / "calm")
+    with ChatServer(answer=model, script=faults) as server:
+        run = run_with(server, tmp_path / "run", **{"model.concurrency": 2})
+        served = len(server.served)
+    assert run.calls == whole.calls == 18
+    with opened(run.folder) as (store, _):
+        told = store.told()
+        raws = [proposal.raw for _, _, proposal in store.proposals()]
+    assert [t.failure for t in told.values() if t.failure] == []
+    assert len(raws) == 18
+    assert set(raws) <= set(server.served)
+    assert served >= 18
+
+
+def test_a_context_that_is_too_small_shrinks_prompts(tmp_path: Path) -> None:
+    """The server counts twice the tokens that we do, and takes 3,600 with the answer: it says so, as vLLM does."""
+
+    def rule(payload: dict[str, object]) -> behaviours.Behaviour | None:
+        text = "".join(str(m["content"]) for m in payload["messages"])  # type: ignore[attr-defined]
+        tokens = len(text) // 2
+        if tokens + 600 <= 3600:
+            return None
+        return behaviours.error(
+            400,
+            f"This model's maximum context length is 3600 tokens. However, your request has {tokens} input tokens. "
+            "Please reduce the length of the input messages.",
+        )
+
+    model = Model(troubles=False)
+    with ChatServer(answer=model, rule=rule) as server:
+        run = run_with(server, tmp_path / "run", **{"model.answer_tokens": 600})
+    assert run.calls == 18
+    with opened(run.folder) as (store, _):
+        assert not [t.failure for t in store.told().values() if t.failure]
+        assert any("later prompts are shorter" in detail for _, kind, detail in store.events() if kind == "note")
+
+
+def test_a_context_that_holds_nothing_is_said_clearly(tmp_path: Path) -> None:
+    with (
+        ChatServer(answer=Model(), models=[{"id": "model", "max_model_len": 900}]) as server,
+        pytest.raises(InputError, match="expected at most"),
+    ):
+        run_with(server, tmp_path / "run", **{"model.answer_tokens": 600})
+
+
+def test_a_server_that_stays_away_ends_the_run_and_it_goes_on_later(tmp_path: Path) -> None:
+    parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
+    model, notes = Model(troubles=False), []
+    with ChatServer(answer=model) as server:
+        gone = threading.Event()
+
+        def listener(snapshot: object) -> None:
+            if not gone.is_set() and snapshot.progress.calls == 7:  # type: ignore[attr-defined]
+                server.stop()
+                gone.set()
+
+        flags = {"model.url": server.url, "model.patience": 0.5, "model.timeout": 20.0}
+        config = resolve(flags={**FLAGS, **flags, "search.lag": 3})
+        watched = replace(parts, listener=listener, note=notes.append)
+        with pytest.raises(GraceError, match="--resume") as caught:
+            start(config, tmp_path / "run", watched)
+        assert caught.value.exit_code == 1
+        assert notes
+        server.start()
+        run = resume(tmp_path / "run", parts=parts)
+    assert run.calls == 18
+    with opened(run.folder) as (store, _):
+        assert not [t.failure for t in store.told().values() if t.failure]
+
+
+def test_synthesis_may_seed_the_population(tmp_path: Path) -> None:
+    with ChatServer(answer=Model(troubles=False)) as server:
+        run = run_with(server, tmp_path / "run", **{"proposer.seed_synthesis": 2, "search.generations": 0})
+        assert sum(payload.get("n", 1) for payload in server.payloads) == 4
+    with opened(run.folder) as (store, _):
+        proposals = {index: proposal for index, _, proposal in store.proposals()}
+    assert [bool(proposals[n].raw) for n in range(6)] == [False, False, True, True, True, True]
+    assert proposals[0].sketch
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steady", [False, True])
+def test_killed_and_resumed_it_is_the_run_that_its_answers_make(tmp_path: Path, steady: bool) -> None:
+    """What a model answers differs from time to time; so the recording of the killed run is what is replayed."""
+    folder = tmp_path / "run"
+    demos = tmp_path / "demos.parquet"
+    from grace_irl.demos import save
+
+    save(vector_set(noise=0.05), demos)
+    model = Model()
+    with ChatServer(answer=model, latency=lambda _: 0.01) as server:
+        new = ["--demos", str(demos), "--llm-url", server.url, "--out", str(folder)]
+        for name, value in FLAGS.items():
+            new += ["--set", f"{name}={value}"]
+        new += ["--set", f"search.steady={str(steady).lower()}", "--set", "search.lag=4"]
+        kill_when(folder, new, lambda store: len(store.told()) >= 8)
+        final = subprocess.run(arguments(folder, new), capture_output=True, text=True, timeout=120, check=False)
+        assert final.returncode == 0, final.stderr
+    replay = [sys.executable, "-m", "grace_irl", "fit", "--replay", str(folder), "--out", str(tmp_path / "again")]
+    again = subprocess.run(replay, capture_output=True, text=True, timeout=120, check=False)
+    assert again.returncode == 0, again.stderr
+    assert memory(tmp_path / "again") == memory(folder)
+
+
+def arguments(folder: Path, new: list[str]) -> list[str]:
+    rest = ["--resume", str(folder)] if folder.exists() else new
+    return [sys.executable, "-m", "grace_irl", "fit", *rest]
+
+
+def kill_when(folder: Path, new: list[str], reached: Callable[[Store], bool]) -> None:
+    """Starts or resumes the run, and kills it once its store says so."""
+    process = subprocess.Popen(arguments(folder, new), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        if (folder / "run.db").exists():
+            store = Store(folder / "run.db")
+            try:
+                if reached(store):
+                    break
+            finally:
+                store.close()
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert process.returncode == -signal.SIGKILL
