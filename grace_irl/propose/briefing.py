@@ -15,6 +15,19 @@ from grace_irl.propose.templates import render
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views import View, view_of
 
+HELPER_FROM = 8_000
+"""Tokens of a whole prompt from which the helper is offered."""
+
+_SHARES = {
+    "legend": 1 / 8,
+    "instructions": 1 / 20,
+    "words": 1 / 20,
+    "context": 1 / 8,
+    "source": 1 / 4,
+    "debug": 1 / 20,
+    "traceback": 1 / 20,
+}
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -43,10 +56,10 @@ class Budget:
     legend: int = 1_500
     instructions: int = 500
     words: int = 500
-    context: int = 4_000
+    context: int = 3_000
     trajectories: int = 10_000
     negative: int = 120
-    source: int = 8_000
+    source: int = 6_000
     debug: int = 1_000
     traceback: int = 800
     experts: int = 8
@@ -56,6 +69,10 @@ class Budget:
     def __post_init__(self) -> None:
         if not 0 < self.scale <= 1:
             raise InputError(f"prompt scale {self.scale}; expected a share above 0 and at most 1")
+
+    def of(self, section: str) -> int:
+        """Tokens of a section: no more than its share of the whole, so that a small total shrinks every part."""
+        return int(min(getattr(self, section), self.total * _SHARES[section]))
 
     def room(self, fixed: int, wanted: int) -> int:
         """Tokens for trajectories beside `fixed` others, where they would take `wanted`; may be negative."""
@@ -130,20 +147,32 @@ def brief(
             **shared,
             rule=problem.rule,
             instructions=bool(instructions),
-            transitions=problem.metadata.kind == "vector" and all(i.trajectory.actions is not None for i in items),
+            action=_action(problem, items),
         ),
         clean_system=render("clean_system", **shared),
         preamble=render(
             "preamble",
-            legend=view.legend(budget.legend),
-            instructions=_distinct(instructions, budget.instructions),
-            words=view.words(budget.words),
-            helper=HELPER if problem.metadata.kind == "vector" else "",
-            context=cut(context.strip(), budget.context),
+            legend=view.legend(budget.of("legend")),
+            instructions=_distinct(instructions, budget.of("instructions")),
+            words=view.words(budget.of("words")),
+            helper=HELPER if problem.metadata.kind == "vector" and budget.total >= HELPER_FROM else "",
+            context=cut(context.strip(), budget.of("context")),
         ),
         answer_format=answer_format,
         budget=budget,
     )
+
+
+def _action(problem: Problem, items: Sequence[Labelled]) -> str:
+    """What an action is, where a program may read them; "" elsewhere.
+
+    Grids go without: their actions are small numbers that an environment's players know by heart, and say
+    nothing that two states in a row do not say.
+    """
+    actions = items[0].trajectory.actions
+    if problem.metadata.kind == "grid" or actions is None or any(item.trajectory.actions is None for item in items):
+        return ""
+    return f"a numpy array of float64 with shape {actions.shape[1:]}" if actions.ndim > 1 else "a float"
 
 
 def _distinct(instructions: Sequence[str], tokens: int) -> str:

@@ -55,9 +55,9 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
         material,
         "mutate",
         {"failures": wrong, "examples": examples},
-        source=cut(material.source.strip(), briefing.budget.source),
+        source=cut(material.source.strip(), briefing.budget.of("source")),
         scores=scores(material.evaluation),
-        overall=cut(material.overall.strip(), briefing.budget.debug),
+        overall=cut(material.overall.strip(), briefing.budget.of("debug")),
     )
 
 
@@ -72,8 +72,8 @@ def repair(briefing: Briefing, material: Material) -> Prompt:
         material,
         "repair",
         {},
-        source=cut(material.source.strip(), briefing.budget.source),
-        fault=cut("\n".join(part for part in parts if part), briefing.budget.traceback) or "It does not run.",
+        source=cut(material.source.strip(), briefing.budget.of("source")),
+        fault=cut("\n".join(part for part in parts if part), briefing.budget.of("traceback")) or "It does not run.",
     )
 
 
@@ -98,7 +98,7 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
         material,
         "reshape",
         {"trajectories": [_shown(briefing, experts[int(n)], material) for n in sorted(drawn)]},
-        source=cut(material.source.strip(), briefing.budget.source),
+        source=cut(material.source.strip(), briefing.budget.of("source")),
         scores=scores(evaluation) + rising,
         rule=briefing.rule,
     )

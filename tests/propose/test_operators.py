@@ -85,6 +85,34 @@ def test_a_total_is_kept_or_refused() -> None:
         initialise(brief(problem, budget=Budget(total=300)), Material())
 
 
+def test_every_part_shrinks_with_the_total() -> None:
+    """A user's long text and a wide legend leave room for a trajectory."""
+    problem = asked.vectors(width=60, length=400)
+    for total in (20_000, 6_000, 4_000):
+        plain = brief(problem, context="word " * 5000, budget=Budget(total=total))
+        for name in ("initialise", "mutate", "reshape"):
+            given = replace(asked.material(problem), source=asked.SOURCE * 100, overall="said " * 3000)
+            prompt = OPERATORS[name](plain, given)
+            assert estimate(prompt.text) <= total
+            assert "Expert 1:" in prompt.user
+
+
+def test_actions_are_offered_where_the_data_has_them() -> None:
+    plain = asked.vectors()
+    items = tuple(
+        replace(
+            item, demonstration=replace(item.demonstration, trajectory=replace(t, actions=np.zeros((t.num_steps, 3))))
+        )
+        for item in plain.items
+        if (t := item.trajectory)
+    )
+    acted = replace(plain, items=items)
+    assert "action is a numpy array of float64 with shape (3,)." in brief(acted).system
+    assert "next_state" not in brief(plain).system
+    assert "next_state" not in brief(replace(acted, items=(*items, *plain.items))).system
+    assert "next_state" not in brief(asked.grids()).system
+
+
 def test_failures_are_marked_and_told_with_rewards_and_debug() -> None:
     text = mutate(brief(asked.grids()), asked.material(asked.grids())).user
     assert "{reward 1 WRONG}" in text  # the expert's last state
