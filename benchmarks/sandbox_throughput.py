@@ -106,12 +106,10 @@ from grace_irl.sandbox.child import run_batch
 from grace_irl.sandbox.ending import address_space
 from grace_irl.sandbox.lockdown import Lockdown
 from grace_irl.sandbox.preload import preload
-from grace_irl.sandbox.views import Shelf
 preload()
 lockdown = Lockdown()
 lockdown.prepare_zygote()
-shelf = Shelf.of(options["fds"], options["description"])
-run_batch(options["job"], shelf, lockdown, options["request"], address_space())
+run_batch(lockdown, options["request"], options["fds"], address_space())
 """
 
 
@@ -217,15 +215,18 @@ def walled(trajectories: list[Trajectory], sandbox: ZygotePool) -> Callable[[int
     package = pack(trajectories)
     limits = Limits()
     request = {"layers": sandbox.layers, "checks": True, "cpu_s": limits.cpu_s, "memory_mb": limits.memory_mb}
-    shared = {"path": sys.path, "fds": package.fds, "description": package.description, "request": request}
+    everything = np.arange(len(trajectories))
 
     def one(_: int) -> None:
-        job = JobMemory(TRIVIAL.encode(), package.rows, None, int(package.lengths.sum()))
-        options = json.dumps(shared | {"job": job.fd})
+        parcel = package.parcel(everything)
+        job = JobMemory(TRIVIAL.encode(), len(trajectories), None, int(package.lengths.sum()))
+        fds = (job.fd, parcel)
+        options = json.dumps({"path": sys.path, "fds": fds, "request": request})
         command = [sys.executable, "-S", "-s", "-P", "-c", WALLS, str(ROOT / "grace_irl"), options]
-        subprocess.run(command, check=True, env=ENVIRONMENT, pass_fds=(job.fd, *package.fds))
+        subprocess.run(command, check=True, env=ENVIRONMENT, pass_fds=fds)
         assert job.answer()[0] == "ok", job.answer()
         job.close()
+        os.close(parcel)
 
     return one
 

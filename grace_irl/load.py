@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.contract import as_action, as_state
 from grace_irl.programs.export import calibration_of
 from grace_irl.runs.score import read_reward, sandboxed_rewards
+from grace_irl.sandbox.candidate import constructor
 
 
 class RewardFile:
@@ -43,10 +45,14 @@ class RewardFile:
     def __call__(self, extra_info: Any = None) -> Any:
         """One `Reward` object for one trajectory; states go to its `reward_fn` in order.
 
+        Whatever type an environment's states and actions have, the program gets the one in which it saw them when
+        it was recovered (docs/contract.md).
+
         Raises:
             InputError: the file is not trusted.
         """
-        return self._class(extra_info)
+        made = self._class
+        return OnlineReward(constructor(made)(made, extra_info))
 
     def discriminator_logit(
         self, reward: float | NDArray[np.float64], log_pi: float | NDArray[np.float64] = 0.0
@@ -89,6 +95,36 @@ class RewardFile:
         if not isinstance(found, type):
             raise InputError(f"{self.path}: no class Reward; expected one, as docs/contract.md says")
         return found
+
+
+class OnlineReward:
+    """A program's own `Reward` object, with states and actions handed over as in the sandbox.
+
+    Everything but `reward_fn` and `debug_fn` is the object's own.
+    """
+
+    def __init__(self, reward: Any) -> None:
+        self._reward = reward
+
+    def reward_fn(self, state: NDArray[Any], *transition: Any) -> Any:
+        """`reward_fn(state)`, or `reward_fn(state, action, next_state)`, of the program."""
+        return self._reward.reward_fn(*_handed(state, *transition))
+
+    def debug_fn(self, state: NDArray[Any], *transition: Any) -> Any:
+        """`debug_fn` of the program, with the same arguments."""
+        return self._reward.debug_fn(*_handed(state, *transition))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_reward":  # before `__init__`, where a copy is made
+            raise AttributeError(name)
+        return getattr(self._reward, name)
+
+
+def _handed(state: NDArray[Any], *transition: Any) -> tuple[Any, ...]:
+    if not transition:
+        return (as_state(state),)
+    action, *after = transition
+    return (as_state(state), as_action(action), *map(as_state, after))
 
 
 def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:

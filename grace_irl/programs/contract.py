@@ -23,6 +23,8 @@ MODULE = "reward"
 REWARD_CLASS = "Reward"
 REWARD_METHOD = "reward_fn"
 DEBUG_METHOD = "debug_fn"
+DEBUG_SETS = "debug"
+"""The module-level function that compares sets of states, where a program has one."""
 
 ALLOWED_MODULES = frozenset(
     {
@@ -87,22 +89,29 @@ NUMPY_FILES = frozenset(
 """What numpy offers to read and write files, or to reach foreign memory."""
 
 
-def state_dtype(dtype: np.dtype[Any], ndim: int) -> np.dtype[Any]:
-    """The type in which states reach a program: vectors as floats, grids as int64.
+def state_dtype(ndim: int) -> np.dtype[Any]:
+    """The type in which states reach a program: vectors as float64, grids as int64, whatever a file stores.
 
-    A vector of floats keeps its own type. Grid codes are widened whatever the file stores, because
-    differences of `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no author of a
-    reward expects.
+    A type would say which file a state is from, and files are often all expert or all negative. Grid codes are
+    widened also because differences of `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no
+    author of a reward expects.
 
     Args:
-        dtype: the type in which the states are stored.
         ndim: dimensions of one state: 1 for a vector, 3 for a grid.
     """
-    if ndim == 1:
-        return dtype if dtype.kind == "f" else np.dtype(np.float64)
-    return np.dtype(np.int64)
+    return np.dtype(np.float64) if ndim == 1 else np.dtype(np.int64)
+
+
+ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
+"""The type in which actions reach a program, discrete ones too."""
 
 
 def as_state(array: NDArray[Any]) -> NDArray[Any]:
     """One state `(n,)` or `(h, w, 3)` as a program is handed it: a fresh, writable copy of the right type."""
-    return np.array(array, dtype=state_dtype(array.dtype, array.ndim))
+    return np.array(array, dtype=state_dtype(np.ndim(array)), order="C")
+
+
+def as_action(action: Any) -> Any:
+    """One action as a program is handed it: a fresh array of float64, or a number where the action is one."""
+    found = np.array(action, dtype=ACTION_DTYPE, order="C")
+    return found if found.ndim else found[()]

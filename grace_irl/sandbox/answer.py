@@ -30,12 +30,8 @@ class Answer:
         """The program's text, UTF-8."""
         return self._map[SOURCE_AT : SOURCE_AT + self.job.source]
 
-    def order(self) -> list[int]:
-        """Indices of the trajectories."""
-        return self._integers(self.job.order_at, self.job.positions)
-
     def second(self) -> list[int]:
-        """Strict mode's second order, as positions in the first."""
+        """Strict mode's second order of the run's trajectories."""
         return self._integers(self.job.second_at, self.job.positions)
 
     def requests(self) -> dict[int, dict[int, int]]:

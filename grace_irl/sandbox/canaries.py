@@ -98,7 +98,7 @@ def release(pool: ZygotePool, layers: Sequence[str]) -> Finding:
         states = np.arange(len(ATTACKS), dtype=np.float64).reshape(-1, 1)
         handle = pool.put([Trajectory(states)])
         try:
-            outcome = pool.run_unchecked(source, handle, [0], layers=layers, limits=_LIMITS)
+            outcome = pool.run(source, handle, [0], checks=False, layers=layers, limits=_LIMITS)
         finally:
             pool.drop(handle)
     if outcome.status != "ok":

@@ -39,8 +39,8 @@ class Candidate:
         self._construct: Callable[[Any, str], Any] | None = None
         self.takes_action = takes_action
 
-    def start(self, extra_info: str) -> Reward:
-        """A fresh module and a fresh `Reward(extra_info)`: nothing of one trajectory reaches the next."""
+    def module(self) -> dict[str, Any]:
+        """The names of a fresh module."""
         if self._uses_random:
             random.seed(0)
             np.random.seed(0)
@@ -49,11 +49,16 @@ class Candidate:
         namespace = module.__dict__
         namespace["__builtins__"] = builtins
         exec(self._code, namespace)
+        return namespace
+
+    def start(self, extra_info: str) -> Reward:
+        """A fresh module and a fresh `Reward(extra_info)`: nothing of one trajectory reaches the next."""
+        namespace = self.module()
         owner = namespace.get(contract.REWARD_CLASS)
         if not isinstance(owner, type):
             raise ContractError("no class Reward after the module ran; expected `class Reward`")
         if self._construct is None:
-            self._construct = _constructor(owner)
+            self._construct = constructor(owner)
         return Reward(self._construct(owner, extra_info))
 
 
@@ -98,7 +103,7 @@ def number(value: Any) -> float:
     raise NotANumberError(f"reward_fn returned {found}; expected one number")
 
 
-def _constructor(owner: type) -> Callable[[Any, str], Any]:
+def constructor(owner: type) -> Callable[[Any, str], Any]:
     """How to make a Reward: with extra_info by position or by name, or with nothing."""
     made_by = vars(owner).get("__init__")
     if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap

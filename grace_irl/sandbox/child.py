@@ -5,48 +5,54 @@ from __future__ import annotations
 import gc
 import json
 import os
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from grace_irl.programs import contract
 from grace_irl.programs.check import Reading, read
 from grace_irl.programs.identity import Identity, identify, text_id
 from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.failure import Failure, explain
 from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.parcel import View, Views
 from grace_irl.sandbox.protocol import Status
-from grace_irl.sandbox.views import Shelf, View, Views
 
 NO_ACTIONS = (
-    "reward_fn takes (state, action, next_state), but the data holds states only; expected reward_fn(self, state)"
+    "reward_fn takes (state, action, next_state), but the data holds states only, or lacks the actions of some "
+    "trajectories; expected reward_fn(self, state)"
 )
 
 
-def run_batch(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int) -> NoReturn:
+def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Score a job; the body of a forked child, which never returns.
 
     Args:
-        fd: the job's memory.
-        shelf: the trajectories.
+        lockdown: the layers.
         request: `layers`, `checks`, `cpu_s`, `memory_mb`.
+        fds: the job's memory and the parcel.
         base_bytes: the address space of the zygote.
     """
-    answer = Answer(fd)
-    views = Views(shelf)
-    budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped + views.mapped)
-    lockdown.apply(request["layers"], budget)
-    gc.enable()
-    source = answer.source().decode("utf-8", "surrogatepass")
-    candidate = prepare(source, checks=request["checks"])
-    if isinstance(candidate, Failure):
-        answer.fail(candidate)
-    else:
+    answer, views = Answer(fds[0]), Views(fds[1])
+    source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
+    if candidate is not None:
         score(candidate, source, views, answer)
     os._exit(0)
 
 
-def run_inspection(fd: int, lockdown: Lockdown, request: dict[str, Any], base_bytes: int) -> NoReturn:
+def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
+    """Have a program's `debug` compare two sets of states; arguments as for `run_batch`, and `experts`: the parcel
+    holds single states, and so many of them are the first set."""
+    answer, views = Answer(fds[0]), Views(fds[1])
+    source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
+    if candidate is not None:
+        compare(candidate, source, views, request["experts"], answer)
+    os._exit(0)
+
+
+def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Parse and check a job's source; its message becomes JSON. Nothing of the source is executed."""
-    answer = Answer(fd)
+    answer = Answer(fds[0])
     lockdown.apply(
         request["layers"],
         Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped),
@@ -63,6 +69,20 @@ def run_inspection(fd: int, lockdown: Lockdown, request: dict[str, Any], base_by
     }
     answer.finish("ok", json.dumps(found))
     os._exit(0)
+
+
+def _enter(
+    lockdown: Lockdown, request: dict[str, Any], answer: Answer, base_bytes: int
+) -> tuple[str, Candidate | None]:
+    """Lock this process down; then read, check and compile the source. None where it failed, and said so."""
+    lockdown.apply(request["layers"], Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped))
+    gc.enable()
+    source = answer.source().decode("utf-8", "surrogatepass")
+    candidate = prepare(source, checks=request["checks"])
+    if isinstance(candidate, Failure):
+        answer.fail(candidate)
+        return source, None
+    return source, candidate
 
 
 def prepare(source: str, *, checks: bool) -> Candidate | Failure:
@@ -90,8 +110,8 @@ def score(candidate: Candidate, source: str, views: Views, answer: Answer) -> No
     episode = Episode(answer)
     answer.transitions = candidate.takes_action
     try:
-        for position, view in enumerate(views.of(answer.order())):
-            phase, where = "init", f"trajectory {position}"
+        for position, view in enumerate(views):
+            phase, where = "init", f"trajectory {answer.job.first + position}"
             episode.begin(start, requests.get(position, {}))
             reward = candidate.start(view.extra_info)
             phase = "runtime"
@@ -107,6 +127,21 @@ def score(candidate: Candidate, source: str, views: Views, answer: Answer) -> No
         if phase == "runtime":
             where = f"state {episode.step} of {where}"
         answer.fail(explain(error, phase, source, where))
+        return
+    answer.finish("ok")
+
+
+def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: Answer) -> None:
+    """`debug(expert_states, negative_states)` of the program, each set a list of copies; its text lands in the job."""
+    phase: Status = "init"
+    try:
+        function = candidate.module().get(contract.DEBUG_SETS)
+        phase = "runtime"
+        if callable(function):
+            states = [view.states[0].astype(view.dtype) for view in views]
+            answer.debug(0, str(function(states[:experts], states[experts:])))
+    except BaseException as error:
+        answer.fail(explain(error, phase, source, contract.DEBUG_SETS))
         return
     answer.finish("ok")
 

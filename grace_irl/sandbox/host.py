@@ -1,4 +1,4 @@
-"""The host's end of one zygote: start it, hand it shelves and jobs, start it again when it died."""
+"""The host's end of one zygote: start it, hand it jobs, start it again when it died."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import Any
 
 from grace_irl.errors import SandboxError
 from grace_irl.sandbox import wire
-from grace_irl.sandbox.packing import Package
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _START_S = 60.0
@@ -44,7 +43,6 @@ class Zygote:
     def __init__(self, number: int = 0, wrap: Sequence[str] = ()) -> None:
         self.number = number
         self._wrap = tuple(wrap)
-        self._held: set[int] = set()
         self._ready = False
         self.starts = 0
         self._start()
@@ -53,21 +51,6 @@ class Zygote:
     def pid(self) -> int:
         """Process id of the zygote, or of what wraps it."""
         return self._process.pid
-
-    def holds(self, handle: int) -> bool:
-        """Whether `put` was called for this handle since the zygote started."""
-        return handle in self._held
-
-    def put(self, handle: int, package: Package) -> None:
-        """Hand a package over."""
-        self.ask({"op": "put", "handle": handle, "description": package.description}, package.fds)
-        self._held.add(handle)
-
-    def drop(self, handle: int) -> None:
-        """Have it forget a package."""
-        if handle in self._held:
-            self._held.discard(handle)
-            self.ask({"op": "drop", "handle": handle})
 
     def ask(self, request: dict[str, Any], fds: Sequence[int] = (), within_s: float = _GRACE_S) -> dict[str, Any]:
         """One request and its reply.
@@ -105,7 +88,7 @@ class Zygote:
         self._ready = True
 
     def restart(self) -> None:
-        """A new zygote in the place of a dead one; it holds nothing."""
+        """A new zygote in the place of a dead one."""
         self.close()
         self._start()
 
@@ -122,7 +105,6 @@ class Zygote:
         self._errors.close()
 
     def _start(self) -> None:
-        self._held.clear()
         self._ready = False
         self.starts += 1
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

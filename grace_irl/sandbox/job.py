@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.protocol import DebugRequest, FunctionDigest, Inspection, Limits, Outcome, Status
-from grace_irl.sandbox.wire import ANSWER, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
+from grace_irl.sandbox.wire import ANSWER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of ECMA-48: control sequences, operating system commands, single ones."""
@@ -25,35 +25,32 @@ class JobMemory:
 
     Args:
         source: the program, UTF-8.
-        order: indices of the trajectories, `(positions,)`.
-        second: strict mode's second order, as positions in the first; or None.
+        positions: trajectories of the run, or of this portion of it.
+        second: strict mode's second order of them, `(positions,)`; or None.
         states: states of all positions.
         debug: debug requests.
         debug_chars: longest debug text.
         message: room for the message, where not the usual.
+        first: the number of the first trajectory, for messages.
     """
 
     def __init__(
         self,
         source: bytes,
-        order: NDArray[np.int64] | None = None,
+        positions: int = 0,
         second: NDArray[np.int64] | None = None,
         states: int = 0,
         debug: Sequence[DebugRequest] = (),
         debug_chars: int = 0,
-        message: int | None = None,
+        message: int = MESSAGE_BYTES,
+        first: int = 0,
     ) -> None:
-        positions = 0 if order is None else len(order)
-        layout = Job.plan(len(source), positions, states, len(debug), 4 * debug_chars)
-        if message is not None:
-            layout = Job.plan(len(source), message=message)
+        layout = Job.plan(len(source), positions, states, len(debug), 4 * debug_chars, message, first)
         self._job, self._debug_chars = layout, debug_chars
         head = bytearray(layout.rewards_at)
         counts = layout.pack()
         head[: len(counts)] = counts
         head[SOURCE_AT : SOURCE_AT + len(source)] = source
-        if order is not None:
-            head[layout.order_at : layout.second_at] = order.astype("<i8").tobytes()
         if second is not None:
             head[layout.second_at : layout.requests_at] = second.astype("<i8").tobytes()
         if debug:
@@ -88,7 +85,7 @@ class JobMemory:
             return replace(account, status=status, message=" ".join(message.split()), traceback=traceback)
         data = memory.read_all(self.fd, 8 * self._job.states, self._job.rewards_at)
         rewards, ends = np.frombuffer(data, np.float64), np.cumsum(lengths)
-        found = _unusable(rewards, ends - lengths, limits.max_abs, transitions=transitions)
+        found = _unusable(rewards, ends - lengths, limits.max_abs, self._job.first, transitions=transitions)
         if found:
             return replace(account, status="nonfinite", message=found)
         parts = tuple(np.split(rewards, ends[:-1])) if len(lengths) else ()
@@ -129,7 +126,9 @@ def inspection(message: str) -> Inspection | None:
         return None
 
 
-def _unusable(rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, *, transitions: bool) -> str:
+def _unusable(
+    rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, first: int, *, transitions: bool
+) -> str:
     """The first reward that is not finite or too large, in words; "" where there is none.
 
     A program that rewards transitions has none for the first state of a trajectory: NaN there is right.
@@ -143,6 +142,6 @@ def _unusable(rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: 
     position = int(np.searchsorted(starts, at, side="right")) - 1
     step = at - int(starts[position])
     return (
-        f"reward {rewards[at]:g} for state {step} of trajectory {position}; "
+        f"reward {rewards[at]:g} for state {step} of trajectory {first + position}; "
         f"expected a finite number of at most {max_abs:g} in size"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 
 F_ADD_SEALS, F_GET_SEALS = 1033, 1034
 SEAL_SEAL, SEAL_SHRINK, SEAL_GROW, SEAL_WRITE = 1, 2, 4, 8
@@ -11,6 +12,12 @@ SEAL_SEAL, SEAL_SHRINK, SEAL_GROW, SEAL_WRITE = 1, 2, 4, 8
 
 SIZE_SEALED = SEAL_SEAL | SEAL_SHRINK | SEAL_GROW
 WRITE_SEALED = SIZE_SEALED | SEAL_WRITE
+
+
+_PARTS = 256
+"""Buffers of one `pwritev`; POSIX systems take 1024 or more."""
+
+_AT_ONCE = 1 << 30
 
 
 def create(size: int) -> int:
@@ -38,12 +45,25 @@ def seal(fd: int, seals: int) -> None:
         fcntl.fcntl(fd, F_ADD_SEALS, seals)
 
 
-def write_all(fd: int, data: bytes | memoryview, offset: int) -> None:
+def write_all(fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
     """`pwrite` that goes on until everything is written."""
     view = memoryview(data).cast("B")
     while len(view):
         written = os.pwrite(fd, view, offset)
         view, offset = view[written:], offset + written
+
+
+def write_many(fd: int, parts: Sequence[bytes | bytearray | memoryview], offset: int) -> None:
+    """Write parts one behind the other; few system calls, however many parts there are."""
+    for start in range(0, len(parts), _PARTS):
+        some = parts[start : start + _PARTS]
+        size = sum(map(_size, some))
+        if size > _AT_ONCE or os.pwritev(fd, some, offset) != size:
+            at = offset
+            for part in some:
+                write_all(fd, part, at)
+                at += _size(part)
+        offset += size
 
 
 def read_all(fd: int, size: int, offset: int) -> bytearray:
@@ -63,3 +83,7 @@ def close(*fds: int) -> None:
     for fd in fds:
         with contextlib.suppress(OSError):
             os.close(fd)
+
+
+def _size(part: bytes | bytearray | memoryview) -> int:
+    return part.nbytes if isinstance(part, memoryview) else len(part)

@@ -1,10 +1,8 @@
-"""Hands trajectories over: one write-sealed memory for a whole set, and arenas as they are."""
+"""What one `put` becomes: trajectories that wait in the host until a run is shown some of them."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,133 +12,106 @@ from numpy.typing import NDArray
 from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
-from grace_irl.sandbox import memory
-from grace_irl.sandbox.wire import MAX_FDS, TRAJECTORY
+from grace_irl.sandbox.parcel import Content, seal_parcel
+from grace_irl.sandbox.uniform import action_shape, common_dtype, convert
 
-_ALIGNMENT = 64
+PORTION_BYTES = 32 << 20
+"""States and actions of one child. A longer run takes several children, one after the other, so that a copy of
+the whole set never lies in memory."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """What one `put` became.
+    """The trajectories of one `put`, referred to, not copied.
 
     Attributes:
-        fds: segments; the first is this package's own, the others belong to arenas.
-        description: what a zygote keeps beside them (`Shelf`).
-        rows: where each trajectory stands in the table, `(n,)`: a secret of the host, so that an index says nothing
-            about a trajectory (sets come with the experts first).
+        contents: the trajectories, in the order of the `put`.
+        stored: the type in which a run's states are stored, one for all.
+        precision: the type whose precision all actions have; float64 where there are none.
         lengths: states of each trajectory, `(n,)`.
-        arenas: held, so that their descriptors stay open.
     """
 
-    fds: tuple[int, ...]
-    description: dict[str, Any]
-    rows: NDArray[np.int64]
+    contents: tuple[Content, ...]
+    stored: np.dtype[Any]
+    precision: np.dtype[Any]
     lengths: NDArray[np.int64]
-    arenas: tuple[Arena, ...]
 
-    def close(self) -> None:
-        """Give this process's own descriptor back; zygotes keep theirs until they are told to drop it."""
-        memory.close(self.fds[0])
+    def portions(self, positions: NDArray[np.int64], most: int = PORTION_BYTES) -> Iterator[slice]:
+        """Cut a run into what one child is shown: slices of `positions` of at most so many bytes, or one trajectory."""
+        start, taken = 0, 0
+        for at, index in enumerate(positions.tolist()):
+            size = self._bytes(index)
+            if at > start and taken + size > most:
+                yield slice(start, at)
+                start, taken = at, 0
+            taken += size
+        yield slice(start, len(positions))
+
+    def parcel(self, positions: NDArray[np.int64]) -> int:
+        """The descriptor of sealed memory that holds these trajectories, in this order."""
+        return seal_parcel([self._even(self.contents[index]) for index in positions.tolist()], self.stored)
+
+    def single_states(self, places: Sequence[tuple[int, int]]) -> int:
+        """The same for single states: pairs of trajectory and step, each a trajectory of one state.
+
+        Raises:
+            ValueError: a pair that the set does not hold.
+        """
+        contents = []
+        for position, step in places:
+            if not 0 <= position < len(self.contents) or not 0 <= step < self.lengths[position]:
+                raise ValueError(
+                    f"no state {step} of trajectory {position}; expected a position and a step of what `put` was given"
+                )
+            contents.append(Content(self.contents[position].states[step : step + 1], None, b""))
+        return seal_parcel(contents, self.stored)
+
+    def _even(self, content: Content) -> Content:
+        """A trajectory whose float actions have the precision that all have."""
+        actions = content.actions
+        if actions is None or actions.dtype.kind != "f":
+            return content
+        return content._replace(actions=convert(actions, self.precision))
+
+    def _bytes(self, index: int) -> int:
+        states, actions, _ = self.contents[index]
+        return states.size * self.stored.itemsize + (0 if actions is None else 8 * actions.size)
 
 
 def pack(trajectories: Sequence[Trajectory]) -> Package:
-    """Lay trajectories out in sealed memory. States that lie in a sealed arena are not copied.
+    """Make a set uniform: one type of states, actions for all or for none.
 
     Raises:
         InputError: actions that are not numbers.
     """
-    plan = _Plan()
-    table = np.zeros(len(trajectories), TRAJECTORY)
-    rows = np.random.default_rng().permutation(len(trajectories))
-    for at in np.argsort(rows):
-        row, trajectory = table[rows[at]], trajectories[at]
-        row["length"] = len(trajectory.states)
-        row["layout"] = plan.layout(trajectory.states)
-        row["segment"], row["offset"] = plan.states(trajectory.states)
-        row["action_layout"] = -1
-        if trajectory.actions is not None:
-            actions = np.asarray(trajectory.actions)
-            if actions.dtype.kind not in "fiub":
-                found = f"{trajectory.source or 'trajectory'}: actions are {actions.dtype}"
-                raise InputError(f"{found}; expected numbers: convert them, or leave the actions out")
-            row["action_layout"], row["action_offset"] = plan.layout(actions), plan.array(actions)
-        row["text_offset"], row["text_length"] = plan.text(trajectory.extra_info)
-    table_at = plan.array(table)
-    fd = memory.create(max(plan.size, 1))
-    try:
-        for offset, data in plan.pieces:
-            memory.write_all(fd, data, offset)
-        memory.seal(fd, memory.WRITE_SEALED)
-    except BaseException:
-        memory.close(fd)
-        raise
-    description = {"table": table_at, "layouts": plan.layouts}
-    fds = (fd, *(arena.fileno() for arena in plan.arenas))
-    lengths = table["length"][rows].astype(np.int64)
-    return Package(fds, description, rows, lengths, tuple(plan.arenas))
+    with_actions = all(trajectory.actions is not None for trajectory in trajectories)
+    actions = [_actions(trajectory) for trajectory in trajectories]
+    shape = action_shape([a.shape[1:] for a in actions if a is not None])
+    contents = []
+    for trajectory, taken in zip(trajectories, actions, strict=True):
+        text = trajectory.extra_info.encode("utf-8", "surrogatepass")
+        if taken is None or not with_actions:
+            taken = None
+        elif shape is not None:
+            taken = taken.reshape(len(taken), *shape)
+        contents.append(Content(_settled(trajectory.states), taken, text))
+    floats = [c.actions for c in contents if c.actions is not None and c.actions.dtype.kind == "f"]
+    lengths = np.array([len(content.states) for content in contents], dtype=np.int64)
+    stored = common_dtype([content.states for content in contents])
+    return Package(tuple(contents), stored, common_dtype(floats), lengths)
 
 
-class _Plan:
-    """Where things will lie.
-
-    Attributes:
-        layouts: `[dtype, shape]` of one state or action, by index.
-        arenas: segments 1, 2, ….
-        pieces: offset and bytes of what is copied into segment 0.
-        size: bytes of segment 0.
-    """
-
-    def __init__(self) -> None:
-        self.layouts: list[list[Any]] = []
-        self.arenas: list[Arena] = []
-        self.pieces: list[tuple[int, bytes | memoryview]] = []
-        self.size = 0
-        self._indices: dict[tuple[str, tuple[int, ...]], int] = {}
-        self._copied: dict[int, int] = {}
-        self._texts: dict[str, tuple[int, int]] = {}
-
-    def layout(self, array: NDArray[Any]) -> int:
-        """The index of an array's type and of the shape of one of its rows."""
-        key = (array.dtype.str, array.shape[1:])
-        if key not in self._indices:
-            self._indices[key] = len(self.layouts)
-            self.layouts.append([key[0], list(key[1])])
-        return self._indices[key]
-
-    def states(self, array: NDArray[Any]) -> tuple[int, int]:
-        """Segment and offset of states: in their arena, or copied."""
-        found = Arena.of(array)
-        if found is not None and _is_read_only(found[0]):
-            arena, offset = found
-            if arena not in self.arenas and len(self.arenas) < MAX_FDS - 1:
-                self.arenas.append(arena)
-            if arena in self.arenas:
-                return 1 + self.arenas.index(arena), offset
-        if id(array) not in self._copied:  # the same states under two trajectories lie there once
-            self._copied[id(array)] = self.array(array)
-        return 0, self._copied[id(array)]
-
-    def array(self, array: NDArray[Any]) -> int:
-        """The offset of an array's copy."""
-        return self._add(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-
-    def text(self, text: str) -> tuple[int, int]:
-        """Offset and length of a text's UTF-8."""
-        if text not in self._texts:
-            data = text.encode("utf-8", "surrogatepass")
-            self._texts[text] = (self._add(data), len(data))
-        return self._texts[text]
-
-    def _add(self, data: bytes | memoryview) -> int:
-        offset = -(-self.size // _ALIGNMENT) * _ALIGNMENT
-        self.pieces.append((offset, data))
-        self.size = offset + len(data)
-        return offset
+def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
+    if trajectory.actions is None:
+        return None
+    actions = np.asarray(trajectory.actions)
+    if actions.dtype.kind not in "fiub":
+        found = f"{trajectory.source or 'trajectory'}: actions are {actions.dtype}"
+        raise InputError(f"{found}; expected numbers: convert them, or leave the actions out")
+    return actions
 
 
-def _is_read_only(arena: Arena) -> bool:
-    """Whether whoever gets the arena's descriptor can only read: nobody writes to what a program reads."""
-    if not arena.sealed:
-        return False
-    return fcntl.fcntl(arena.fileno(), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+def _settled(states: NDArray[Any]) -> NDArray[Any]:
+    """The states, or a copy where they lie in an arena that is still being written to."""
+    found = Arena.of(states)
+    return states.copy() if found is not None and not found[0].sealed else states

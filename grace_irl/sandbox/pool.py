@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import queue
@@ -10,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import SandboxError
 from grace_irl.programs.check import too_long
 from grace_irl.programs.identity import text_id
-from grace_irl.sandbox import kernel, wire
+from grace_irl.sandbox import kernel, memory, wire
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.host import Zygote
 from grace_irl.sandbox.job import JobMemory, inspection
@@ -32,6 +32,7 @@ from grace_irl.sandbox.protocol import (
     Mode,
     Outcome,
 )
+from grace_irl.sandbox.tally import Tally
 
 _ATTEMPTS = 2
 _MARGIN_S = 30.0
@@ -65,7 +66,6 @@ class ZygotePool:
         self.tier, self.layers = tier, tuple(layers)
         self._handles = itertools.count(1)
         self._packages: dict[int, Package] = {}
-        self._dropped: dict[Zygote, set[int]] = {}
         self._lock = threading.Lock()
         self._random = np.random.Generator(np.random.PCG64(int.from_bytes(os.urandom(16), "little")))
         self._zygotes: list[Zygote] = []
@@ -88,7 +88,7 @@ class ZygotePool:
         return tuple(zygote.pid for zygote in self._zygotes)
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
-        """See `Sandbox`. A zygote gets them with the first run that needs them."""
+        """See `Sandbox`. They stay here; a worker gets copies of what a run needs, and only while it runs."""
         package = pack(trajectories)
         with self._lock:
             handle = next(self._handles)
@@ -96,22 +96,9 @@ class ZygotePool:
         return handle
 
     def drop(self, handle: int) -> None:
-        """See `Sandbox`. A zygote that is busy forgets them when its run ends."""
+        """See `Sandbox`."""
         with self._lock:
-            package = self._packages.pop(handle, None)
-            if package is None:
-                return
-            for zygote in self._zygotes:
-                self._dropped.setdefault(zygote, set()).add(handle)
-        package.close()
-        # idle ones at once: the memory is theirs as long as they hold it
-        idle: list[Zygote] = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                idle.append(self._idle.get_nowait())
-        for zygote in idle:
-            self._settle(zygote)
-            self._idle.put(zygote)
+            self._packages.pop(handle, None)
 
     def inspect(self, source: str) -> Inspection:
         """See `Sandbox`."""
@@ -121,7 +108,8 @@ class ZygotePool:
             return Inspection(text_id(source), (str(refused),), (), False, 0)
         job = JobMemory(data, message=wire.INSPECTION_BYTES)
         try:
-            ended = self._ask(_request("inspect", _INSPECTION, self.layers), job)
+            request = {"op": "inspect", "layers": list(self.layers)}
+            ended = self._ask(request | _bounds(_INSPECTION), job.fd)
             verdict = ended.verdict(_INSPECTION.cpu_s)
             status, message, _, _ = job.answer() if verdict is None else (*verdict, "", False)
         finally:
@@ -141,68 +129,95 @@ class ZygotePool:
         mode: Mode = "batch",
         limits: Limits = Limits(),
         debug: Sequence[DebugRequest] = (),
-    ) -> Outcome:
-        """See `Sandbox`. In strict mode the limits hold for each of the two passes."""
-        return self._run(source, handle, order, mode, limits, debug, self.layers, checks=True)
-
-    def run_unchecked(
-        self,
-        source: str,
-        handle: int,
-        order: Sequence[int],
-        *,
-        mode: Mode = "batch",
-        limits: Limits = Limits(),
-        debug: Sequence[DebugRequest] = (),
+        checks: bool = True,
         layers: Sequence[str] | None = None,
     ) -> Outcome:
-        """Run what the static checks would refuse, under these layers only: for canaries and tests."""
-        chosen = self.layers if layers is None else layers
-        return self._run(source, handle, order, mode, limits, debug, chosen, checks=False)
+        """See `Sandbox`. In strict mode the limits hold for each of the two passes.
 
-    def _run(
-        self,
-        source: str,
-        handle: int,
-        order: Sequence[int],
-        mode: Mode,
-        limits: Limits,
-        debug: Sequence[DebugRequest],
-        layers: Sequence[str],
-        *,
-        checks: bool,
-    ) -> Outcome:
-        self._require_open()
-        with self._lock:
-            if handle not in self._packages:
-                raise ValueError(f"handle {handle} is not there; expected one that `put` gave and nobody dropped")
-            package = self._packages[handle]
+        Args:
+            checks: False runs what the static checks would refuse, for canaries and tests: the layers hold alone.
+            layers: what the child puts on; None for all that this machine has.
+        """
+        package = self._package(handle)
         data = source.encode("utf-8", "surrogatepass")
         refused = too_long(len(data))
         if refused is not None:
             return Outcome("rejected", message=str(refused))
+        chosen = list(self.layers if layers is None else layers)
+        request = {"op": mode, "checks": checks, "source": len(data), "layers": chosen}
         positions = np.asarray(order, dtype=np.int64).reshape(-1)
-        lengths = _lengths(package, positions, debug)
-        second = self._second_order(len(positions)) if mode == "strict" else None
-        states = int(lengths.sum())
-        job = JobMemory(data, package.rows[positions], second, states, debug, limits.debug_chars)
+        tally = Tally(_lengths(package, positions, debug), limits, debug, passes=2 if mode == "strict" else 1)
+        for part in package.portions(positions):
+            if tally.goes_on:
+                tally.add(part, self._portion(data, package, positions[part], tally, part, request))
+        return tally.outcome()
+
+    def debug_sets(
+        self,
+        source: str,
+        handle: int,
+        experts: Sequence[tuple[int, int]],
+        negatives: Sequence[tuple[int, int]],
+        *,
+        limits: Limits = Limits(),
+        checks: bool = True,
+    ) -> Outcome:
+        """See `Sandbox`; `checks` as for `run`."""
+        package = self._package(handle)
+        data = source.encode("utf-8", "surrogatepass")
+        refused = too_long(len(data))
+        if refused is not None:
+            return Outcome("rejected", message=str(refused))
+        parcel = package.single_states([*experts, *negatives])
+        job = JobMemory(data, debug=[DebugRequest(0, 0)], debug_chars=limits.debug_chars)
+        request = {"op": "debug", "checks": checks, "experts": len(experts), "layers": list(self.layers)}
         try:
-            request = _request(mode, limits, layers)
-            request |= {"handle": handle, "checks": checks, "source": len(data)}
-            ended = self._ask(request, job, package)
-            return job.outcome(ended, lengths, limits)
+            ended = self._ask(request | _bounds(limits), job.fd, parcel)
+            outcome = job.outcome(ended, np.zeros(0, dtype=np.int64), limits)
         finally:
             job.close()
+            memory.close(parcel)
+        return replace(outcome, debug=tuple(text for text in outcome.debug if text))
+
+    def _portion(
+        self,
+        source: bytes,
+        package: Package,
+        positions: NDArray[np.int64],
+        tally: Tally,
+        part: slice,
+        request: dict[str, Any],
+    ) -> Outcome:
+        """Have one child score the trajectories `positions`, which are `part` of a run."""
+        limits, lengths, debug = tally.left, tally.lengths[part], tally.requests(part)
+        second = self._second_order(len(positions)) if request["op"] == "strict" else None
+        parcel = package.parcel(positions)
+        try:
+            job = JobMemory(
+                source, len(positions), second, int(lengths.sum()), debug, limits.debug_chars, first=part.start
+            )
+        except BaseException:
+            memory.close(parcel)
+            raise
+        try:
+            return job.outcome(self._ask(request | _bounds(limits), job.fd, parcel), lengths, limits)
+        finally:
+            job.close()
+            memory.close(parcel)
+
+    def _package(self, handle: int) -> Package:
+        self._require_open()
+        with self._lock:
+            if handle not in self._packages:
+                raise ValueError(f"handle {handle} is not there; expected one that `put` gave and nobody dropped")
+            return self._packages[handle]
 
     def close(self) -> None:
         """See `Sandbox`."""
         self._closed = True
         self._finalize()
         with self._lock:
-            packages = list(self._packages.values())
             self._packages.clear()
-        for package in packages:
-            package.close()
 
     def __enter__(self) -> ZygotePool:
         return self
@@ -210,7 +225,7 @@ class ZygotePool:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _ask(self, request: dict[str, Any], job: JobMemory, package: Package | None = None) -> Ended:
+    def _ask(self, request: dict[str, Any], *fds: int) -> Ended:
         """Have some zygote do it; once more on a new one where it died.
 
         Raises:
@@ -220,10 +235,7 @@ class ZygotePool:
         with self._lend() as zygote:
             for _ in range(_ATTEMPTS):
                 try:
-                    if package is not None and not zygote.holds(request["handle"]):
-                        zygote.put(request["handle"], package)
-                    answer = zygote.ask(request | {"worker": zygote.number}, (job.fd,), within_s)
-                    return Ended(*answer["ended"])
+                    return Ended(*zygote.ask(request | {"worker": zygote.number}, fds, within_s)["ended"])
                 except wire.ClosedError:
                     self._require_open()
                     zygote.restart()
@@ -237,7 +249,6 @@ class ZygotePool:
         self._require_open()
         zygote = self._idle.get()
         try:
-            self._settle(zygote)
             yield zygote
         finally:
             self._idle.put(zygote)
@@ -247,16 +258,6 @@ class ZygotePool:
     def _require_open(self) -> None:
         if self._closed:
             raise SandboxError("the sandbox is closed; expected `run` before `close`")
-
-    def _settle(self, zygote: Zygote) -> None:
-        """Tell a zygote what was dropped meanwhile."""
-        with self._lock:
-            handles = self._dropped.pop(zygote, set())
-        try:
-            for handle in handles:
-                zygote.drop(handle)
-        except wire.ClosedError:
-            zygote.restart()
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
         """A random permutation that leaves nothing in its place (Sattolo 1986), unknown to any program.
@@ -276,14 +277,8 @@ def _close_all(zygotes: list[Zygote]) -> None:
         zygote.close()
 
 
-def _request(op: str, limits: Limits, layers: Sequence[str]) -> dict[str, Any]:
-    return {
-        "op": op,
-        "layers": list(layers),
-        "wall_s": limits.wall_s,
-        "cpu_s": limits.cpu_s,
-        "memory_mb": limits.memory_mb,
-    }
+def _bounds(limits: Limits) -> dict[str, Any]:
+    return {"wall_s": limits.wall_s, "cpu_s": limits.cpu_s, "memory_mb": limits.memory_mb}
 
 
 def _lengths(package: Package, positions: NDArray[np.int64], debug: Sequence[DebugRequest]) -> NDArray[np.int64]:

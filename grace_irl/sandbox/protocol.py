@@ -128,7 +128,11 @@ class Sandbox(Protocol):
         ...
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
-        """Hand the trajectories over, once; returns the handle for `run`."""
+        """Hand the trajectories over, once; returns the handle for `run`.
+
+        Programs see them alike in type and precision, and with actions only where all have them (docs/sandbox.md).
+        The arrays are referred to, not copied: expected to stay as they are until `drop`.
+        """
         ...
 
     def drop(self, handle: int) -> None:
@@ -154,6 +158,34 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: the sandbox itself failed. Whatever the program does is an `Outcome`.
+        """
+        ...
+
+    def debug_sets(
+        self,
+        source: str,
+        handle: int,
+        experts: Sequence[tuple[int, int]],
+        negatives: Sequence[tuple[int, int]],
+        *,
+        limits: Limits = Limits(),
+    ) -> Outcome:
+        """Have the source's `debug(expert_states, negative_states)` compare two sets of states.
+
+        The program is told which state is which, on purpose: its text goes into a prompt. Nothing of it reaches a
+        reward: it runs in a child of its own that ends with it, and text is all that comes back.
+
+        Args:
+            experts: (trajectory, step) of each state of the first set, indices into the `put` sequence.
+            negatives: those of the second.
+
+        Returns:
+            An outcome without rewards. `debug` holds the text, at most `limits.debug_chars` long, without control
+            characters; it is () where the source has no `debug`, or has nothing to say.
+
+        Raises:
+            SandboxError: the sandbox itself failed.
+            ValueError: a state that is not there.
         """
         ...
 

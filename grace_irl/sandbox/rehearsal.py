@@ -12,8 +12,8 @@ from grace_irl.sandbox import memory
 from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.child import prepare, score
 from grace_irl.sandbox.failure import Failure
-from grace_irl.sandbox.views import Shelf, Views
-from grace_irl.sandbox.wire import SOURCE_AT, TRAJECTORY, Job
+from grace_irl.sandbox.parcel import Content, Views, seal_parcel
+from grace_irl.sandbox.wire import SOURCE_AT, Job
 
 _TIMES = 20  # CPython 3.11 rewrites a function at its 8th call, and each place in it after a few more
 _STATES = 16
@@ -37,22 +37,13 @@ class Reward:
 def rehearse() -> None:
     """Parse, check, compile and score, a few times over, for a vector and for a grid."""
     for states in (np.ones((_STATES, 4)), np.ones((_STATES, 3, 3, 3), np.uint8)):
-        shelf = _shelf(states)
+        parcel = seal_parcel([Content(states, None, b"go there")], states.dtype)
         for _ in range(_TIMES):
-            _play(shelf)
-        memory.close(*shelf.fds)
+            _play(parcel)
+        memory.close(parcel)
 
 
-def _shelf(states: np.ndarray) -> Shelf:
-    table = np.zeros(1, TRAJECTORY)
-    table["length"], table["action_layout"] = len(states), -1
-    fd = memory.create(states.nbytes + table.nbytes)
-    memory.write_all(fd, states.tobytes() + table.tobytes(), 0)
-    layouts = [[states.dtype.str, list(states.shape[1:])]]
-    return Shelf.of([fd], {"table": states.nbytes, "layouts": layouts})
-
-
-def _play(shelf: Shelf) -> None:
+def _play(parcel: int) -> None:
     source = _PROGRAM.encode()
     job = Job.plan(len(source), 1, _STATES)
     fd = memory.create(job.size)
@@ -62,5 +53,5 @@ def _play(shelf: Shelf) -> None:
     candidate = prepare(answer.source().decode(), checks=True)
     if isinstance(candidate, Failure):
         raise RuntimeError(candidate.message)
-    score(candidate, _PROGRAM, Views(shelf), answer)
+    score(candidate, _PROGRAM, Views(parcel), answer)
     memory.close(fd)

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -24,34 +25,34 @@ from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
 from grace_irl.sandbox.failure import Failure
 from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown
+from grace_irl.sandbox.parcel import View, Views
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, LENGTH, STATE, TEXT_BYTES, perform
-from grace_irl.sandbox.views import Shelf, View, Views
 from grace_irl.sandbox.wire import CODES, SOURCE_AT, STATUSES
 
 _OK = CODES["ok"]
 
 
-def run_strict(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any], base_bytes: int) -> NoReturn:
+def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Score a job in strict mode; the body of a forked, trusted runner, which never returns.
 
     Arguments as for `run_batch`, and of the request `source`, the bytes of the source, and `worker`.
     """
     _stay_on_one_core(request["worker"])
-    source = os.pread(fd, request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
+    source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes)
     # Both before a state, a count or an order is read: what they inherit is all that they can find.
     players = _fork_players(source, lockdown, request, budget)
-    answer, views = Answer(fd), Views(shelf)
-    order, second = answer.order(), np.array(answer.second(), dtype=np.int64)
+    answer, views = Answer(fds[0]), Views(fds[1])
+    second = np.array(answer.second(), dtype=np.int64)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     requests = answer.requests()
-    lengths = np.array([len(view.states) for view in views.of(order)], dtype=np.int64)
+    lengths = np.array([len(view.states) for view in views], dtype=np.int64)
     ends = np.cumsum(lengths)
     again = np.full(int(lengths.sum()), np.nan)
-    starts, positions = ends - lengths, np.arange(len(order))
+    starts, positions = ends - lengths, np.arange(len(views))
     passes = (
-        Feed(views, order, starts, requests, positions, answer.rewards, answer),
-        Feed(views, order, starts, requests, second, memoryview(again.data).cast("B").cast("d"), None),
+        Feed(views, starts, requests, positions, answer.rewards, answer, answer.job.first),
+        Feed(views, starts, requests, second, memoryview(again.data).cast("B").cast("d"), None, answer.job.first),
     )
     for player, feed in zip(players, passes, strict=True):
         failure = player.play(feed, request["wall_s"], request["cpu_s"])
@@ -64,7 +65,7 @@ def run_strict(fd: int, shelf: Shelf, lockdown: Lockdown, request: dict[str, Any
     differs = np.flatnonzero((once != again) & ~(np.isnan(once) & np.isnan(again)))
     if len(differs):
         first = int(differs[0])
-        answer.finish("mismatch", _mismatch(first, ends, once[first], again[first]))
+        answer.finish("mismatch", _mismatch(first, ends, once[first], again[first], answer.job.first))
     else:
         answer.finish("ok")
     os._exit(0)
@@ -77,8 +78,8 @@ def _stay_on_one_core(worker: int) -> None:
         os.sched_setaffinity(0, {cores[worker % len(cores)]})
 
 
-def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float) -> str:
-    position = int(np.searchsorted(ends, at, side="right"))
+def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float, number: int) -> str:
+    position = number + int(np.searchsorted(ends, at, side="right"))
     return (
         f"another order of trajectories gave other rewards (for {position}: {reward:g}, then {again:g}); "
         "expected a reward that depends on its own trajectory only"
@@ -91,22 +92,22 @@ class Feed:
 
     Attributes:
         views: the trajectories.
-        order: their indices.
         starts: where each position's rewards begin.
         requests: debug requests, position to step to slot.
         positions: the order of this pass.
         rewards: doubles, filled.
         texts: where debug texts go, or None in the second pass (which asks for them all the same, so that a
             debug_fn with side effects has them in both).
+        first: the number of the first trajectory, for messages.
     """
 
     views: Views
-    order: list[int]
     starts: NDArray[np.int64]
     requests: dict[int, dict[int, int]]
     positions: NDArray[np.int64]
     rewards: memoryview[float]
     texts: Answer | None
+    first: int
 
 
 class ProtocolError(Exception):
@@ -170,10 +171,10 @@ class Player:
             signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3))
 
     def _trajectory(self, feed: Feed, position: int) -> Failure | None:
-        view = feed.views[feed.order[position]]
+        view, number = feed.views[position], feed.first + position
         value, failure = self._ask(BEGIN, _begin(view))
         if failure is not None:
-            return _at(failure, f"trajectory {position}")
+            return _at(failure, f"trajectory {number}")
         takes_action = value == 1.0
         if feed.texts is not None:
             feed.texts.transitions = takes_action
@@ -187,7 +188,7 @@ class Player:
                 state = actions[step - 1].tobytes() + state
             value, failure = self._ask(STATE, state)
             if failure is not None:
-                return _at(failure, f"state {step} of trajectory {position}")
+                return _at(failure, f"state {step} of trajectory {number}")
             rewards[start + step] = value
             if step in requests:
                 length, failure = self._ask(DEBUG, b"")

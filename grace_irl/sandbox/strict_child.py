@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.programs.contract import state_dtype
+from grace_irl.programs.contract import ACTION_DTYPE, state_dtype
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.child import debug_text, prepare
 from grace_irl.sandbox.failure import Failure, explain
@@ -110,7 +110,7 @@ def _layout(
     dtype: str, shape: list[int], *, is_state: bool
 ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], int]:
     stored = np.dtype(dtype)
-    handed = state_dtype(stored, len(shape)) if is_state else stored
+    handed = state_dtype(len(shape)) if is_state else ACTION_DTYPE
     return stored, handed, tuple(shape), int(np.prod(shape, dtype=np.int64)) * stored.itemsize
 
 

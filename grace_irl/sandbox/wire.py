@@ -7,15 +7,13 @@ import socket
 import struct
 from typing import Any, NamedTuple, get_args
 
-import numpy as np
-
 from grace_irl.sandbox.protocol import Status
 
 MESSAGE_BYTES = 4096
 TRACEBACK_BYTES = 16384
 INSPECTION_BYTES = 4 << 20
-MAX_FDS = 64
-"""Descriptors in one message; Linux allows 253."""
+MAX_FDS = 4
+"""Descriptors in one message."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
@@ -26,23 +24,6 @@ _LENGTH = struct.Struct("<I")
 ANSWER = struct.Struct("<4q")  # code, bytes of message, bytes of traceback, 1 where transitions are rewarded
 HEADER = struct.Struct("<15q")
 SOURCE_AT = 128
-
-TRAJECTORY = np.dtype(
-    [
-        ("length", "<i8"),  # T + 1
-        ("segment", "<i4"),  # which descriptor holds the states
-        ("layout", "<i4"),  # index of (dtype, shape) of one state
-        ("offset", "<i8"),  # bytes
-        ("action_layout", "<i4"),  # -1: none
-        ("text_length", "<i4"),  # bytes of extra_info, UTF-8
-        ("action_offset", "<i8"),
-        ("text_offset", "<i8"),
-    ]
-)
-"""One row per trajectory that was put; actions and texts lie in segment 0, where the table lies too."""
-
-ROW = struct.Struct("<qiiqiiqq")
-"""The same row, as a child reads it."""
 
 
 class ClosedError(Exception):
@@ -95,29 +76,30 @@ def _more(sock: socket.socket, size: int) -> bytes:
 class Job(NamedTuple):
     """Where everything lies in a job's memory; these numbers themselves lie at offset 0.
 
-    In: the source, the order, strict mode's second order, debug requests. Out: the answer, rewards, message,
+    In: the source, strict mode's second order, debug requests. Out: the answer, rewards, message,
     traceback, debug texts. The source lies first, at a fixed place, so that strict mode's child can read it
     knowing nothing else. A named tuple of plain offsets, because a child reads it before anything is warm.
 
     Attributes:
         source: bytes of the source, which starts at `SOURCE_AT`.
-        positions: trajectories of the run.
+        first: the number of the first trajectory, for messages: 0 but for the later portions of a long run.
+        positions: trajectories of the run, or of this portion of it.
         states: states of them all.
         requests: debug requests.
         debug_bytes: room for one debug text.
         message: room for the message.
-        answer_at, order_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at: offsets.
+        answer_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at: offsets.
         size: bytes in all.
     """
 
     source: int
+    first: int
     positions: int
     states: int
     requests: int
     debug_bytes: int
     message: int
     answer_at: int
-    order_at: int
     second_at: int
     requests_at: int
     rewards_at: int
@@ -135,19 +117,19 @@ class Job(NamedTuple):
         requests: int = 0,
         debug_bytes: int = 0,
         message: int = MESSAGE_BYTES,
+        first: int = 0,
     ) -> Job:
         """Lay a job out."""
         answer_at = _aligned(SOURCE_AT + source)
-        order_at = answer_at + 64
-        second_at = order_at + 8 * positions
+        second_at = answer_at + 64
         requests_at = second_at + 8 * positions
         rewards_at = _aligned(requests_at + 16 * requests)
         message_at = rewards_at + 8 * states
         traceback_at = message_at + message
         debug_at = traceback_at + TRACEBACK_BYTES
         size = debug_at + requests * (8 + debug_bytes)
-        offsets = (answer_at, order_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at)
-        return cls(source, positions, states, requests, debug_bytes, message, *offsets, size)
+        offsets = (answer_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at)
+        return cls(source, first, positions, states, requests, debug_bytes, message, *offsets, size)
 
     def pack(self) -> bytes:
         """The numbers, as they lie at offset 0."""

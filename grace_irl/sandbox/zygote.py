@@ -11,20 +11,20 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from grace_irl.sandbox import kernel, memory, wire
-from grace_irl.sandbox.child import run_batch, run_inspection
+from grace_irl.sandbox.child import run_batch, run_debug, run_inspection
 from grace_irl.sandbox.ending import Child, address_space
 from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown
 from grace_irl.sandbox.macos import resident_bytes
 from grace_irl.sandbox.preload import preload
 from grace_irl.sandbox.rehearsal import rehearse
 from grace_irl.sandbox.strict import run_strict
-from grace_irl.sandbox.views import Shelf
 
 _RUNNER_GRACE_S = 10.0
+_BODIES = {"batch": run_batch, "strict": run_strict, "debug": run_debug, "inspect": run_inspection}
+"""What a child does, by the request's `op`; none returns."""
 
 
 def serve(descriptor: int) -> None:
@@ -55,34 +55,15 @@ def serve(descriptor: int) -> None:
 
 
 class Zygote:
-    """What a zygote knows: the shelves that were put, and how to fork."""
+    """What a zygote knows: how to fork. It keeps nothing of one request for the next."""
 
     def __init__(self, host: socket.socket, lockdown: Lockdown) -> None:
         self._host = host
         self._lockdown = lockdown
-        self._shelves: dict[int, Shelf] = {}
         self._base_bytes = address_space()
 
     def handle(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Serve one request."""
-        match request["op"]:
-            case "put":
-                self._shelves[request["handle"]] = Shelf.of(fds, request["description"])
-                return {}
-            case "drop":
-                shelf = self._shelves.pop(request["handle"], None)
-                memory.close(*(shelf.fds if shelf else ()))
-                return {}
-            case "inspect":
-                return self._run(
-                    request, fds[0], lambda: run_inspection(fds[0], self._lockdown, request, self._base_bytes)
-                )
-        body = run_strict if request["op"] == "strict" else run_batch
-        shelf = self._shelves[request["handle"]]
-        return self._run(request, fds[0], lambda: body(fds[0], shelf, self._lockdown, request, self._base_bytes))
-
-    def _run(self, request: dict[str, Any], fd: int, body: Callable[[], object]) -> dict[str, Any]:
-        """Fork, wait, tell how it ended."""
+        """Serve one request: fork, wait, tell how it ended."""
         wall_s, cpu_s = request["wall_s"], request["cpu_s"]
         if request["op"] == "strict":  # the runner watches its two children itself
             wall_s, cpu_s = 2 * wall_s + _RUNNER_GRACE_S, float("1e9")
@@ -90,9 +71,9 @@ class Zygote:
         if pid == 0:
             try:
                 kernel.die_with_parent()
-                body()
+                _BODIES[request["op"]](self._lockdown, request, fds, self._base_bytes)
             finally:
                 os._exit(CHILD_FAILED)
-        memory.close(fd)
+        memory.close(*fds)
         most = request["memory_mb"] << 20
         return {"ended": Child(pid).watch(wall_s, cpu_s, self._host, lambda child: resident_bytes(child) > most)}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from grace_irl.demos.trajectory import Trajectory
+from grace_irl.programs.contract import as_state
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome
 
 
@@ -44,6 +45,24 @@ class InProcessSandbox:
         nodes = sum(1 for _ in ast.walk(tree))
         digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
         return Inspection(digest, (), (), "next_state" in source, nodes)
+
+    def debug_sets(
+        self,
+        source: str,
+        handle: int,
+        experts: Sequence[tuple[int, int]],
+        negatives: Sequence[tuple[int, int]],
+        *,
+        limits: Limits = Limits(),
+    ) -> Outcome:
+        space: dict[str, Any] = {}
+        exec(source, space)
+        if not callable(space.get("debug")):
+            return Outcome("ok")
+        sets = [
+            [as_state(self._held[handle][at].states[step]) for at, step in places] for places in (experts, negatives)
+        ]
+        return Outcome("ok", debug=(str(space["debug"](*sets))[: limits.debug_chars],))
 
     def run(
         self,

@@ -8,7 +8,7 @@ import pytest
 
 from grace_irl.sandbox.protocol import Mode
 from tests.hostile.attack import Attack
-from tests.hostile.referee import ATTACKS, Contest
+from tests.hostile.referee import ATTACKS, IN_SETS_ATTACKS, Contest
 
 CASES = [(attack, mode) for attack in ATTACKS for mode in attack.modes]
 
@@ -26,6 +26,15 @@ def test_an_attack_reaches_nothing(contest: Contest, attack: Attack, mode: Mode)
     assert reached == []
     assert outcome.status in attack.statuses, outcome
     assert all(len(text) <= 2000 and text.isprintable() for text in outcome.debug)
+
+
+@pytest.mark.parametrize("attack", IN_SETS_ATTACKS, ids=[attack.name for attack in IN_SETS_ATTACKS])
+def test_an_attack_in_a_comparison_reaches_nothing(contest: Contest, attack: Attack) -> None:
+    outcome, reached = contest.attack_in_sets(attack)
+    assert reached == []
+    assert outcome.status in attack.statuses, outcome
+    assert outcome.rewards == ()
+    assert outcome.status != "ok" or outcome.debug == ("no",)
 
 
 def test_names_are_distinct() -> None:

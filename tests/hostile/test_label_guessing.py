@@ -7,14 +7,17 @@ The set is the worst case: experts were put first, the states are noise, so only
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Outcome
+from grace_irl.sandbox.syscalls import ARCHITECTURES
 
 EXPERTS, NEGATIVES, STATES = 40, 40, 5
 COUNT = EXPERTS + NEGATIVES
@@ -65,10 +68,18 @@ def pool() -> Iterator[ZygotePool]:
         yield pool
 
 
-@pytest.fixture(scope="module")
-def handle(pool: ZygotePool) -> int:
+@pytest.fixture(scope="module", params=["heap", "arena"])
+def handle(pool: ZygotePool, request: pytest.FixtureRequest) -> int:
+    """Experts first, in memory of their own or in an arena, where they lie in the order of their files."""
     random = np.random.default_rng(1)
-    return pool.put([Trajectory(random.normal(size=(STATES, 4))) for _ in range(COUNT)])
+    states = random.normal(size=(COUNT, STATES, 4))
+    if request.param == "heap":
+        return pool.put([Trajectory(block.copy()) for block in states])
+    arena = Arena(states.nbytes)
+    block = arena.allocate(states.shape, states.dtype)
+    block[:] = states
+    arena.seal()
+    return pool.put(list(map(Trajectory, block)))
 
 
 def auc(outcome: Outcome, order: list[int]) -> float:
@@ -81,7 +92,7 @@ def auc(outcome: Outcome, order: list[int]) -> float:
 
 @pytest.mark.parametrize("name", STASHES)
 def test_strict_mode_rejects_what_is_not_in_the_trajectory(pool: ZygotePool, handle: int, name: str) -> None:
-    outcome = pool.run_unchecked(_program(STASHES[name]), handle, range(COUNT), mode="strict")
+    outcome = pool.run(_program(STASHES[name]), handle, range(COUNT), mode="strict", checks=False)
     if name.startswith("address") and outcome.status == "ok":  # the same addresses in any order: they say nothing
         assert abs(auc(outcome, list(range(COUNT))) - 0.5) < 0.26
     else:
@@ -91,81 +102,94 @@ def test_strict_mode_rejects_what_is_not_in_the_trajectory(pool: ZygotePool, han
 
 def test_counting_calls_works_where_experts_come_first(pool: ZygotePool, handle: int) -> None:
     source = _program(STASHES["counting calls on numpy"])
-    outcome = pool.run_unchecked(source, handle, range(COUNT))
+    outcome = pool.run(source, handle, range(COUNT), checks=False)
     assert auc(outcome, list(range(COUNT))) == 1.0
 
 
 @pytest.mark.parametrize("name", STASHES)
 def test_a_shuffled_order_leaves_noise(pool: ZygotePool, handle: int, name: str) -> None:
     order = [int(i) for i in np.random.default_rng(2).permutation(COUNT)]
-    outcome = pool.run_unchecked(_program(STASHES[name]), handle, order)
+    outcome = pool.run(_program(STASHES[name]), handle, order, checks=False)
     assert outcome.status == "ok", outcome
     # 40 against 40 trajectories: the standard deviation of a guess by order is 0.065
     assert abs(auc(outcome, order) - 0.5) < 0.26
 
 
-def test_the_index_that_a_frame_walk_finds_says_nothing(pool: ZygotePool, handle: int) -> None:
+@pytest.mark.parametrize("where", ["states.ctypes.data", "states.__array_interface__['data'][0]"])
+def test_the_place_in_memory_that_a_frame_walk_finds_says_nothing(pool: ZygotePool, handle: int, where: str) -> None:
     body = (
-        "v = find(lambda k, v: type(v).__name__ == 'Answer'); np.at = getattr(np, 'at', -1) + 1; "
-        f"return -float(v.order()[np.at // {STATES}])"
+        "v = find(lambda k, v: type(v).__name__ == 'Views'); np.at = getattr(np, 'at', -1) + 1; "
+        f"return -float(v[np.at // {STATES}].{where} % 10 ** 9)"
     )
     order = [int(i) for i in np.random.default_rng(3).permutation(COUNT)]
-    outcome = pool.run_unchecked(_program(body), handle, order)
+    outcome = pool.run(_program(body), handle, order, checks=False)
     assert outcome.status == "ok", outcome
+    assert len({float(rewards[0]) for rewards in outcome.rewards}) == COUNT  # it did find a place for each
     assert abs(auc(outcome, order) - 0.5) < 0.26
+
+
+def test_a_run_holds_its_own_trajectories_only(pool: ZygotePool, handle: int) -> None:
+    body = "v = find(lambda k, v: type(v).__name__ == 'Views'); return float(len(v) * 10 ** 6 + v.mapped)"
+    few, all_ = (pool.run(_program(body), handle, range(n), checks=False).rewards[0][0] for n in (2, COUNT))
+    assert few // 10**6 == 2
+    assert few % 10**6 < 1000 < all_ % 10**6
 
 
 @pytest.mark.parametrize("name", WALKS)
 def test_strict_mode_holds_nothing_to_be_found(pool: ZygotePool, handle: int, name: str) -> None:
     source = _program(WALKS[name])
-    strict = pool.run_unchecked(source, handle, range(COUNT), mode="strict")
+    strict = pool.run(source, handle, range(COUNT), mode="strict", checks=False)
     assert strict.status == "ok", strict
     assert not any(rewards.any() for rewards in strict.rewards)
-    # batch mode holds all of it, which is why elites and winners are scored in strict mode
-    batch = pool.run_unchecked(source, handle, range(COUNT))
+    # batch mode holds all of it, which is why elites and winners are scored in strict mode: the walk does find it
+    batch = pool.run(source, handle, range(COUNT), checks=False)
     assert batch.status == "ok", batch
-    assert any(rewards.any() for rewards in batch.rewards)
-    if name != "views among all objects":  # batch mode holds them, which is why elites are scored in strict mode
-        batch = pool.run_unchecked(source, handle, range(COUNT))
-        assert batch.status == "ok", batch
-        assert any(rewards.any() for rewards in batch.rewards)
+    assert all(rewards.all() for rewards in batch.rewards)
 
 
-def test_strict_mode_holds_no_state_in_its_memory(pool: ZygotePool) -> None:
-    """Reads all of its own writable memory for the bytes of the last state, which it has not been shown yet."""
+@pytest.mark.skipif(platform.machine() not in ARCHITECTURES, reason="no table of system calls for this machine")
+@pytest.mark.parametrize("shown", [False, True])
+def test_strict_mode_holds_no_state_in_its_memory(pool: ZygotePool, shown: bool) -> None:
+    """Reads all of its own objects' memory for the bytes of a state, which is found once it has been shown."""
     secret = np.frombuffer(b"GRACEIRL-NEEDLE-IN-A-STATE-00000", dtype=np.float64).copy()
     states = np.zeros((2, len(secret)))
     states[1] = secret
     needle = [byte ^ 0xFF for byte in secret.tobytes()]  # inverted, so that the source itself does not hold it
+    readable = ARCHITECTURES[platform.machine()].allowed["rt_sigprocmask"]
     source = f"""
-import ctypes
-SCAN = 64 << 20
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
 
 class Reward:
     def __init__(self, extra_info=None):
         self.found = 0.0
     def reward_fn(self, state):
-        if self.found or state[0] != 0:
+        if self.found or (state[0] != 0) != {shown}:
             return self.found
         import gc
         needle = bytes(byte ^ 255 for byte in {needle!r})
-        here = id(needle)
-        blocks = sorted({{id(o) & ~0xFFF for o in gc.get_objects()}})
-        hits = 0
-        for block in blocks:
-            data = ctypes.string_at(block, 4096)
-            at = data.find(needle)
-            while at >= 0:
-                if abs(block + at - here) > 200:
-                    hits += 1
-                at = data.find(needle, at + 1)
-            del data
+        here = id(needle) + bytes.__basicsize__ - 1  # its own copy does not count
+        # the allocator's whole arenas, not only the pages in which an object lies that the collector knows
+        near = {{(id(o) >> 20) + step for o in gc.get_objects() for step in (-1, 0, 1)}}
+        hits, before = 0, b""
+        for block in sorted(near):
+            for page in range(block << 20, (block + 1) << 20, 4096):
+                # a call that fails with EINVAL where it can read its argument, and with EFAULT where it cannot
+                libc.syscall({readable}, 99, ctypes.c_void_p(page), None, 8)
+                data = ctypes.string_at(page, 4096) if ctypes.get_errno() == errno.EINVAL else b""
+                both = before[-64:] + data
+                at = both.find(needle)
+                while at >= 0:
+                    hits += page - len(before[-64:]) + at != here
+                    at = both.find(needle, at + 1)
+                before = data
+                del both
         return float(hits > 0)
 """
     handle = pool.put([Trajectory(states)])
-    outcome = pool.run_unchecked(source, handle, [0], mode="strict")
+    outcome = pool.run(source, handle, [0], mode="strict", checks=False)
     assert outcome.status == "ok", outcome
-    assert not outcome.rewards[0].any()
+    assert outcome.rewards[0].tolist() == [0.0, float(shown)]
 
 
 def test_an_honest_program_passes(pool: ZygotePool, handle: int) -> None:

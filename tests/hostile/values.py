@@ -156,7 +156,7 @@ class Reward:
         views = find("Views", sys._getframe())
         if views is None:
             return 0.0
-        segment = views._maps[0]
+        segment = views._map
         start = np.frombuffer(segment, np.uint8).ctypes.data
         if libc.mprotect(ctypes.c_void_p(start // 4096 * 4096), len(segment), 3) == -1:
             return 0.0

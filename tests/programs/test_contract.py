@@ -5,28 +5,36 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.programs.contract import as_state, state_dtype
+from grace_irl.programs.contract import as_action, as_state, state_dtype
 
 
-@pytest.mark.parametrize(
-    ("stored", "ndim", "handed"),
-    [
-        ("<f4", 1, "<f4"),
-        ("<f8", 1, "<f8"),
-        ("<f2", 1, "<f2"),
-        ("<i4", 1, "<f8"),
-        ("|u1", 1, "<f8"),
-        ("|u1", 3, "<i8"),
-        (">i2", 3, "<i8"),
-        ("<i8", 3, "<i8"),
-    ],
-)
+@pytest.mark.parametrize("stored", ["<f4", "<f8", "<f2", ">f8", "<i4", "|u1", ">i2", "<i8"])
+@pytest.mark.parametrize(("ndim", "handed"), [(1, "<f8"), (3, "<i8")])
 def test_types(stored: str, ndim: int, handed: str) -> None:
-    assert state_dtype(np.dtype(stored), ndim) == np.dtype(handed)
-    state = as_state(np.ones((2,) * ndim, stored))
+    assert state_dtype(ndim) == np.dtype(handed)
+    stored_state = np.ones((2,) * ndim, stored, order="F")
+    state = as_state(stored_state)
     assert state.dtype == np.dtype(handed)
     assert state.flags.owndata
     assert state.flags.writeable
+    assert state.flags.c_contiguous
+    assert not np.shares_memory(state, stored_state)
+
+
+@pytest.mark.parametrize("action", [2, 2.0, np.int64(2), np.float32(2), np.array(2, ">i2"), True + True])
+def test_an_action_of_one_number_is_a_number(action: object) -> None:
+    found = as_action(action)
+    assert type(found) is np.float64
+    assert found == 2.0
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f8", "|u1"])
+def test_an_action_of_several_numbers_is_an_array(dtype: str) -> None:
+    action = np.ones((3,), dtype)
+    found = as_action(action)
+    assert found.dtype == np.float64
+    assert found.flags.owndata
+    np.testing.assert_array_equal(found, [1, 1, 1])
 
 
 def test_differences_of_codes_do_not_wrap_around() -> None:

@@ -6,8 +6,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,12 @@ from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError, SandboxError
 from grace_irl.sandbox import Limits, open_sandbox
+from grace_irl.sandbox.host import Zygote
+from grace_irl.sandbox.packing import Package
 from grace_irl.sandbox.pool import ZygotePool
-from tests.sandbox.conformance import COUNTER, SandboxConformance, one, vectors
+from grace_irl.sandbox.protocol import DebugRequest, Mode
+from tests.sandbox.conformance import SandboxConformance
+from tests.sandbox.samples import BOTH, COUNTER, one, vectors
 
 
 @pytest.fixture(scope="module")
@@ -135,22 +140,19 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def test_arena_states_are_not_copied(pool: ZygotePool) -> None:
+def test_arena_states_are_referred_to(pool: ZygotePool) -> None:
     arena = Arena(1 << 20)
     random = np.random.default_rng(0)
-    block = arena.allocate((10, 3), np.float32)
+    block = arena.allocate((10, 3), np.float64)
     block[:] = random.normal(size=(10, 3))
-    trajectories = [Trajectory(block[:4], actions=np.arange(3)), Trajectory(block[4:])]
     arena.seal()
-    beside = Trajectory(random.normal(size=(5, 3)))
-    handle = pool.put([*trajectories, beside])
-    package = pool._packages[handle]
-    assert package.arenas == (arena,)
-    assert os.fstat(package.fds[0]).st_size < 1000
+    trajectories = [Trajectory(block[:4]), Trajectory(block[4:]), Trajectory(random.normal(size=(5, 3)))]
+    handle = pool.put(trajectories)
+    for trajectory, content in zip(trajectories, pool._packages[handle].contents, strict=True):
+        assert content.states is trajectory.states
     outcome = pool.run(one("return state.sum()"), handle, [1, 2, 0])
     for index, rewards in zip([1, 2, 0], outcome.rewards, strict=True):
-        expected = [float(state.sum()) for state in [*trajectories, beside][index].states]
-        np.testing.assert_array_equal(rewards, expected)
+        np.testing.assert_array_equal(rewards, [float(state.sum()) for state in trajectories[index].states])
 
 
 def test_an_open_arena_is_copied(pool: ZygotePool) -> None:
@@ -158,20 +160,40 @@ def test_an_open_arena_is_copied(pool: ZygotePool) -> None:
     block = arena.allocate((4, 3), np.float64)
     block[:] = 1.0
     handle = pool.put([Trajectory(block)])
-    assert pool._packages[handle].arenas == ()
     block[:] = 2.0
     np.testing.assert_array_equal(pool.run(one("return state[0]"), handle, [0]).rewards[0], 1.0)
 
 
-def test_dropped_trajectories_are_forgotten(pool: ZygotePool) -> None:
-    def mapped() -> int:
-        return len(os.listdir(f"/proc/{pool.pids[0]}/fd"))
+@BOTH
+def test_a_worker_keeps_nothing_of_a_run(pool: ZygotePool, mode: Mode) -> None:
+    def held() -> tuple[int, int]:
+        maps = Path(f"/proc/{pool.pids[0]}/maps").read_text()
+        return len(os.listdir(f"/proc/{pool.pids[0]}/fd")), maps.count("memfd")
 
+    pool.inspect("x = 1")
+    before = held()
     handle = pool.put(vectors())
-    pool.run(COUNTER, handle, [0])
-    held = mapped()
-    pool.drop(handle)
-    assert mapped() == held - 1
+    pool.run(COUNTER, handle, [0, 1], mode=mode)
+    assert held() == before
+
+
+@BOTH
+def test_a_long_run_takes_several_children(pool: ZygotePool, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
+    trajectories = vectors(5, actions=True)
+    handle = pool.put(trajectories)
+    order, wanted = [4, 0, 3, 1], [DebugRequest(3, 1), DebugRequest(0, 2), DebugRequest(3, 0)]
+    whole = pool.run(COUNTER, handle, order, mode=mode, debug=wanted)
+    monkeypatch.setattr(Package.portions, "__defaults__", (170,))
+    assert len(list(pool._packages[handle].portions(np.array(order)))) == 3
+    cut = pool.run(COUNTER, handle, order, mode=mode, debug=wanted)
+    assert (cut.status, cut.debug) == (whole.status, whole.debug) == ("ok", ("2: 1002", "3: 4004", "1: 1000"))
+    assert len(cut.rewards) == 4
+    assert all(map(np.array_equal, cut.rewards, whole.rewards))
+    late = pool.run(one("return 1 / int(1002 - state[0])"), handle, order, mode=mode)
+    assert (late.status, late.rewards) == ("runtime", ())
+    assert "state 1 of trajectory 3" in late.message
+    huge = pool.run(one("return 1e12 if state[0] == 1002 else 0"), handle, order, mode=mode)
+    assert "state 1 of trajectory 3" in huge.message
 
 
 def test_actions_that_are_no_numbers_are_refused(pool: ZygotePool) -> None:
@@ -187,7 +209,7 @@ def test_the_environment_of_a_zygote_is_empty(monkeypatch: pytest.MonkeyPatch) -
         environment = Path(f"/proc/{fresh.pids[0]}/environ").read_bytes()
         source = "import os\n" + one("return float(len(os.environ))")
         handle = fresh.put(vectors())
-        assert not fresh.run_unchecked(source, handle, [0]).rewards[0].any()
+        assert not fresh.run(source, handle, [0], checks=False).rewards[0].any()
     assert b"TREASURE" not in environment
 
 
@@ -198,10 +220,12 @@ def test_workers() -> None:
         assert pool.workers == len(os.sched_getaffinity(0))
 
 
-def test_many_threads_use_all_zygotes() -> None:
+def test_many_threads_use_all_zygotes(monkeypatch: pytest.MonkeyPatch) -> None:
     with ZygotePool(2) as pool:
         handle = pool.put(vectors())
-        running, seen = threading.Barrier(2, timeout=20), []
+        running, seen, asked = threading.Barrier(2, timeout=20), [], []
+        for zygote in pool._zygotes:
+            monkeypatch.setattr(zygote, "ask", _noting(zygote, asked))
 
         def work() -> None:
             running.wait()
@@ -214,4 +238,14 @@ def test_many_threads_use_all_zygotes() -> None:
         for thread in threads:
             thread.join()
         assert seen == ["ok", "ok"]
-        assert all(zygote.holds(handle) for zygote in pool._zygotes)
+        assert sorted(set(asked)) == [0, 1]
+
+
+def _noting(zygote: Zygote, asked: list[int]) -> Callable[..., object]:
+    ask = zygote.ask
+
+    def noting(*arguments: Any) -> object:
+        asked.append(zygote.number)
+        return ask(*arguments)
+
+    return noting
