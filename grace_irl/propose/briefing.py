@@ -44,6 +44,7 @@ class Budget:
         trajectories: of all trajectories in a prompt.
         negative: of one negative trajectory, where expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
+        dense: of one trajectory where every expert state is positive (rule "all"): the statistics say more.
         source: of a parent's source.
         debug: what debug(expert_states, negative_states) said.
         traceback: of a repair.
@@ -59,6 +60,7 @@ class Budget:
     context: int = 3_000
     trajectories: int = 10_000
     negative: int = 120
+    dense: int = 800
     source: int = 6_000
     debug: int = 1_000
     traceback: int = 800

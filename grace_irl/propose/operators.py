@@ -181,12 +181,9 @@ def _of_role(briefing: Briefing, role: str) -> list[Labelled]:
 
 def _shown(briefing: Briefing, item: Labelled, material: Material) -> Shown:
     """A trajectory to learn from, with the parent's rewards where there is one."""
-    limited = briefing.rule != "all" and item.demonstration.role == "negative"
-    return Shown(
-        item,
-        rewards=material.rewards.get(item.trajectory.digest),
-        limit=briefing.budget.negative if limited else None,
-    )
+    budget, negative = briefing.budget, item.demonstration.role == "negative"
+    limit = budget.dense if briefing.rule == "all" else budget.negative if negative else None
+    return Shown(item, rewards=material.rewards.get(item.trajectory.digest), limit=limit)
 
 
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:

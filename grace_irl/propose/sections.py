@@ -8,17 +8,18 @@ from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown, head, least, write
 from grace_irl.propose.views.view import View
 
+_LEFT_OUT = 12  # tokens of the line that counts what is left out
 _TITLE = 6  # tokens of "### Negative 12: " and the line's end
 
 
 def wanted(view: View, shown: Sequence[Shown]) -> int:
     """Tokens that the trajectories take whole."""
-    return sum(_head(each) + estimate(write(view, each)) for each in shown)
+    return _tasks(shown) + sum(_head(each) + estimate(write(view, each)) for each in shown)
 
 
 def needed(view: View, shown: Sequence[Shown]) -> int:
     """Tokens of the first trajectory in its shortest form: without them a section says nothing."""
-    return _head(shown[0]) + least(view, shown[0]) if shown else 0
+    return _tasks(shown) + _LEFT_OUT + _head(shown[0]) + least(view, shown[0]) if shown else 0
 
 
 def section(view: View, shown: Sequence[Shown], tokens: int) -> str:
@@ -34,8 +35,9 @@ def section(view: View, shown: Sequence[Shown], tokens: int) -> str:
     """
     kept: list[Shown] = []
     shortest: list[int] = []
-    for each in shown:
-        cost = _head(each) + least(view, each)
+    costs = [_head(each) + least(view, each) for each in shown]
+    tokens -= _tasks(shown) + (_LEFT_OUT if sum(costs) + _tasks(shown) > tokens else 0)
+    for each, cost in zip(shown, costs, strict=True):
         if kept and sum(shortest) + cost > tokens:
             break
         kept.append(each)
@@ -83,6 +85,12 @@ def _role(shown: Shown) -> str:
     if not shown.marks:
         return "Trajectory"
     return "Expert" if shown.item.demonstration.role == "expert" else "Negative"
+
+
+def _tasks(shown: Sequence[Shown]) -> int:
+    """Tokens of the headings of tasks, where there are several."""
+    names = {each.item.task for each in shown}
+    return sum(estimate(f"## Task {name}\n") for name in names) if len(names) > 1 else 0
 
 
 def _head(shown: Shown) -> int:
