@@ -17,6 +17,8 @@ Kind = Literal[
     "rejected",
 ]
 
+LONGEST = 10_000  # characters of a server's words that are searched for reasons
+
 
 @dataclass(eq=False)
 class Failure(Exception):  # noqa: N818  a failed request is no defect
@@ -37,6 +39,9 @@ class Failure(Exception):  # noqa: N818  a failed request is no defect
     said: str = ""
     body: dict[str, object] | None = None
     retry_after: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.said = self.said[:LONGEST]
 
     @property
     def away(self) -> bool:

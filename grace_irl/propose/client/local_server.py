@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,8 +21,9 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.client.serve_command import ServeCommand
 
 VARIABLE = "GRACE_IRL_VLLM"
+_ERROR = re.compile(r"[Ee]rror[:,] ")
 GENTLE = 30.0  # seconds from SIGTERM to SIGKILL
-TAIL = 4000  # bytes of the log that are looked through for the reason of a failure
+TAIL = 20_000  # bytes of the log that are looked through for the reason of a failure
 
 
 def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -142,7 +144,7 @@ class LocalServer:
     def reason(self) -> str:
         """The last line of the log that names an error, or the last one."""
         lines = self._tail()
-        errors = [line for line in lines if "Error" in line or "error:" in line]
+        errors = [line for line in lines if _ERROR.search(line)]
         return (errors or lines or ["it printed nothing"])[-1]
 
     def _tail(self) -> list[str]:

@@ -86,7 +86,7 @@ class ChatServer:
         script: behaviours of the next chat requests, used up from the front.
         rule: from a payload to a behaviour, or None for the script's or the usual one.
         models: as /v1/models lists them.
-        models_status: of /v1/models.
+        models_status, models_body: of /v1/models, where it is to answer otherwise.
         payloads: of all chat requests, in the order of arrival.
         authorizations: headers of all requests.
         served: texts of all choices that were sent whole, with status 200 and as a chat completion.
@@ -100,6 +100,7 @@ class ChatServer:
     rule: Callable[[dict[str, Any]], Behaviour | None] = lambda payload: None
     models: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "model"}])
     models_status: int = 200
+    models_body: bytes | None = None
     payloads: list[dict[str, Any]] = field(default_factory=list)
     authorizations: list[str] = field(default_factory=list)
     served: list[str] = field(default_factory=list)
@@ -175,7 +176,7 @@ class ChatServer:
         self.authorizations.append(headers.get("authorization", ""))
         if path == "/v1/models":
             body = json.dumps({"object": "list", "data": self.models}).encode()
-            return await self._send(writer, Behaviour(self.models_status), body)
+            return await self._send(writer, Behaviour(self.models_status, self.models_body), body)
         if path != "/v1/chat/completions":
             return await self._send(writer, error(404, "Not Found"), b"")
         count = len(self.payloads)

@@ -7,6 +7,7 @@ import gc
 import itertools
 import json
 import logging
+import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -154,6 +155,30 @@ def test_ten_megabytes_are_not_read_to_their_end(server: ChatServer) -> None:
     talk = Talk(server, max_bytes=5000, attempts=1)
     with pytest.raises(CallFailed, match="an answer of more than 5000 bytes"):
         talk.texts()
+
+
+def test_ten_megabytes_of_error_are_one_line(server: ChatServer) -> None:
+    server.rule = lambda payload: says.error(400, "no\n" * 3_000_000)
+    with pytest.raises(CallFailed, match="refuses the request") as raised:
+        Talk(server).texts()
+    assert len(str(raised.value)) < 400
+    assert "\n" not in str(raised.value)
+
+
+def test_a_call_that_is_given_up_leaves_the_client_usable(server: ChatServer) -> None:
+    server.script = [Behaviour(wait=30.0)]
+
+    async def given_up(client: ChatClient) -> str:
+        call = asyncio.create_task(client.complete(PROMPT))
+        while not client.counters.in_flight:
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert client.counters.in_flight == 0
+        return (await client.complete(PROMPT))[0].text
+
+    assert [Talk(server, concurrency=1).run(given_up)] == server.served
 
 
 def test_a_storm_of_faults_loses_and_doubles_nothing(server: ChatServer) -> None:
@@ -322,6 +347,25 @@ def test_no_server() -> None:
         gone = Talk(server)
     with pytest.raises(InputError, match=r"no server at http://127\.0\.0\.1:\d+/v1: .*grace-irl serve starts one"):
         gone.texts()
+
+
+def test_something_else_that_listens() -> None:
+    """A port of another protocol, and one that sends pages."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def greet() -> None:
+            connection, _ = other.accept()
+            connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+            connection.close()
+
+        greeting = threading.Thread(target=greet)
+        greeting.start()
+        client = ChatClient(ChatSettings(f"http://127.0.0.1:{other.getsockname()[1]}"))
+        with pytest.raises(InputError, match="no server at"):
+            asyncio.run(client.open())
+        greeting.join()
+    with ChatServer(models_body=b"<html>") as pages, pytest.raises(InputError, match="does not list its models"):
+        Talk(pages).texts()
 
 
 def test_a_server_that_still_loads_is_waited_for(server: ChatServer) -> None:
