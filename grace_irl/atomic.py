@@ -1,22 +1,36 @@
-"""Files that nobody ever sees half of."""
+"""Files that nobody ever sees half of: made beside their place, then moved there."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import threading
 from pathlib import Path
+
+from grace_irl.errors import InputError
+
+
+def part_of(path: Path) -> Path:
+    """Where a file is made before it is moved to `path`: beside it, so that moving is atomic; readers pass it over."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes a file whole or not at all: a temporary file beside it, then a rename. Text is UTF-8."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Writes a file whole or not at all, and makes its folder. Text is UTF-8.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    part = part_of(path)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with part.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from None

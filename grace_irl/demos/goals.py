@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grace_irl.demos.atomic import write_text
+from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstration
 from grace_irl.errors import InputError
 
@@ -133,7 +133,7 @@ def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstr
     for digest, rows in entries.items():
         lines += [f"# {_plain(row.source)}; task {_plain(row.task)}; {row.states} states" for row in rows]
         lines.append(f"{digest} = {list(rows[0].goals or ())}\n")
-    write_text(Path(path), "\n".join(lines))
+    write_atomically(Path(path), "\n".join(lines))
 
 
 def _plain(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.atomic import write_text
+from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind
 from grace_irl.errors import InputError
 
@@ -129,7 +129,7 @@ class ScrambleMap:
 
     def save(self, path: Path) -> None:
         """Writes the map as JSON, atomically."""
-        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+        write_atomically(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> ScrambleMap:

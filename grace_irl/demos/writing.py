@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from grace_irl.demos.atomic import part_of
+from grace_irl.atomic import part_of
 from grace_irl.demos.header import HeaderBuilder
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
