@@ -10,7 +10,7 @@ from grace_irl.propose.synthesis.grid.source import write_source
 from tests.propose.worlds import AGENT, FLOOR, HEADINGS, WALL, World, rewards, thing
 
 VOCABULARY = ("zek", "gax", "mip", "tro", "fen", "up", "pick")
-ARRANGEMENTS: tuple[Arrangement, ...] = ("whole", "then", "after", "both", "beside")
+ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 
 PERCEPTION = Perception(Agent(0, AGENT, 2, tuple(sorted(HEADINGS.items()))), (FLOOR, WALL))
 FACED, TAKEN, CHANGED = (Filter("event", EVENTS.index(name)) for name in ("faced", "taken", "changed"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from grace_irl.propose.synthesis.grid.meaning import Feature, Filter
+from grace_irl.propose.synthesis.grid.meaning import Arrangement, Feature, Filter
 from grace_irl.propose.synthesis.grid.outline import Outline
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
 from grace_irl.propose.synthesis.quote import packed, quoted
@@ -20,6 +20,14 @@ SAYS: dict[Feature, str] = {
     "channel 2": "channel 2 of its code",
     "side": "where it lies, seen from the agent's first cell and heading",
 }
+
+PARTING: tuple[tuple[str, Arrangement, str], ...] = (
+    ("THEN", "then", "words between steps: what stands before is done first"),
+    ("AFTER", "after", "words between steps: what stands behind is done first"),
+    ("BOTH", "both", "words between steps that may be done in any order"),
+    ("BESIDE", "beside", "words between a thing and the one beside it"),
+)
+"""Sets of separating words, by what they do."""
 
 
 def write_constants(outline: Outline) -> list[str]:
@@ -37,6 +45,11 @@ def write_constants(outline: Outline) -> list[str]:
         lines += _packed("ALWAYS = {", entries, "}", "what the thing has to be, whatever the instruction says")
     if outline.phrases:
         lines += _packed("PHRASES = [", map(quoted, outline.phrases), "]", "words that are read as one")
+    lines += [
+        f"{name} = {{{', '.join(map(quoted, words))}}}  # {about}"
+        for name, arrangement, about in PARTING
+        if (words := outline.plan.of(arrangement))
+    ]
     if outline.sure:
         lines += ["# What a word says about a thing: by feature, the values of which it must have one."]
         lines += _dictionary("WORDS", outline.sure)

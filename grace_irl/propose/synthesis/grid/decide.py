@@ -66,10 +66,10 @@ def shared_constants(lexicon: Lexicon, reading: Reading) -> list[int]:
     goals: list[NDArray[np.bool_]] = []
     others: list[NDArray[np.bool_]] = []
     for i, positive in enumerate(evidence.positives):
-        at_goal, elsewhere = evidence.split_rows(i, lexicon.plan, lexicon.steps(reading, i), positive)
+        at_goal, elsewhere = evidence.split_rows(i, lexicon.stages(reading, i), positive)
         goals += [at_goal] if len(at_goal) else []
         others.append(elsewhere)
-    if not goals or lexicon.plan.arrangement == "beside":
+    if not goals or lexicon.plan.beside:
         return []
     rest = np.concatenate(others)
     found: list[int] = []
@@ -84,10 +84,10 @@ def shared_constants(lexicon: Lexicon, reading: Reading) -> list[int]:
 def _goals_stay(lexicon: Lexicon, reading: Reading, constants: Sequence[int]) -> bool:
     """Whether every goal state that a reading marks is still marked when these filters hold for every step."""
     for i, positive in enumerate(lexicon.evidence.positives):
-        steps = lexicon.steps(reading, i)
-        narrower = tuple(tuple(sorted({*columns, *constants})) for columns in steps)
-        fired = lexicon.evidence.fired(i, lexicon.plan, steps)
-        if (positive & fired & ~lexicon.evidence.fired(i, lexicon.plan, narrower)).any():
+        stages = lexicon.stages(reading, i)
+        narrower = tuple(tuple((tuple(sorted({*step[0], *constants})),) for step in stage) for stage in stages)
+        fired = lexicon.evidence.fired(i, stages)
+        if (positive & fired & ~lexicon.evidence.fired(i, narrower)).any():
             return False
     return True
 
@@ -99,7 +99,7 @@ def negative_pressure(lexicon: Lexicon, reading: Reading) -> float:
     wordless = Reading(reading.constants, verbs)
     hits = total = 0
     for i, positive in enumerate(lexicon.evidence.positives):
-        fired = lexicon.evidence.fired(i, lexicon.plan, lexicon.steps(wordless, i))
+        fired = lexicon.evidence.fired(i, lexicon.stages(wordless, i))
         hits += int((fired & ~positive).sum())
         total += int((~positive).sum())
     return hits / max(1, total)

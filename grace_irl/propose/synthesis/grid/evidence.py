@@ -8,13 +8,14 @@ size principle of concept learning). *Parsimony* has a file of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.propose.synthesis.grid.meaning import SEVERAL, STATIC, Filter, Plan
+from grace_irl.propose.synthesis.grid.meaning import SEVERAL, STATIC, Filter
 from grace_irl.propose.synthesis.grid.scene import SIDES, Rows, Scene
 
 MISSED = 12.0
@@ -28,96 +29,132 @@ NOT_SEVERAL = 2.5
 """A word that says "one of several" where the description matches a single thing."""
 
 Columns = tuple[int, ...]
+"""Indices of filters that one thing has to meet."""
+Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
+"""Like the stages of a plan, with filters in the place of words."""
+OFFSETS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
 class Evidence:
-    """The demonstrations as tables over every possible filter, and the cost of readings of them."""
+    """The demonstrations under every possible filter, and the cost of readings of them.
+
+    Sets of rows, of states and of things are integers, one bit for each: walks ask millions of times.
+    """
 
     def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:
         self.scenes = tuple(scenes)
         self.positives = tuple(positives)
         self.filters = _filters(self.scenes)
         self.index = {f: i for i, f in enumerate(self.filters)}
-        self.static = np.array([f.feature in STATIC for f in self.filters])
-        self._happenings = [_table(scene.happenings, self.filters) for scene in self.scenes]
-        self._things = [_table(scene.things, self.filters) | ~self.static for scene in self.scenes]
-        self._neighbours: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
-        self._costs: dict[tuple[int, Plan, tuple[Columns, ...]], float] = {}
+        static = np.array([f.feature in STATIC for f in self.filters])
+        self._tables = [_table(scene.happenings, self.filters) for scene in self.scenes]
+        self._happenings = [_masks(table) for table in self._tables]
+        self._states = [[1 << state for state in scene.happenings.state.tolist()] for scene in self.scenes]
+        self._things = [_masks(_table(scene.things, self.filters) | ~static) for scene in self.scenes]
+        self._positive = [_mask(positive) for positive in self.positives]
+        self._near: dict[int, list[tuple[int, list[int]]]] = {}
+        self._hits: list[dict[tuple[Columns, ...], int]] = [{} for _ in self.scenes]
+        self._costs: list[dict[Stages, float]] = [{} for _ in self.scenes]
 
-    def fired(self, scene: int, plan: Plan, steps: tuple[Columns, ...]) -> NDArray[np.bool_]:
-        """The states of a scene in which the happening completes; (T+1,). `steps` holds filter indices per step."""
-        rows, table = self.scenes[scene].happenings, self._happenings[scene]
-        length = self.scenes[scene].length
-        if plan.arrangement == "beside" and len(steps) == 2:
-            near, there = self._near(scene)
-            hit = table[:, list(steps[0])].all(axis=1)
-            hit &= np.any(near[:, :, list(steps[1])].all(axis=2) & there, axis=1)
-            return _marked(rows.state[hit], length)
-        done: list[NDArray[np.bool_]] = [
-            _marked(rows.state[np.all(table[:, list(columns)], axis=1)], length) for columns in steps
-        ]
-        if len(done) == 1:
-            return done[0]
-        first, second = done
-        if plan.arrangement == "both":
-            return _ever(first) & _ever(second) & (first | second)
-        return _ever(first) & second
+    def fired(self, scene: int, stages: Stages) -> NDArray[np.bool_]:
+        """The states of a scene in which what the stages describe completes; (T+1,)."""
+        fired = self._fired(scene, stages)
+        return np.array([fired >> state & 1 for state in range(self.scenes[scene].length)], dtype=np.bool_)
 
     def split_rows(
-        self, scene: int, plan: Plan, steps: tuple[Columns, ...], positive: NDArray[np.bool_]
+        self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which filters the happenings meet that complete the last step in positive states, and which all others of
-        the same event meet; two (rows, F) tables."""
-        rows, table = self.scenes[scene].happenings, self._happenings[scene]
-        last = list(steps[-1])
-        events = [column for column in last if self.filters[column].feature == "event"]
-        now = positive & self.fired(scene, plan, steps)
-        goal = np.all(table[:, last], axis=1) & now[rows.state]
-        return table[goal], table[np.all(table[:, events], axis=1) & ~goal]
+        """Which filters the happenings meet that complete the last stage in positive states, and which all others of
+        the same events meet; two (rows, F) tables."""
+        rows, table = self.scenes[scene].happenings, self._tables[scene]
+        now = (positive & self.fired(scene, stages))[rows.state]
+        goal, alike = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+        for thing, *_ in stages[-1]:
+            events = [column for column in thing if self.filters[column].feature == "event"]
+            goal |= table[:, list(thing)].all(axis=1) & now
+            alike |= table[:, events].all(axis=1)
+        return table[goal], table[alike & ~goal]
 
-    def cost(self, scene: int, plan: Plan, steps: tuple[Columns, ...]) -> float:
+    def cost(self, scene: int, stages: Stages) -> float:
         """The cost of one scene under a reading, in nats."""
-        key = (scene, plan, steps)
-        if key not in self._costs:
-            self._costs[key] = self._cost(scene, plan, steps)
-        return self._costs[key]
-
-    def _cost(self, scene: int, plan: Plan, steps: tuple[Columns, ...]) -> float:
-        fired, positive = self.fired(scene, plan, steps), self.positives[scene]
-        wrong = int((fired & ~positive).sum())
-        cost = MISSED * float((positive & ~fired).sum() / max(1, positive.sum()))
-        cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
-        for columns in steps:
-            static = [column for column in columns if self.static[column]]
-            matches = int(self._things[scene][:, static].all(axis=1).sum())
-            if SEVERAL in (self.filters[column] for column in columns):
-                cost += float(np.log(matches - 1)) if matches > 1 else NOT_SEVERAL if matches else ABSENT
-            else:
-                cost += float(np.log(matches)) if matches else ABSENT
-        return cost
+        known = self._costs[scene]
+        if stages not in known:
+            known[stages] = self._cost(scene, stages)
+        return known[stages]
 
     def matches(self, scene: int, columns: Columns) -> int:
         """How many things of the first state meet these filters."""
-        return int(self._things[scene][:, list(columns)].all(axis=1).sum())
+        return self._all(self._things[scene], len(self.scenes[scene].things), columns).bit_count()
 
-    def _near(self, scene: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """The filters that the things in the four neighbouring cells of each row meet, in its state, (N, 4, F), and
-        which of these cells hold a thing at all, (N, 4)."""
-        if scene not in self._neighbours:
+    def _cost(self, scene: int, stages: Stages) -> float:
+        fired, positive = self._fired(scene, stages), self._positive[scene]
+        wrong = (fired & ~positive).bit_count()
+        cost = MISSED * (positive & ~fired).bit_count() / max(1, positive.bit_count())
+        cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
+        return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
+
+    def _reference(self, scene: int, columns: Columns) -> float:
+        """The cost of speaking of things in this way."""
+        matches = self.matches(scene, columns)
+        if any(self.filters[column] == SEVERAL for column in columns):
+            return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
+        return math.log(matches) if matches else ABSENT
+
+    def _fired(self, scene: int, stages: Stages) -> int:
+        since, now = -1, 0  # all states; none
+        for stage in stages:
+            done = [self._hit(scene, step) & since for step in stage]
+            now = 0
+            for one in done:
+                now |= one
+            for one in done:
+                now &= _ever(one)
+            since = _ever(now)
+        return now
+
+    def _hit(self, scene: int, step: tuple[Columns, ...]) -> int:
+        """The states in which a step happens, whatever happened before."""
+        known = self._hits[scene]
+        if step not in known:
+            thing, *neighbours = step
+            count = len(self._states[scene])
+            rows = self._all(self._happenings[scene], count, thing)
+            for columns in neighbours:
+                beside = 0
+                for there, masks in self._around(scene):
+                    beside |= there & self._all(masks, count, columns)
+                rows &= beside
+            states = 0
+            while rows:
+                lowest = rows & -rows
+                states |= self._states[scene][lowest.bit_length() - 1]
+                rows ^= lowest
+            known[step] = states
+        return known[step]
+
+    def _all(self, masks: Sequence[int], count: int, columns: Columns) -> int:
+        """The rows, of so many, that meet all these filters."""
+        rows = (1 << count) - 1
+        for column in columns:
+            rows &= masks[column]
+        return rows
+
+    def _around(self, scene: int) -> list[tuple[int, list[int]]]:
+        """For each of the four neighbouring cells of each row, in its state: where it holds a thing at all, and the
+        filters that this thing meets."""
+        if scene not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
-            tables, there = [], []
             # What is beside a thing is known by its look alone.
             silent = np.array([f.feature not in ("channel 0", "channel 1") for f in self.filters])
-            for offset in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+            self._near[scene] = []
+            for offset in OFFSETS:
                 cells = rows.cells + offset
                 inside = np.asarray(np.all((cells >= 0) & (cells < states.shape[1:3]), axis=1), dtype=np.bool_)
                 cells = np.where(inside[:, None], cells, 0)
                 at = (rows.state, cells[:, 0], cells[:, 1])
                 near = Rows(rows.state, rows.event, states[at], np.zeros_like(rows.sides), cells)
-                tables.append(_table(near, self.filters) | silent)
-                there.append(objects[at] & inside)
-            self._neighbours[scene] = np.stack(tables, axis=1), np.stack(there, axis=1)
-        return self._neighbours[scene]
+                self._near[scene].append((_mask(objects[at] & inside), _masks(_table(near, self.filters) | silent)))
+        return self._near[scene]
 
 
 def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
@@ -155,12 +192,16 @@ def _table(rows: Rows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
     return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.bool_)
 
 
-def _ever(done: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """True from the first True on."""
-    return np.asarray(np.maximum.accumulate(done), dtype=np.bool_)
+def _ever(done: int) -> int:
+    """All states from the first of these on; none where there is none."""
+    return -(done & -done)
 
 
-def _marked(states: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
-    marks = np.zeros(length, dtype=np.bool_)
-    marks[states] = True
-    return marks
+def _mask(marks: NDArray[np.bool_]) -> int:
+    """The set of what is marked."""
+    return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
+
+
+def _masks(table: NDArray[np.bool_]) -> list[int]:
+    """Per column of a table the set of rows that are marked."""
+    return [_mask(column) for column in table.T]

@@ -111,15 +111,35 @@ def unnamed(words, thing):
 '''
 
 PAIRED = '''
-def paired(self, state, event, cell, code):
-    """How well what has happened fits, with the other thing in a neighbouring cell."""
-    fit = self.fits(self.steps[0], event, cell, code)
-    if len(self.steps) == 1 or not fit:
-        return fit
-    best = 0.0
-    for down, across in ((1, 0), (0, 1), (-1, 0), (0, -1)):
-        code = code_at(state, (cell[0] + down, cell[1] + across))
-        if code is not None and is_thing(code):
-            best = max(best, self.described(self.steps[1], {0: {code[0]}, 1: {code[1]}}))
-    return min(fit, best)
+def paired(self, parts, state, event, cell, code):
+    """How well what has happened fits, with the other things that are spoken of in neighbouring cells."""
+    fit = self.fits(parts[0], event, cell, code)
+    sides = ((1, 0), (0, 1), (-1, 0), (0, -1))
+    around = [code_at(state, (cell[0] + down, cell[1] + across)) for down, across in sides]
+    things = [{0: {code[0]}, 1: {code[1]}} for code in around if code is not None and is_thing(code)]
+    for words in parts[1:]:
+        fit = min([fit, max((self.described(words, thing) for thing in things), default=0.0)])
+    return fit
 '''
+
+CUT = '''
+def cut(words, separators):
+    """The words between separators."""
+    parts = [[]]
+    for word in words:
+        if word in separators:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+'''
+
+STAGES = Template('''
+def stages(words):
+    """The steps of an instruction: stages in the order to do them in, each of steps in any order."""
+    for at, word in enumerate(words):
+        if word in $order:
+            before, after = stages(words[:at]), stages(words[at + 1 :])
+            return $both
+    return [$steps]
+''')

@@ -18,21 +18,31 @@ STEPS_PER_CHOICE = 36
 """Steps of a walk per (word, filter) pair."""
 DOUBT = 1.5
 """By how much the costs overstate what is known: correlated evidence (a thing faced twice) counts as independent."""
-PROFILE_MARGIN = 8.0
+PROFILE_MARGIN = 12.0
 """Meanings that cost more than this (nats) beyond the best are not looked at twice."""
+FREE_MARGIN = 4.0
+"""… and beyond this, once all other words have followed, the word itself is not set free."""
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int) -> Posterior:
     """The likeliest reading, and how sure each of its meanings is."""
     cost, reading = anneal(lexicon, events, seed)
-    words = {}
-    for word in lexicon.words:
-        costs = _profile(lexicon, word, reading, cost)
-        least = min(costs.values())
-        weights = {column: float(np.exp((least - c) / DOUBT)) for column, c in costs.items()}
-        total = sum(weights.values())
-        words[word] = {column: weight / total for column, weight in weights.items()}
-    return Posterior(reading, cost, words)
+    costs: dict[str, dict[int, float]] = {}
+    while len(costs) < len(lexicon.words):
+        word = lexicon.words[len(costs)]
+        costs[word], found = _profile(lexicon, word, reading, cost)
+        if found[0] < cost - 1e-6:
+            # What another meaning of one word leads to is better than all that was known: the others are asked again.
+            (cost, reading), costs = found, {}
+    return Posterior(reading, cost, {word: _chances(costs[word]) for word in lexicon.words})
+
+
+def _chances(costs: dict[int, float]) -> dict[int, float]:
+    """The chances of meanings by what they cost."""
+    least = min(costs.values())
+    weights = {column: float(np.exp((least - cost) / DOUBT)) for column, cost in costs.items()}
+    total = sum(weights.values())
+    return {column: weight / total for column, weight in weights.items()}
 
 
 def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, Reading]:
@@ -80,16 +90,22 @@ def wander(lexicon: Lexicon, reading: Reading, steps: int, rng: np.random.Genera
     return walk.reading
 
 
-def _profile(lexicon: Lexicon, word: str, reading: Reading, cost: float) -> dict[int, float]:
-    """The least cost with each meaning of a word (-1: none), all other words free to follow."""
-    costs = {}
+def _profile(
+    lexicon: Lexicon, word: str, reading: Reading, cost: float
+) -> tuple[dict[int, float], tuple[float, Reading]]:
+    """The least cost with each meaning of a word (-1: none), all other words free to follow; and the best of what it
+    comes by, its cost first."""
+    costs: dict[int, float] = {}
+    best = (cost, reading)
     for column in range(-1, len(lexicon.features)):
         if reading.meanings.get(word, -1) == column:
             costs[column] = cost
             continue
         changed = reading.with_meaning(word, column)
-        rough = lexicon.total(changed)
-        costs[column] = rough
-        if rough < cost + PROFILE_MARGIN:
-            costs[column] = descend(lexicon, changed, frozen=word)[0]
-    return costs
+        costs[column] = lexicon.total(changed)
+        if costs[column] < cost + PROFILE_MARGIN:
+            costs[column], followed = descend(lexicon, changed, frozen=word)
+            # Once the others have followed, the word may do better by yet another meaning.
+            found = descend(lexicon, followed) if costs[column] < cost + FREE_MARGIN else (costs[column], followed)
+            best = min(best, found, key=lambda one: one[0])
+    return costs, best

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from grace_irl.propose.synthesis.grid.evidence import Columns, Evidence
+from grace_irl.propose.synthesis.grid.evidence import Columns, Evidence, Stages
 from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Plan
 from grace_irl.propose.synthesis.grid.parsimony import Parsimony
 from grace_irl.propose.synthesis.grid.reading import Reading
@@ -32,15 +32,15 @@ class Lexicon:
         self.words = sorted({word for scene in evidence.scenes for word in scene.words})
         self.features = [f.feature for f in evidence.filters]
         self.where = {w: [i for i, s in enumerate(evidence.scenes) if w in s.words] for w in self.words}
-        self._parts = [plan.steps(scene.words) for scene in evidence.scenes]
-        self._spoken = [tuple(dict.fromkeys(word for part in parts for word in part)) for parts in self._parts]
-        self._costs: list[dict[tuple[object, ...], float]] = [{} for _ in self._parts]
+        self._stages = [plan.stages(scene.words) for scene in evidence.scenes]
+        self._spoken = [tuple(dict.fromkeys(scene.words)) for scene in evidence.scenes]
+        self._costs: list[dict[tuple[object, ...], float]] = [{} for _ in evidence.scenes]
         self._parsimony = Parsimony(Counter(scene.words for scene in evidence.scenes), self.features)
 
     @property
     def everywhere(self) -> Sequence[int]:
         """All scenes."""
-        return range(len(self._parts))
+        return range(len(self._stages))
 
     def columns(self, reading: Reading, words: Sequence[str], *, described: bool = False) -> Columns:
         """The filters that a step with these words must meet."""
@@ -51,11 +51,11 @@ class Lexicon:
         usual = {c for f, c in reading.constants.items() if not (verb and f == "event")}
         return tuple(sorted(said | usual))
 
-    def steps(self, reading: Reading, scene: int) -> tuple[Columns, ...]:
+    def stages(self, reading: Reading, scene: int) -> Stages:
         """The filters of every step of a scene's instruction."""
-        beside = self.plan.arrangement == "beside"
         return tuple(
-            self.columns(reading, part, described=beside and i > 0) for i, part in enumerate(self._parts[scene])
+            tuple(tuple(self.columns(reading, part, described=i > 0) for i, part in enumerate(step)) for step in stage)
+            for stage in self._stages[scene]
         )
 
     def scene_cost(self, reading: Reading, scene: int) -> float:
@@ -65,7 +65,7 @@ class Lexicon:
         known = self._costs[scene]
         cost = known.get(key)
         if cost is None:
-            cost = known[key] = self.evidence.cost(scene, self.plan, self.steps(reading, scene))
+            cost = known[key] = self.evidence.cost(scene, self.stages(reading, scene))
         return cost
 
     def price(self, reading: Reading) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
@@ -12,7 +14,13 @@ STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
 """Features that a thing has from the start, so that an instruction can refer to it by them."""
 
 Novel = Literal["ignore", "guess", "require"]
-Arrangement = Literal["whole", "then", "after", "both", "beside"]
+Arrangement = Literal["then", "after", "both", "beside"]
+
+Words = tuple[str, ...]
+Step = tuple[Words, ...]
+"""The words that describe the thing, and those that describe each thing beside it."""
+Stage = tuple[Step, ...]
+"""Steps that may be done in any order."""
 
 
 @dataclass(frozen=True, order=True)
@@ -32,25 +40,49 @@ class Filter:
 
 @dataclass(frozen=True)
 class Plan:
-    """How an instruction is taken apart.
+    """How instructions are taken apart: at separating words, which bind in this order, the loosest first.
+
+    * then, after: what stands before the word is a step to be done before, or after, what stands behind it.
+    * both: the steps on both sides are done in any order.
+    * beside: the words behind it describe a thing in a neighbouring cell of the one that the words before it describe.
 
     Attributes:
-        arrangement: "whole": one step. With a separator, the words before it and after it are two steps: "then" does
-            them in order, "after" in reverse order, "both" in any order; "beside" is one step, in which the words
-            before the separator describe the thing, and those after it a thing in a neighbouring cell.
-        separator: the word between the steps, "" for "whole". An instruction without it is one step.
+        separators: words and what each does, sorted; () where every instruction is one step.
     """
 
-    arrangement: Arrangement = "whole"
-    separator: str = ""
+    separators: tuple[tuple[str, Arrangement], ...] = ()
 
-    def steps(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        """The words of each step, in the order in which the steps are to be done."""
-        if self.arrangement == "whole" or self.separator not in words:
-            return (words,)
-        at = words.index(self.separator)
-        before, after = words[:at], words[at + 1 :]
-        return (after, before) if self.arrangement == "after" else (before, after)
+    def of(self, *arrangements: Arrangement) -> tuple[str, ...]:
+        """The words that do this."""
+        return tuple(word for word, arrangement in self.separators if arrangement in arrangements)
+
+    def and_at(self, separator: str, arrangement: Arrangement) -> Plan:
+        """The plan with one more separator."""
+        return Plan(tuple(sorted([*self.separators, (separator, arrangement)])))
+
+    @property
+    def steps(self) -> bool:
+        """Whether an instruction may have several steps."""
+        return bool(self.of("then", "after", "both"))
+
+    @property
+    def beside(self) -> bool:
+        """Whether a step may speak of more than one thing."""
+        return bool(self.of("beside"))
+
+    def stages(self, words: Words) -> tuple[Stage, ...]:
+        """The steps of an instruction: stages in the order in which they are to be done."""
+        for at, word in enumerate(words):
+            if word in self.of("then", "after"):
+                before, after = self.stages(words[:at]), self.stages(words[at + 1 :])
+                return before + after if word in self.of("then") else after + before
+        return (tuple(_cut(step, self.of("beside")) for step in _cut(words, self.of("both"))),)
+
+
+def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
+    """The words between separators."""
+    places = [-1, *(at for at, word in enumerate(words) if word in separators), len(words)]
+    return tuple(words[a + 1 : b] for a, b in pairwise(places))
 
 
 SEVERAL = Filter("count", 1)

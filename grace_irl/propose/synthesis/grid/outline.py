@@ -44,8 +44,9 @@ class Outline:
         """The outline of a hypothesis; arguments as for `write_source`."""
         plan = hypothesis.plan
         sure, guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)
-        spoken = {*dict(hypothesis.meanings), *dict(hypothesis.guesses), plan.separator}
-        plain = [w for word in vocabulary if word not in spoken for w in word.split()] + [plan.separator]
+        parting = [word for word, _ in plan.separators]
+        spoken = {*dict(hypothesis.meanings), *dict(hypothesis.guesses), *parting}
+        plain = [w for word in vocabulary if word not in spoken for w in word.split()] + parting
         usual = next(f for f in hypothesis.constants if f.feature == "event")
         verbs = [f for words in (sure, guessed) for fs in words.get("event", {}).values() for f in fs]
         events = tuple(sorted({EVENTS[f.value] for f in [usual, *verbs]}, key=EVENTS.index))
@@ -69,24 +70,14 @@ class Outline:
         return bool(self.sure or self.guessed)
 
     @property
-    def steps(self) -> bool:
-        """Whether an instruction may have several steps."""
-        return self.plan.arrangement in ("then", "after", "both")
-
-    @property
-    def beside(self) -> bool:
-        """Whether an instruction may speak of a second thing beside the first."""
-        return self.plan.arrangement == "beside"
-
-    @property
     def instructed(self) -> bool:
         """Whether the program looks at the instruction at all."""
-        return self.words or self.steps or self.beside
+        return self.words or bool(self.plan.separators)
 
     @property
     def described(self) -> bool:
         """Whether words describe things."""
-        return self.words or self.beside
+        return self.words or self.plan.beside
 
     @property
     def sides(self) -> bool:

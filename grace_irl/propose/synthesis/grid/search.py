@@ -11,12 +11,12 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.synthesis.grid.evidence import Evidence
 from grace_irl.propose.synthesis.grid.instruction import find_phrases, split_words
-from grace_irl.propose.synthesis.grid.learn import anneal, learn
+from grace_irl.propose.synthesis.grid.learn import anneal, descend, learn
 from grace_irl.propose.synthesis.grid.lexicon import Lexicon
 from grace_irl.propose.synthesis.grid.meaning import Arrangement, Plan
 from grace_irl.propose.synthesis.grid.parsimony import substitutes
 from grace_irl.propose.synthesis.grid.perception import Perception, perceive
-from grace_irl.propose.synthesis.grid.reading import Posterior
+from grace_irl.propose.synthesis.grid.reading import Posterior, Reading
 from grace_irl.propose.synthesis.grid.scene import look
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
@@ -25,8 +25,10 @@ SCREEN = 0.3
 FINALISTS = 2
 MAX_PEERS = 2
 """Words that may stand where a separator stands ("then", "and", "after you"); one with more names something."""
+MIN_COUNT = 2
+"""Instructions in which a separator must stand."""
 PLAN_PRICE = 6.0
-"""What taking the instruction apart has to explain, nats."""
+"""What each separator has to explain, nats."""
 
 
 @dataclass(frozen=True)
@@ -69,24 +71,28 @@ def view(items: Sequence[Labelled]) -> View:
     return View(perception, phrases, Evidence(scenes, [item.positive for item in items]))
 
 
-def plans(words: Sequence[tuple[str, ...]]) -> list[Plan]:
-    """Ways to take these instructions apart: at any word that stands inside at least a quarter of them, and is not
-    one of many that may stand there."""
-    inside = Counter(word for sentence in words for word in set(sentence[1:-1]) if sentence.count(word) == 1)
-    peers = Counter(word for pair in substitutes(Counter(words)) for word in pair)
-    separators = [
-        word for word, count in sorted(inside.items()) if count >= max(2, len(words) / 4) and peers[word] <= MAX_PEERS
+def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
+    """Words at which these instructions may be taken apart.
+
+    They stand inside several of them; few others could stand there; and what they part are whole phrases: the words
+    before them mostly end instructions, too, or the words after them mostly begin them.
+    """
+    ends = {words[-1] for words in instructions if words}
+    begins = {words[0] for words in instructions if words}
+    peers = Counter(word for pair in substitutes(Counter(instructions)) for word in pair)
+    found: dict[str, list[tuple[bool, bool]]] = {}
+    holders: Counter[str] = Counter()
+    for words in instructions:
+        holders.update(set(words[1:-1]))
+        for before, word, after in zip(words, words[1:], words[2:], strict=False):
+            found.setdefault(word, []).append((before in ends, after in begins))
+    return [
+        word
+        for word, places in sorted(found.items())
+        if holders[word] >= MIN_COUNT
+        and peers[word] <= MAX_PEERS
+        and max(map(sum, zip(*places, strict=True))) > len(places) / 2
     ]
-    return [Plan(arrangement, word) for word in separators for arrangement in ARRANGEMENTS]
-
-
-def _faults(evidence: Evidence, posterior: Posterior, lexicon: Lexicon) -> int:
-    """Scenes in which the reading is wrong about an expert's goal, or fires in more than one other state."""
-    faults = 0
-    for i, positive in enumerate(evidence.positives):
-        fired = evidence.fired(i, lexicon.plan, lexicon.steps(posterior.best, i))
-        faults += bool((positive & ~fired).any()) or int((fired & ~positive).sum()) > 1
-    return faults
 
 
 @dataclass(frozen=True)
@@ -96,12 +102,20 @@ class Found:
     Attributes:
         lexicon: for the plan.
         posterior: its readings.
-        cost: of the best one, with the plan's own price, nats.
     """
 
     lexicon: Lexicon
     posterior: Posterior
-    cost: float
+
+    @property
+    def cost(self) -> float:
+        """The cost of the best reading, with the plan's own price, nats."""
+        return self.posterior.cost + PLAN_PRICE * len(self.lexicon.plan.separators)
+
+    @property
+    def unexplained(self) -> float:
+        """What the best reading leaves to explain, nats: goals that it misses, things that it does not single out."""
+        return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
 def search(seen: View, seed: int) -> list[Found]:
@@ -109,17 +123,44 @@ def search(seen: View, seed: int) -> list[Found]:
     evidence, events = seen.evidence, seen.events
     if not events:
         return []
-    whole = Lexicon(evidence, Plan())
-    found = [(whole, learn(whole, events, seed))]
-    if _faults(evidence, found[0][1], whole):
+
+    def learnt(lexicon: Lexicon) -> Found:
+        return Found(lexicon, learn(lexicon, events, seed))
+
+    found = [learnt(Lexicon(evidence, Plan()))]
+    words = separators([scene.words for scene in evidence.scenes])
+    # No plan can explain more than all that is left, so where that is less than its price none is tried.
+    if found[0].unexplained > PLAN_PRICE:
         screened: list[tuple[float, int, Lexicon]] = []
-        for plan in plans([scene.words for scene in evidence.scenes]):
+        for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
             lexicon = Lexicon(evidence, plan)
             screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
-        for _, _, lexicon in sorted(screened)[:FINALISTS]:
-            found.append((lexicon, learn(lexicon, events, seed)))
-    priced = [
-        Found(lexicon, posterior, posterior.cost + PLAN_PRICE * (lexicon.plan.arrangement != "whole"))
-        for lexicon, posterior in found
-    ]
-    return sorted(priced, key=lambda one: one.cost)
+        found += [learnt(lexicon) for _, _, lexicon in sorted(screened)[:FINALISTS]]
+        for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
+            if grown not in [one.lexicon.plan for one in found]:
+                found.append(learnt(Lexicon(evidence, grown)))
+    return sorted(found, key=lambda one: one.cost)
+
+
+def _grow(found: Found, words: Sequence[str]) -> Plan:
+    """The plan that one change after the other leads to, each to the plan of least cost, from what was learnt under
+    this one."""
+    plan, reading, cost = found.lexicon.plan, found.posterior.best, found.cost
+    while True:
+        options: list[tuple[float, Plan, Reading]] = []
+        for changed in _changed(plan, words):
+            least, nearest = descend(Lexicon(found.lexicon.evidence, changed), reading)
+            options.append((least + PLAN_PRICE * len(changed.separators), changed, nearest))
+        best = min(options, key=lambda option: option[0], default=None)
+        if best is None or best[0] >= cost - 1e-9:
+            return plan
+        cost, plan, reading = best
+
+
+def _changed(plan: Plan, words: Sequence[str]) -> list[Plan]:
+    """Plans with one separator more, one less, or one that does something else."""
+    changed = []
+    for word in words:
+        rest = Plan(tuple(one for one in plan.separators if one[0] != word))
+        changed += [rest, *(rest.and_at(word, arrangement) for arrangement in ARRANGEMENTS)]
+    return [one for one in changed if one != plan]

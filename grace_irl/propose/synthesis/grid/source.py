@@ -10,11 +10,10 @@ from textwrap import fill, indent
 
 from grace_irl.propose.synthesis.grid import fragments
 from grace_irl.propose.synthesis.grid.constants import WIDTH, write_constants
-from grace_irl.propose.synthesis.grid.meaning import Hypothesis
+from grace_irl.propose.synthesis.grid.meaning import Arrangement, Hypothesis, Plan
 from grace_irl.propose.synthesis.grid.outline import Outline
 from grace_irl.propose.synthesis.grid.perception import Perception
 from grace_irl.propose.synthesis.grid.summary import summary
-from grace_irl.propose.synthesis.quote import quoted
 
 
 def write_source(
@@ -54,7 +53,30 @@ def _functions(outline: Outline) -> list[str]:
         parts.append(fragments.AGREES)
     if outline.novel != "ignore":
         parts.append(fragments.UNNAMED)
+    if outline.plan.of("both", "beside"):
+        parts.append(fragments.CUT)
+    if outline.plan.of("then", "after"):
+        parts.append(_stages(outline.plan))
     return parts
+
+
+def _stages(plan: Plan) -> str:
+    """The function that takes an instruction apart."""
+    orders: dict[tuple[Arrangement, ...], tuple[str, str]] = {
+        ("then",): ("THEN", "before + after"),
+        ("after",): ("AFTER", "after + before"),
+        ("then", "after"): ("THEN | AFTER", "before + after if word in THEN else after + before"),
+    }
+    kinds: tuple[Arrangement, ...] = ("then", "after")
+    order, both = orders[tuple(one for one in kinds if plan.of(one))]
+    return fragments.STAGES.substitute(order=order, both=both, steps=_steps(plan))
+
+
+def _steps(plan: Plan) -> str:
+    """The expression for the steps of one stage, from its words."""
+    if not plan.of("both"):
+        return "[cut(words, BESIDE)]" if plan.beside else "[words]"
+    return "[cut(step, BESIDE) for step in cut(words, BOTH)]" if plan.beside else "cut(words, BOTH)"
 
 
 def _differences(outline: Outline) -> str:
@@ -75,7 +97,7 @@ class _RewardClass:
 
     def write(self) -> str:
         methods = [self._init(), self._reward_fn()]
-        if self.outline.beside:
+        if self.outline.plan.beside:
             methods.append(fragments.PAIRED)
         if self.outline.described or self.outline.always:
             methods.append(self._fits())
@@ -94,22 +116,16 @@ class _RewardClass:
             lines.append('    words = re.findall(r"[^\\W_]+", (extra_info or "").lower())')
             if self.outline.phrases:
                 lines.append(r"""    words = re.findall(rf"(?:{'|'.join(PHRASES)})\b|\S+", " ".join(words))""")
-            if self.outline.plan.arrangement == "whole":
+            if not self.outline.plan.separators:
                 lines.append("    self.words = words")
-            else:
-                order = (
-                    "the thing's words, then its neighbour's" if self.outline.beside else "in the order to do them in"
+            elif not self.outline.plan.steps:
+                lines.append(
+                    "    self.parts = cut(words, BESIDE)  # what is said of the thing, and of others beside it"
                 )
-                lines.append(f"    self.steps = [words]  # the words of each step, {order}")
-                separator = quoted(self.outline.plan.separator)
-                lines.append(f"    if {separator} in words:")
-                lines.append(f"        at = words.index({separator})")
-                pair = "words[:at], words[at + 1 :]"
-                if self.outline.plan.arrangement == "after":
-                    pair = "words[at + 1 :], words[:at]"
-                lines.append(f"        self.steps = [{pair}]")
-            if self.outline.steps:
-                lines.append("    self.done = [0.0 for _ in self.steps]")
+            else:
+                ordered = self.outline.plan.of("then", "after")
+                lines.append(f"    self.stages = {'stages(words)' if ordered else f'[{_steps(self.outline.plan)}]'}")
+                lines.append("    self.done = [[0.0 for _ in stage] for stage in self.stages]  # how well, so far")
         if self.outline.first:
             lines.append("    self.first = None  # the first state")
         lines.append("    self.before = None  # the state before this one")
@@ -135,27 +151,26 @@ class _RewardClass:
             "        return 0.0",
             f"    happenings = {self._happenings()}",
         ]
-        if self.outline.beside:
-            lines.append("    return max((self.paired(state, *happening) for happening in happenings), default=0.0)")
-        elif self.outline.steps:
+        if self.outline.plan.steps:
             lines += [
-                "    just_done = 0.0",
-                "    for i, words in enumerate(self.steps):",
-                f"        now = {self._score('words')}",
+                "    level = 1.0  # no step counts for more than the stages before it",
+                "    for stage, done in zip(self.stages, self.done):",
+                "        just_done = 0.0",
+                f"        for i, {'step' if self.outline.described else '_'} in enumerate(stage):",
+                f"            now = min(level, {self._score('step')})",
+                "            done[i] = max(done[i], now)",
+                "            just_done = max(just_done, now)",
+                "        level = min(done)",
+                "    return min(just_done, level)",
             ]
-            if self.outline.plan.arrangement == "both":
-                lines.append("        just_done = max(just_done, now)")
-            else:
-                lines.append("        now = min([now, *self.done[:i]])  # not before the steps before it")
-                lines.append("        just_done = now")
-            lines.append("        self.done[i] = max(self.done[i], now)")
-            lines.append("    return min([just_done, *self.done])")
         else:
-            lines.append(f"    return {self._score('self.words')}")
+            lines.append(f"    return {self._score('self.parts' if self.outline.plan.beside else 'self.words')}")
         return "\n".join(lines)
 
     def _score(self, words: str) -> str:
         """The expression for the best reward of what has just happened."""
+        if self.outline.plan.beside:
+            return f"max((self.paired({words}, state, *happening) for happening in happenings), default=0.0)"
         if self.outline.words:
             return f"max((self.fits({words}, *happening) for happening in happenings), default=0.0)"
         if self.outline.always:
@@ -224,6 +239,6 @@ class _RewardClass:
             shown = "sorted(filter(is_thing, codes))"
         said = ""
         if self.outline.instructed:
-            said = "self.words" if self.outline.plan.arrangement == "whole" else "self.steps"
-            said = f"{{{said}}}: "
+            plan = self.outline.plan
+            said = f"{{self.{'stages' if plan.steps else 'parts' if plan.beside else 'words'}}}: "
         return "\n".join([*lines, f'    return f"{said}{{{shown}}}"'])

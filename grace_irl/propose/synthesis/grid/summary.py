@@ -28,8 +28,8 @@ def summary(hypothesis: Hypothesis) -> str:
         text = f"what the instruction says has just happened to {thing}"
     else:
         text = HAPPENS[events.pop()].format(thing=thing)
-    if hypothesis.plan.arrangement == "beside":
+    if hypothesis.plan.beside:
         text += ", beside the other thing that it describes"
-    if hypothesis.plan.arrangement in ("then", "after", "both"):
+    if hypothesis.plan.steps:
         text += ", as the last step of the instruction"
     return text

@@ -128,7 +128,7 @@ def test_what_words_or_constants_speak_of_is_not_shared_too() -> None:
     assert is_door not in shared_constants(lexicon(of), reading(of, {"event": CHANGED}))  # all that changes is a door
     told = reading(of, {"event": CHANGED, "channel 2": IS_AJAR})
     assert of.index[IS_AJAR] not in shared_constants(lexicon(of), told)
-    assert shared_constants(lexicon(of, Plan("beside", "by")), reading(of, {"event": CHANGED})) == []
+    assert shared_constants(lexicon(of, Plan((("by", "beside"),))), reading(of, {"event": CHANGED})) == []
     assert shared_constants(lexicon(of), reading(of, {"event": FACED if FACED in of.index else CHANGED})) != []
 
 
@@ -147,7 +147,7 @@ def two_steps(first: Row) -> Evidence:
 
 def test_a_constant_does_not_undo_an_earlier_step() -> None:
     """That the last thing stands open is no reason to ask it of the ball that comes first."""
-    plan, said = Plan("then", "dol"), {"go": FACED}
+    plan, said = Plan((("dol", "then"),)), {"go": FACED}
     of = two_steps((1, "faced", BALL))
     assert of.index[IS_AJAR] not in shared_constants(lexicon(of, plan), reading(of, {"event": CHANGED}, **said))
     of = two_steps((1, "changed", AJAR))

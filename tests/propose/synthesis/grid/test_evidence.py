@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from grace_irl.propose.synthesis.grid.evidence import (
     WRONGLY_HIT,
     Columns,
     Evidence,
+    Stages,
 )
-from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Arrangement, Filter, Plan
+from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Filter
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES, look
 from tests.propose.scenes import marks, scene
 from tests.propose.worlds import CLOSED, DOOR, FLOOR, OPEN, WALL, World, thing
@@ -31,6 +33,16 @@ def event(name: str) -> Filter:
 
 def columns(evidence: Evidence, *filters: Filter) -> Columns:
     return tuple(sorted(evidence.index[f] for f in filters))
+
+
+def arranged(arrangement: str, steps: Sequence[Columns]) -> Stages:
+    """The stages of these steps, in the order in which they are done."""
+    match arrangement:
+        case "beside":
+            return ((tuple(steps),),)
+        case "both":
+            return (tuple((step,) for step in steps),)
+    return tuple(((step,),) for step in steps)
 
 
 ROWS = [
@@ -64,12 +76,24 @@ ROWS = [
         ("beside", [[event("taken")]], {4}),  # an instruction without the separator is one step
     ],
 )
-def test_fired(arrangement: Arrangement, steps: list[list[Filter]], fired: set[int]) -> None:
+def test_fired(arrangement: str, steps: list[list[Filter]], fired: set[int]) -> None:
     evidence = Evidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 7)])
     chosen = tuple(columns(evidence, *step) for step in steps)
-    found = evidence.fired(0, Plan(arrangement, "" if arrangement == "whole" else "and"), chosen)
+    found = evidence.fired(0, arranged(arrangement, chosen))
     assert found.shape == (8,)
     assert set(np.flatnonzero(found).tolist()) == fired
+
+
+def test_stages_of_several_steps() -> None:
+    """Facing the key and taking something, in any order; only then facing a ball counts."""
+    evidence = Evidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 7)])
+    key, taken, ball = (
+        (columns(evidence, *step),) for step in ([event("faced"), KEY], [event("taken")], [event("faced"), BALL])
+    )
+    assert np.flatnonzero(evidence.fired(0, ((key, taken), (ball,)))).tolist() == [6]
+    assert np.flatnonzero(evidence.fired(0, ((key,), (ball,), (taken,)))).tolist() == [4]
+    assert np.flatnonzero(evidence.fired(0, ((taken,), (key, ball)))).tolist() == [6]
+    assert np.flatnonzero(evidence.fired(0, ((taken,), (taken,), (key,)))).tolist() == [5]
 
 
 def beside(things: dict[tuple[int, int], tuple[int, int, int]], *acts: str) -> Evidence:
@@ -107,7 +131,7 @@ def test_beside(
 ) -> None:
     evidence = beside({**things, (4, 1): thing("blue", "ball")}, *acts)
     steps = (columns(evidence, *thing_filters), columns(evidence, *neighbour))
-    found = evidence.fired(0, Plan("beside", "by"), steps)
+    found = evidence.fired(0, arranged("beside", steps))
     assert set(np.flatnonzero(found).tolist()) == fired
 
 
@@ -117,7 +141,7 @@ def test_what_is_beside_has_no_side_and_no_state() -> None:
     evidence = beside(door, "take")
     for f in (Filter("side", SIDES.index("left")), Filter("channel 2", OPEN)):
         steps = (columns(evidence, event("taken")), columns(evidence, f))
-        assert evidence.fired(0, Plan("beside", "by"), steps).tolist() == [False, True]
+        assert evidence.fired(0, arranged("beside", steps)).tolist() == [False, True]
 
 
 def cost(
@@ -134,7 +158,7 @@ def cost(
     other = scene(1, [(0, "faced", RED_KEY), (0, "faced", BLUE_BALL)])
     one = scene(length, rows, [RED_BALL] * things + [(2, 6, 0)])
     evidence = Evidence([one, other], [marks(length, *positive), marks(1)])
-    return evidence.cost(0, Plan(), (columns(evidence, event("faced"), *filters),))
+    return evidence.cost(0, (((columns(evidence, event("faced"), *filters),),),))
 
 
 FACED_BALL = "faced", RED_BALL
@@ -170,7 +194,7 @@ def test_every_step_has_to_refer_to_something() -> None:
     one = scene(5, [(2, "faced", RED_BALL), (4, "faced", RED_KEY)], [RED_BALL, RED_BALL, RED_KEY, RED_KEY, RED_KEY])
     evidence = Evidence([one], [marks(5, 4)])
     steps = (columns(evidence, event("faced"), BALL), columns(evidence, event("faced"), KEY))
-    assert evidence.cost(0, Plan("then", "and"), steps) == pytest.approx(math.log(2) + math.log(3))
+    assert evidence.cost(0, arranged("then", steps)) == pytest.approx(math.log(2) + math.log(3))
 
 
 def test_what_changes_is_no_reference() -> None:
@@ -178,7 +202,7 @@ def test_what_changes_is_no_reference() -> None:
     shut, ajar = (1, 5, 0), (1, 5, 9)
     evidence = Evidence([scene(3, [(2, "changed", ajar)], [shut, (2, 6, 0)])], [marks(3, 2)])
     chosen = columns(evidence, event("changed"), Filter("channel 2", 9), BALL)
-    assert evidence.cost(0, Plan(), (chosen,)) == 0.0
+    assert evidence.cost(0, (((chosen,),),)) == 0.0
     assert evidence.matches(0, chosen) == 1
     assert evidence.matches(0, ()) == 2
 
@@ -191,7 +215,7 @@ def test_only_filters_that_tell_something_exist() -> None:
 def test_rows_at_the_goal_and_rows_elsewhere() -> None:
     evidence = Evidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 6)])
     steps = (columns(evidence, event("faced"), BALL),)
-    at_goal, elsewhere = evidence.split_rows(0, Plan(), steps, marks(8, 6))
+    at_goal, elsewhere = evidence.split_rows(0, arranged("then", steps), marks(8, 6))
     codes = [evidence.index[f] for f in (BALL, KEY, RED, BLUE)]
     assert at_goal[:, codes].tolist() == [[True, False, True, False]]
     # Every other thing that was faced, whatever it is; not what was taken.

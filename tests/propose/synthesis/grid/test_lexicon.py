@@ -27,7 +27,8 @@ def test_what_a_step_has_to_meet(one: Reading, words: str, described: bool, filt
 
 
 def test_constants_of_a_pair_are_of_the_thing_alone() -> None:
-    lexicon = Lexicon(TINY, Plan("beside", "ka"))
+    lexicon = Lexicon(TINY, Plan((("ka", "beside"),)))
     one = reading({"event": FACED, "channel 1": FIVE}, lu=ONE)
-    assert lexicon.steps(one, 0) == (tuple(sorted(TINY.index[f] for f in (FACED, FIVE))), (TINY.index[ONE],))
-    assert lexicon.steps(one, 1) == (tuple(sorted(TINY.index[f] for f in (FACED, FIVE, ONE))),)
+    always = tuple(sorted(TINY.index[f] for f in (FACED, FIVE)))
+    assert lexicon.stages(one, 0) == (((always, (TINY.index[ONE],)),),)
+    assert lexicon.stages(one, 1) == (((tuple(sorted(TINY.index[f] for f in (FACED, FIVE, ONE))),),),)

@@ -99,12 +99,12 @@ def test_steps(
     guesses: tuple[tuple[str, tuple[Filter, ...]], ...],
     expected: list[float],
 ) -> None:
-    assert earned(Hypothesis(Plan(arrangement, "dol"), (FACED,), meanings, guesses), instruction) == expected
+    assert earned(Hypothesis(Plan((("dol", arrangement),)), (FACED,), meanings, guesses), instruction) == expected
 
 
 def test_the_thing_beside_may_be_guessed() -> None:
     world = World((6, 8), (2, 2), 40, {(2, 3): thing("red", "ball"), (1, 3): thing("blue", "key")}).act("take")
-    plan = Plan("beside", "dol")
+    plan = Plan((("dol", "beside"),))
     assert earned(Hypothesis(plan, (TAKEN,), STEPS), "mip dol tro", world) == [0, 1]
     assert earned(Hypothesis(plan, (TAKEN,), STEPS), "mip dol mip", world) == [0, 0]
     assert earned(Hypothesis(plan, (TAKEN,), STEPS, (("gax", (RED,)),)), "mip dol gax tro", world) == [0, 0.5]
@@ -142,7 +142,7 @@ def test_phrases_are_read_like_in_training() -> None:
 
 
 def test_a_separator_may_be_a_phrase() -> None:
-    hypothesis = Hypothesis(Plan("then", "and then"), (FACED,), STEPS)
+    hypothesis = Hypothesis(Plan((("and then", "then"),)), (FACED,), STEPS)
     source = checked(write_source(hypothesis, PERCEPTION, ["and then", "mip", "tro"], ["and then"]))
     assert rewards(source, WALK.stack(), "mip, and then tro").tolist() == [0, 0, 1, 0]
 
@@ -170,3 +170,29 @@ def test_an_agent_that_goes_out_of_sight() -> None:
             hypothesis = Hypothesis(Plan(), (Filter("event", event), left), (SURE_BALL,), novel="guess")
             source = checked(write_source(hypothesis, PERCEPTION, ["mip"]))
             assert set(rewards(source, unseen, "mip qux").tolist()) <= {0.0, 0.5, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        ("mip dol tro dol mip", [0, 0, 0, 1]),  # ball, key, ball again
+        ("tro dol mip dol tro", [0, 0, 0, 0]),
+        ("mip zan tro", [0, 0, 1, 1]),
+        ("tro dol mip zan tro", [0, 0, 0, 1]),  # a state that ends one stage may begin the next
+        ("mip dol mip zan tro", [0, 0, 1, 1]),
+        ("mip zan tro dol mip", [0, 0, 0, 1]),
+        ("mip wen mip zan tro", [0, 0, 0, 1]),  # the last part first
+    ],
+)
+def test_sequences_of_steps(instruction: str, expected: list[float]) -> None:
+    plan = Plan((("dol", "then"), ("wen", "after"), ("zan", "both")))
+    assert earned(Hypothesis(plan, (FACED,), STEPS), instruction) == expected
+
+
+def test_pairs_within_steps() -> None:
+    things = {(2, 3): thing("red", "ball"), (1, 3): thing("blue", "key")}
+    world = World((6, 8), (2, 2), 40, things).act("take", "left", "put", "right", "left")
+    plan = Plan((("by", "beside"), ("dol", "then")))
+    verbs = (*STEPS, ("get", (TAKEN,)), ("see", (FACED,)))
+    assert earned(Hypothesis(plan, (FACED,), verbs), "get mip by tro dol see mip", world) == [0, 0, 0, 1, 0, 1]
+    assert earned(Hypothesis(plan, (FACED,), verbs), "get mip by mip dol see mip", world) == [0] * 6

@@ -9,7 +9,7 @@ from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.propose.synthesis.grid.decide import decide
 from grace_irl.propose.synthesis.grid.meaning import Arrangement, Filter, Plan
 from grace_irl.propose.synthesis.grid.scene import EVENTS
-from grace_irl.propose.synthesis.grid.search import ARRANGEMENTS, PLAN_PRICE, plans, search, view
+from grace_irl.propose.synthesis.grid.search import PLAN_PRICE, search, separators, view
 from grace_irl.propose.synthesis.grid.source import write_source
 from tests.propose.worlds import (
     COLOURS,
@@ -29,20 +29,21 @@ from tests.propose.worlds import (
 
 
 @pytest.mark.parametrize(
-    ("instructions", "separators"),
+    ("instructions", "found"),
     [
         ([], []),
-        (["go red ball"] * 4, ["red"]),  # only what stands inside
+        (["go red ball"] * 4, []),  # what stands inside, but not between phrases
         (["go ball"] * 4, []),
-        (["a x b", "c x d", "e f g", "h i j"], ["x"]),  # at least twice, in at least a quarter
-        (["a x b", "c y d", "e z g"], []),
-        (["a x b x c"] * 3, ["b"]),  # once per instruction
-        (["a x b y c"] * 3, ["b", "x", "y"]),
+        (["go ball x go key", "go key"], []),  # several times
+        (["go ball x go key", "go key x go ball"], ["x"]),
+        (["put ball x key", "put key x ball"], ["x"]),  # what stands before it ends instructions
+        (["ball x key take", "key x ball take"], ["x"]),  # what stands behind it begins them
+        (["go ball x go key y go box", "go key y go ball x go key"], ["x", "y"]),
+        ([f"go ball {word} go key" for word in ("x", "y", "z", "v")] * 2, []),  # one of many that may stand there
     ],
 )
-def test_plans_split_at_words_that_stand_inside(instructions: list[str], separators: list[str]) -> None:
-    found = plans([tuple(text.split()) for text in instructions])
-    assert found == [Plan(arrangement, word) for word in separators for arrangement in ARRANGEMENTS]
+def test_separators_stand_between_phrases(instructions: list[str], found: list[str]) -> None:
+    assert separators([tuple(text.split()) for text in instructions]) == found
 
 
 def test_events_are_those_that_happen() -> None:
@@ -129,7 +130,7 @@ def test_two_steps_are_found(arrangement: Arrangement) -> None:
     items = two_steps(1, 6, arrangement)
     seen = view(labelled(items))
     best = search(seen, 0)[0]
-    assert best.lexicon.plan == Plan(arrangement, "dol")
+    assert best.lexicon.plan == Plan((("dol", arrangement),))
     assert best.cost == pytest.approx(best.posterior.cost + PLAN_PRICE)
     filters = seen.evidence.filters
     meanings = {word: filters[column] for word, column in best.posterior.best.meanings.items()}

@@ -17,7 +17,7 @@ from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.programs.check import read
 from grace_irl.propose.synthesis.grid.instruction import split_words
 from grace_irl.propose.synthesis.grid.lexicon import Lexicon
-from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Arrangement, Filter, Hypothesis, Novel, Plan
+from grace_irl.propose.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Novel, Plan
 from grace_irl.propose.synthesis.grid.reading import Reading
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
 from grace_irl.propose.synthesis.grid.search import View, view
@@ -79,7 +79,7 @@ def assert_same(seen: View, plan: Plan, reading: Reading, novel: Novel = "ignore
     source = program(seen, Hypothesis(plan, constants, meanings, novel=novel))
     lexicon = Lexicon(seen.evidence, plan)
     for i, scene in enumerate(seen.evidence.scenes):
-        fired = seen.evidence.fired(i, plan, lexicon.steps(reading, i))
+        fired = seen.evidence.fired(i, lexicon.stages(reading, i))
         paid = rewards(source, scene.states, " ".join(scene.words))
         assert paid.tolist() == fired.astype(float).tolist()
 
@@ -95,10 +95,15 @@ def readings(draw: st.DrawFn, seen: View, plan: Plan) -> Reading:
     for feature in ("channel 0", "channel 1", "channel 2", "side"):
         if feature in by_feature and draw(st.integers(0, 4)) == 0:
             constants[feature] = draw(st.sampled_from(by_feature[feature]))
-    words = [word for word in seen.vocabulary if word != plan.separator]
+    words = [word for word in seen.vocabulary if word not in dict(plan.separators)]
     columns = [column for column, f in enumerate(filters) if f != SEVERAL]
     meanings = draw(st.dictionaries(st.sampled_from(words), st.sampled_from(columns), max_size=3)) if words else {}
     return Reading(constants, meanings)  # type: ignore[arg-type]
+
+
+plans = st.dictionaries(st.sampled_from(("dol", "fen", "pick up")), st.sampled_from(ARRANGEMENTS), max_size=3).map(
+    lambda separators: Plan(tuple(sorted(separators.items())))
+)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -106,7 +111,7 @@ def readings(draw: st.DrawFn, seen: View, plan: Plan) -> Reading:
 def test_programs_on_random_worlds(data: st.DataObject) -> None:
     """The same hypothesis, as tables over what happened and as text: every arrangement, event and feature."""
     seen = played(data.draw(st.integers(0, 5), label="world"))
-    plan = data.draw(st.sampled_from([Plan(a, "" if a == "whole" else "dol") for a in ARRANGEMENTS]), label="plan")
+    plan = data.draw(plans, label="plan")
     reading = data.draw(readings(seen, plan), label="reading")
     # All words are known, so how to take unknown ones changes nothing.
     assert_same(seen, plan, reading, data.draw(st.sampled_from(["ignore", "guess", "require"])))
@@ -146,13 +151,12 @@ def test_programs_on_the_demonstrations_that_ship(
     assert_same(seen, Plan(), reading, "require")
 
 
-@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-def test_programs_without_meanings_have_no_dictionary(arrangement: Arrangement) -> None:
-    plan = Plan(arrangement, "" if arrangement == "whole" else "dol")
+@pytest.mark.parametrize("plan", [Plan(), *(Plan((("dol", arrangement),)) for arrangement in ARRANGEMENTS)])
+def test_programs_without_meanings_have_no_dictionary(plan: Plan) -> None:
     source = checked(write_source(Hypothesis(plan, (FACED,), novel="require"), PERCEPTION, VOCABULARY))
     for name in ("WORDS", "GUESSES", "NAMES", "PLAIN", "PHRASES", "agrees", "unnamed"):
         assert name not in source
-    assert ("import re" in source) == (arrangement != "whole")
+    assert ("import re" in source) == (plan != Plan())
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_only_what_is_needed_is_written(event: int, function: str) -> None:
 
 
 def test_sources_are_a_function_of_the_hypothesis() -> None:
-    hypothesis = Hypothesis(Plan("then", "dol"), (FACED, RED), STEPS, GUESS, "guess")
+    hypothesis = Hypothesis(Plan((("dol", "then"),)), (FACED, RED), STEPS, GUESS, "guess")
     texts = {write_source(hypothesis, PERCEPTION, ["zek", "mip", "tro", "gax"], ["pick up"]) for _ in range(3)}
     assert len(texts) == 1
 
@@ -188,7 +192,7 @@ HOSTILE = (
 @pytest.mark.parametrize("word", HOSTILE)
 def test_hostile_words_stay_words(word: str) -> None:
     """No instruction splits into such words; if one did, they would be nothing but text."""
-    hypothesis = Hypothesis(Plan("then", word), (FACED,), ((word, (BALL,)),), ((word, (RED,)),), "guess")
+    hypothesis = Hypothesis(Plan(((word, "then"),)), (FACED,), ((word, (BALL,)),), ((word, (RED,)),), "guess")
     source = write_source(hypothesis, PERCEPTION, [word, f"{word}s"], [])
     tree = ast.parse(source)
     constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
@@ -213,7 +217,7 @@ def test_any_instruction_can_be_read_and_written(text: str) -> None:
 def test_everything_at_once_makes_no_long_lines() -> None:
     """Events, codes and a side that always hold."""
     constants = (TAKEN, BALL, RED, Filter("channel 2", 50), Filter("side", SIDES.index("behind")))
-    hypothesis = Hypothesis(Plan("after", "dol"), constants, (("go", (FACED,)), SURE_KEY), (MAYBE_RED,), "require")
+    hypothesis = Hypothesis(Plan((("dol", "after"),)), constants, (("go", (FACED,)), SURE_KEY), (MAYBE_RED,), "require")
     checked(write_source(hypothesis, PERCEPTION, VOCABULARY, ("pick up",)))
 
 

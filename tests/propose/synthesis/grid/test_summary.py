@@ -16,11 +16,11 @@ from tests.propose.programs import FACED, RED, SURE_BALL, TAKEN
         (Hypothesis(Plan(), (TAKEN, RED)), "a thing with channel 1 = 11 has just gone from its cell"),
         (Hypothesis(Plan(), (FACED,), (SURE_BALL,)), "the agent faces the thing that the instruction describes"),
         (
-            Hypothesis(Plan("then", "dol"), (FACED,), (SURE_BALL,)),
+            Hypothesis(Plan((("dol", "then"),)), (FACED,), (SURE_BALL,)),
             "the agent faces the thing that the instruction describes, as the last step of the instruction",
         ),
         (
-            Hypothesis(Plan("beside", "dol"), (TAKEN,), (SURE_BALL,)),
+            Hypothesis(Plan((("dol", "beside"),)), (TAKEN,), (SURE_BALL,)),
             "the thing that the instruction describes has just gone from its cell, "
             "beside the other thing that it describes",
         ),
