@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import io
 import itertools
 import re
 import tokenize
 from collections.abc import Sequence
+
+from grace_irl.programs.tokens import TokenInfo, normalised, tokens
 
 NAMES = ("SCALE", "OFFSET", "discriminator_logit")
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "calibrated_logit")
@@ -28,10 +28,10 @@ def export_source(source: str, *, title: str, facts: Sequence[tuple[str, str]], 
         facts: provenance.
         scale, offset: the calibration; 1 and 0 without one.
     """
-    text = source.replace("\r\n", "\n").replace("\r", "\n").strip("\n") + "\n"
-    tokens = _tokens(text)
-    own, body = _take_docstring(text, tokens)
-    used = {token.string for token in tokens if token.type == tokenize.NAME}
+    text = normalised(source)
+    found = tokens(text)
+    own, body = _take_docstring(text, found)
+    used = {token.string for token in found if token.type == tokenize.NAME}
     scale_name, offset_name, logit_name = SPARE if used & set(NAMES) else NAMES
     width = max((len(name) for name, _ in facts), default=0) + 1
     lines = [title, "", *(f"{name + ':':<{width}} {value}" for name, value in facts)]
@@ -70,20 +70,10 @@ def calibration_of(source: str) -> tuple[float, float] | None:
     return None
 
 
-def _tokens(text: str) -> list[tokenize.TokenInfo]:
-    """The tokens that matter; those up to a mistake where the text is no Python."""
-    tokens: list[tokenize.TokenInfo] = []
-    with contextlib.suppress(tokenize.TokenError, SyntaxError):
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type not in (tokenize.COMMENT, tokenize.NL):
-                tokens.append(token)
-    return tokens
-
-
-def _take_docstring(text: str, tokens: Sequence[tokenize.TokenInfo]) -> tuple[str, str]:
+def _take_docstring(text: str, found: Sequence[TokenInfo]) -> tuple[str, str]:
     """The module's docstring, and the text without it."""
-    strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, tokens))
-    after = tokens[len(strings)].string if len(strings) < len(tokens) else ""
+    strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, found))
+    after = found[len(strings)].string if len(strings) < len(found) else ""
     prefixes = {token.string.split(token.string[-1], 1)[0].lower() for token in strings}
     if not strings or after not in ("\n", ";", "") or not prefixes <= {"", "r", "u"}:
         return "", text.strip("\n")

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from grace_irl.programs.definition import Definition, Within
 
 DIGEST_CHARS = 16
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -22,12 +26,27 @@ class Identity:
     Attributes:
         id: digest of the whole normalised tree, 16 hex digits.
         nodes: number of its nodes, docstrings and load/store marks left out.
-        functions: `(qualified name, digest)` of every function and class, in order of appearance.
+        functions: every function and class, in order of appearance.
     """
 
     id: str
     nodes: int
-    functions: tuple[tuple[str, str], ...]
+    functions: tuple[Definition, ...]
+
+
+@dataclass
+class _Found:
+    """What a pass over a tree meets.
+
+    Attributes:
+        functions: without their calls, in order of appearance.
+        classes: qualified names.
+        calls: scope, owner ("" for a plain name) and name of each call by name.
+    """
+
+    functions: list[Definition] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
+    calls: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 def identify(tree: ast.Module) -> Identity:
@@ -36,8 +55,10 @@ def identify(tree: ast.Module) -> Identity:
     Raises:
         RecursionError: for a tree deeper than the interpreter's recursion limit.
     """
-    functions: list[tuple[str, str]] = []
-    digest, nodes = _digest(tree, "", functions)
+    found = _Found()
+    digest, nodes = _digest(tree, "", found)
+    calls = _called(found)
+    functions = (replace(function, calls=calls[function.name]) for function in found.functions)
     return Identity(digest.hex()[:DIGEST_CHARS], nodes, tuple(functions))
 
 
@@ -47,13 +68,19 @@ def text_id(source: str) -> str:
     return hashlib.sha256(text).hexdigest()[:DIGEST_CHARS]
 
 
-def _digest(node: ast.AST, scope: str, functions: list[tuple[str, str]]) -> tuple[bytes, int]:
-    """Digest and node count of a subtree; appends what it defines to `functions`."""
+def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
+    """Digest and node count of a subtree; adds what it defines and calls to `found`."""
     inner, slot = scope, -1
     if isinstance(node, _DEFINITIONS):
         inner = f"{scope}.{node.name}" if scope else node.name
-        slot = len(functions)
-        functions.append((inner, ""))
+        slot = len(found.functions)
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        last = node.end_lineno or node.lineno
+        found.functions.append(Definition(inner, "", _within(scope, found.classes), 0, first, last))
+        if isinstance(node, ast.ClassDef):
+            found.classes.add(inner)
+    elif isinstance(node, ast.Call):
+        found.calls += ((scope, owner, name) for owner, name in _callee(node.func))
     parts: list[bytes] = [type(node).__name__.encode()]
     count = 1
     for name, value in ast.iter_fields(node):
@@ -64,7 +91,7 @@ def _digest(node: ast.AST, scope: str, functions: list[tuple[str, str]]) -> tupl
         parts.append(b"\x00" + name.encode())
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                child_digest, child_count = _digest(child, inner, functions)
+                child_digest, child_count = _digest(child, inner, found)
                 parts.append(b"\x01" + child_digest.hex().encode())
                 count += child_count
             else:
@@ -72,8 +99,47 @@ def _digest(node: ast.AST, scope: str, functions: list[tuple[str, str]]) -> tupl
                 parts.append(b"\x02" + repr(child).encode("utf-8", "surrogatepass"))
     digest = hashlib.blake2b(b"\x03".join(parts), digest_size=16).digest()
     if slot >= 0:
-        functions[slot] = (inner, digest.hex()[:DIGEST_CHARS])
+        found.functions[slot] = replace(found.functions[slot], digest=digest.hex()[:DIGEST_CHARS])
     return digest, count
+
+
+def _within(scope: str, classes: set[str]) -> Within:
+    """What is around a definition in this scope."""
+    parts = scope.split(".") if scope else []
+    around = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    return "module" if not around else "class" if classes.issuperset(around) else "function"
+
+
+def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
+    """Owner and name of what is called, where the call says them."""
+    match function:
+        case ast.Name(id=name):
+            yield "", name
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            yield owner, name
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
+            yield "super", name
+
+
+def _called(found: _Found) -> Counter[str]:
+    """How often each qualified name is called."""
+    names = {function.name for function in found.functions}
+    calls: Counter[str] = Counter()
+    for scope, owner, name in found.calls:
+        parts = scope.split(".") if scope else []
+        around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+        if owner == "":  # a name is looked up outwards, past the bodies of classes
+            wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
+        elif owner in ("self", "cls", "super"):  # its own class's method, else one that it inherits
+            own = [f"{outer}.{name}" for outer in around if outer in found.classes]
+            others = sorted(f"{each}.{name}" for each in found.classes)
+            wanted = others if owner == "super" else own + others
+        else:
+            wanted = [f"{owner}.{name}"]
+        hit = next((each for each in wanted if each in names), None)
+        if hit is not None:
+            calls[hit] += 1
+    return calls
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

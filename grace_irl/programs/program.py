@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grace_irl.programs.definition import Definition
+
 
 @dataclass(frozen=True)
 class Program:
@@ -18,6 +20,7 @@ class Program:
         parents: ids of the programs it was made from.
         prior: how plausible its proposer finds it, log-probability relative to the proposer's best, nats; 0 without
             an opinion. Decides what few demonstrations leave open.
+        functions: its functions and classes, found where the source is parsed.
     """
 
     id: str
@@ -26,3 +29,4 @@ class Program:
     operator: str = "initialise"
     parents: tuple[str, ...] = ()
     prior: float = 0.0
+    functions: tuple[Definition, ...] = ()

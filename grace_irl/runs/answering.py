@@ -122,7 +122,15 @@ class Answering:
         loop = asyncio.get_running_loop()
         inspection = await loop.run_in_executor(self.pool, self._sandbox.inspect, proposal.source)
         name = inspection.id or hashlib.sha256(proposal.source.encode()).hexdigest()[:16]
-        program = Program(name, proposal.source, inspection.nodes, request.operator, request.parents, proposal.prior)
+        program = Program(
+            name,
+            proposal.source,
+            inspection.nodes,
+            request.operator,
+            request.parents,
+            proposal.prior,
+            inspection.functions,
+        )
         if inspection.problems:
             problems = "; ".join(inspection.problems)[:MAX_MESSAGE]
             return Result(request, program, Evaluation("rejected", problems))

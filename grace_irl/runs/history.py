@@ -18,6 +18,8 @@ class Generation:
         calls: answers told.
         kept, dropped, invalid, duplicate, repaired: how many candidates met that fate, old members included.
         failed: answers without a program.
+        new_functions: different functions and classes that no program of an earlier generation has.
+        reused_functions: different ones of this generation's new programs that an earlier generation's program has.
         fitness: train fitness of the best program so far, best as `winner` has it; -inf while there is none.
         accuracy, held_out: its accuracies, or None.
     """
@@ -30,6 +32,8 @@ class Generation:
     duplicate: int
     repaired: int
     failed: int
+    new_functions: int
+    reused_functions: int
     fitness: float
     accuracy: float | None
     held_out: float | None
@@ -41,6 +45,7 @@ def history(store: Store) -> list[Generation]:
     verdicts = Counter((row.generation, row.fate.verdict) for row in store.fates())
     numbers = sorted({requests[index][0] for index in told})
     best: Scored | None = None
+    known: set[str] = set()
     rows = []
     for number in numbers:
         own = [entry for entry in told.values() if requests[entry.index][0] == number]
@@ -48,6 +53,10 @@ def history(store: Store) -> list[Generation]:
         new = [scored for scored in new if scored.evaluation.valid and scored.evaluation.complete]
         best = winner(new if best is None else [best, *new])
         evaluation = best.evaluation if best else None
+        first = [record for record in records.values() if requests[record.index][0] == number]
+        functions = {each.digest for record in first for each in record.program.functions}
+        new_functions, reused_functions = len(functions - known), len(functions & known)
+        known |= functions
         rows.append(
             Generation(
                 number=number,
@@ -58,6 +67,8 @@ def history(store: Store) -> list[Generation]:
                 duplicate=verdicts[number, "duplicate"],
                 repaired=verdicts[number, "repaired"],
                 failed=sum(bool(entry.failure) for entry in own),
+                new_functions=new_functions,
+                reused_functions=reused_functions,
                 fitness=evaluation.fitness if evaluation else float("-inf"),
                 accuracy=evaluation.train.accuracy if evaluation and evaluation.train else None,
                 held_out=evaluation.held_out.accuracy if evaluation and evaluation.held_out else None,

@@ -11,6 +11,14 @@ CREATE TABLE trajectories (
   split TEXT NOT NULL, states INTEGER NOT NULL, positives INTEGER NOT NULL, source TEXT NOT NULL
 );
 
+-- What was said of the goal states of expert trajectories (label rule "goal"), by whom, and the whole answer of a
+-- model. The last word on a trajectory counts. Indices are a JSON list, 1-based; null where an answer is of no use.
+CREATE TABLE goals (
+  digest TEXT NOT NULL, attempt INTEGER NOT NULL, origin TEXT NOT NULL, indices TEXT NOT NULL, failure TEXT NOT NULL,
+  prompt TEXT NOT NULL, raw TEXT NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
+  seconds REAL NOT NULL, PRIMARY KEY (digest, attempt)
+);
+
 -- What the search asked for, in order.
 CREATE TABLE requests (
   idx INTEGER PRIMARY KEY, generation INTEGER NOT NULL, operator TEXT NOT NULL, parents TEXT NOT NULL,
@@ -35,6 +43,17 @@ CREATE TABLE results (
 CREATE TABLE programs (
   id TEXT PRIMARY KEY, idx INTEGER NOT NULL, source TEXT NOT NULL, nodes INTEGER NOT NULL,
   operator TEXT NOT NULL, parents TEXT NOT NULL, prior REAL NOT NULL, evaluation TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- The functions and classes of every program that was told (docs/runs.md: Reuse); lines of the program's source.
+CREATE TABLE definitions (
+  program TEXT NOT NULL, place INTEGER NOT NULL, digest TEXT NOT NULL, name TEXT NOT NULL, within TEXT NOT NULL,
+  calls INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (program, place)
+) WITHOUT ROWID;
+
+-- Every different one, as the first program that was told with it wrote it.
+CREATE TABLE functions (
+  digest TEXT PRIMARY KEY, name TEXT NOT NULL, program TEXT NOT NULL, source TEXT NOT NULL
 ) WITHOUT ROWID;
 
 -- What became of candidates; final: decided only because the run ended, and decided anew when it is resumed.

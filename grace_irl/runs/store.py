@@ -18,9 +18,13 @@ from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.cache import pack, unpack
 from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.programs.definition import Definition
+from grace_irl.programs.library import Known
 from grace_irl.programs.program import Program
+from grace_irl.propose.cleaning import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
+from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
 from grace_irl.runs.schema import SCHEMA
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.search.ranks import Scored
@@ -134,14 +138,25 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Keeps what the run is about."""
+        """Keeps what the run is about, in place of what was kept before it was labelled."""
         rows = [(place, *_describe(row)) for place, row in enumerate(trajectory_rows(problem))]
-        self._write([("INSERT INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+        self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def trajectories(self) -> list[TrajectoryRow]:
         """What the run is about, in order."""
         columns = "digest, role, task, split, states, positives, source"
         return [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
+
+    def add_goals(self, answers: Sequence[GoalAnswer]) -> None:
+        """Keeps what was said of goal states."""
+        rows = [tuple(getattr(answer, field.name) for field in fields(GoalAnswer)) for answer in answers]
+        rows = [(*row[:3], json.dumps(row[3]), *row[4:]) for row in rows]
+        self._write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+
+    def goals(self) -> list[GoalAnswer]:
+        """What was said of goal states, in order."""
+        rows = self._rows("SELECT * FROM goals ORDER BY rowid")
+        return [GoalAnswer(*row[:3], _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
         """Keeps a request; one that is kept already must be the same.
@@ -194,15 +209,18 @@ class Store:
         index, draft = result.request.index, result.draft
         name = result.program.id if result.program else None
         told = (index, name, result.failure, seconds, draft.program.id if draft else None)
-        programs = []
-        if draft is not None:
-            programs.append(_program_row(draft.program, draft.evaluation, index))
+        programs = [] if draft is None else [(draft.program, draft.evaluation)]
         if result.program is not None and result.evaluation is not None:
-            programs.append(_program_row(result.program, result.evaluation, index))
+            programs.append((result.program, result.evaluation))
+        rows = [_program_row(program, evaluation, index) for program, evaluation in programs]
+        definitions = [row for program, _ in programs for row in definition_rows(program)]
+        functions = [row for program, _ in programs for row in function_rows(program)]
         self._write(
             [
                 (f"INSERT INTO results VALUES ({_marks(told)})", [told]),
-                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", programs),
+                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows),
+                ("INSERT OR IGNORE INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", definitions),
+                ("INSERT OR IGNORE INTO functions VALUES (?, ?, ?, ?)", functions),
                 (_ADD_FATE, _fate_rows(fates, index, generation, final=False)),
             ]
         )
@@ -224,7 +242,14 @@ class Store:
     def records(self) -> dict[str, Record]:
         """Every program that was told, by id, in the order of asking."""
         columns = "id, source, nodes, operator, parents, prior, evaluation, idx"
-        return {row[0]: _record(row) for row in self._rows(f"SELECT {columns} FROM programs ORDER BY idx")}
+        found = definitions(self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place"))
+        rows = self._rows(f"SELECT {columns} FROM programs ORDER BY idx")
+        return {row[0]: _record(row, found.get(row[0], ())) for row in rows}
+
+    def functions(self) -> list[Known]:
+        """Every different function and class of the programs that were told."""
+        rows = self._rows("SELECT digest, name, program, source FROM functions ORDER BY digest")
+        return [Known(*row) for row in rows]
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
         """See `RewardCache`."""
@@ -286,6 +311,11 @@ def _describe(row: TrajectoryRow) -> tuple[object, ...]:
     return (row.digest, row.role, row.task, row.split, row.states, row.positives, row.source)
 
 
+def _indices(text: str) -> tuple[int, ...] | None:
+    listed = json.loads(text)
+    return None if listed is None else tuple(listed)
+
+
 def _marks(row: Sequence[object]) -> str:
     return ", ".join("?" * len(row))
 
@@ -300,9 +330,8 @@ def _fate_rows(fates: Sequence[Fate], index: int, generation: int, *, final: boo
     return [(index, generation, fate.program_id, fate.verdict, fate.reason, int(final)) for fate in fates]
 
 
-def _record(row: Sequence[object]) -> Record:
+def _record(row: Sequence[object], functions: tuple[Definition, ...]) -> Record:
     name, source, nodes, operator, parents, prior, evaluation, index = row
-    program = Program(
-        str(name), str(source), int(str(nodes)), str(operator), tuple(json.loads(str(parents))), float(str(prior))
-    )
+    lineage = tuple(json.loads(str(parents)))
+    program = Program(str(name), str(source), int(str(nodes)), str(operator), lineage, float(str(prior)), functions)
     return Record(program, from_text(str(evaluation)), int(str(index)))

@@ -63,7 +63,7 @@ def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[in
     found = {
         "id": identity.id,
         "nodes": identity.nodes,
-        "functions": identity.functions,
+        "functions": [vars(each) for each in identity.functions],
         "problems": problems,
         "takes_action": reading.takes_action,
     }

@@ -7,17 +7,21 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.programs.definition import Definition, Within
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.protocol import DebugRequest, FunctionDigest, Inspection, Limits, Outcome, Status
+from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Status
 from grace_irl.sandbox.wire import ANSWER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of ECMA-48: control sequences, operating system commands, single ones."""
+
+_WITHIN: tuple[Within, ...] = get_args(Within)
 
 
 class JobMemory:
@@ -115,15 +119,19 @@ def inspection(message: str) -> Inspection | None:
     """An inspection from its JSON, which came from a child: anything odd makes it None."""
     try:
         found = json.loads(message)
-        functions = tuple(
-            FunctionDigest(harmless(str(name)), harmless(str(digest))) for name, digest in found["functions"]
-        )
+        functions = tuple(map(_definition, found["functions"]))
         problems = tuple(harmless(str(problem)) for problem in found["problems"])
         return Inspection(
             harmless(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["nodes"])
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _definition(found: dict[str, object]) -> Definition:
+    within = _WITHIN[[str(each) for each in _WITHIN].index(str(found["within"]))]
+    calls, first, last = (int(str(found[name])) for name in ("calls", "first", "last"))
+    return Definition(harmless(str(found["name"])), harmless(str(found["digest"])), within, calls, first, last)
 
 
 def _unusable(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
+from grace_irl.programs.definition import Definition
 
 Mode = Literal["batch", "strict"]
 Status = Literal[
@@ -48,14 +49,6 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class FunctionDigest:
-    """One function or class of a program: its name and the hash of its normalised syntax tree."""
-
-    name: str
-    digest: str
-
-
-@dataclass(frozen=True)
 class Inspection:
     """What reading a source tells, without running it.
 
@@ -69,7 +62,7 @@ class Inspection:
 
     id: str
     problems: tuple[str, ...]
-    functions: tuple[FunctionDigest, ...]
+    functions: tuple[Definition, ...]
     takes_action: bool
     nodes: int
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.contract import as_state
+from grace_irl.programs.identity import identify
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome
 
 
@@ -39,12 +40,13 @@ class InProcessSandbox:
         try:
             with self._lock:  # parsing in two threads at once trips Python 3.11 up
                 tree = ast.parse(source)
+                functions = identify(tree).functions
         except SyntaxError as error:
             digest = hashlib.sha256(source.encode()).hexdigest()[:16]
             return Inspection(digest, (f"line {error.lineno}: {error.msg}",), (), False, 0)
         nodes = sum(1 for _ in ast.walk(tree))
         digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
-        return Inspection(digest, (), (), "next_state" in source, nodes)
+        return Inspection(digest, (), functions, "next_state" in source, nodes)
 
     def debug_sets(
         self,

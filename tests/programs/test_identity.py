@@ -95,13 +95,44 @@ def test_spelling_does_not_count(one: str, other: str) -> None:
 
 def test_functions_are_told_apart_by_scope() -> None:
     found = identify(ast.parse(SOURCE)).functions
-    assert [name for name, _ in found] == [
-        "Reward",
-        "Reward.__init__",
-        "Reward.reward_fn",
-        "Reward.reward_fn.near",
+    assert [(each.name, each.within) for each in found] == [
+        ("Reward", "module"),
+        ("Reward.__init__", "class"),
+        ("Reward.reward_fn", "class"),
+        ("Reward.reward_fn.near", "function"),
     ]
-    assert len({digest for _, digest in found}) == 4
+    assert len({each.digest for each in found}) == 4
+
+
+def test_lines_of_functions() -> None:
+    source = "import a\n\n@a\n@a.b(\n  1)\ndef f(x):\n  return x\n\n\nclass C:\n\n  def g(self): pass\n"
+    found = {each.name: (each.first, each.last) for each in identify(ast.parse(source)).functions}
+    assert found == {"f": (3, 7), "C": (10, 12), "C.g": (12, 12)}
+
+
+@pytest.mark.parametrize(
+    ("source", "calls"),
+    [
+        ("def f(): pass\nf()\nf(f())", {"f": 3}),
+        ("def f(): f()\ndef g(): f\nf.g()\nx.f()", {"f": 1, "g": 0}),
+        (
+            "class C:\n def f(self): self.f()\n def g(self): self.f(); f(); C.f(self); cls.g()",
+            {"C": 0, "C.f": 3, "C.g": 1},
+        ),
+        (
+            "def f(): pass\nclass C:\n def f(self): f()",
+            {"f": 1, "C": 0, "C.f": 0},
+        ),  # not C.f: a class's body is no scope
+        (
+            "class B:\n def f(self): 0\nclass C(B):\n def g(self): self.f(); super().f()",
+            {"B": 0, "B.f": 2, "C": 0, "C.g": 0},
+        ),
+        ("def f():\n def g(): 0\n g()\ndef g(): 0\ng()", {"f": 0, "f.g": 1, "g": 1}),
+        ("class C: 0\nC()\nC().f()", {"C": 2}),
+    ],
+)
+def test_calls_by_name(source: str, calls: dict[str, int]) -> None:
+    assert {each.name: each.calls for each in identify(ast.parse(source)).functions} == calls
 
 
 def test_a_helper_keeps_its_digest_wherever_it_stands() -> None:

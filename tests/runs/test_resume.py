@@ -24,7 +24,7 @@ def memory(folder: Path) -> tuple[object, ...]:
     try:
         told = [(t.index, t.program_id, t.failure) for t in store.told().values()]
         records = [(name, r.program, r.evaluation.fitness, r.index) for name, r in store.records().items()]
-        return told, records, store.requests(), store.fates(), store.meta("best")
+        return told, records, store.requests(), store.fates(), store.meta("best"), store.functions()
     finally:
         store.close()
 

@@ -1,0 +1,179 @@
+"""Which functions programs share, and the file that they make."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from grace_irl.programs.definition import Definition
+from grace_irl.programs.identity import identify
+from grace_irl.programs.library import Known, Usage, reusable, segment, usages
+from grace_irl.programs.library_file import dedented, library_source, renamed
+from grace_irl.programs.program import Program
+
+NEAR = "def near(a, b):\n    return abs(a - b) < LIMIT\n"
+ONE = f"""
+import numpy as np
+
+LIMIT = 2
+
+
+{NEAR}
+
+class Reward:
+    def total(self, state):
+        return np.sum(state)
+
+    def reward_fn(self, state):
+        def inner(x):
+            return x
+        return near(self.total(state), 1) + near(inner(0), 0)
+"""
+TWO = f"""
+import math
+import numpy as np
+
+LIMIT = 2
+
+
+{NEAR}
+
+class Reward:
+    def total(self, state):  # of all
+        return np.sum(state)
+
+    def reward_fn(self, state):
+        return -float(near(self.total(state), 5))
+"""
+ALONE = """
+def near(a, b):
+    return a == b
+
+
+class Reward:
+    def reward_fn(self, state):
+        return near(0, 1)
+"""
+
+
+def program(name: str, source: str) -> Program:
+    found = identify(ast.parse(source))
+    return Program(name, source, found.nodes, functions=found.functions)
+
+
+def told(*sources: str) -> tuple[dict[str, Program], list[Known]]:
+    programs = {name: program(name, source) for name, source in zip("abcdef", sources, strict=False)}
+    known: dict[str, Known] = {}
+    for each in programs.values():
+        for one in each.functions:
+            known.setdefault(one.digest, Known(one.digest, one.name, each.id, segment(each.source, one)))
+    return programs, list(known.values())
+
+
+def by_name(uses: list[Usage]) -> dict[str, Usage]:
+    return {f"{use.known.name}/{use.known.program}": use for use in uses}
+
+
+def test_usage_counts_programs_and_calls() -> None:
+    programs, known = told(ONE, TWO, ALONE)
+    uses = by_name(usages(known, programs, ["b", "a"]))
+    near, total, other = uses["near/a"], uses["Reward.total/a"], uses["near/c"]
+    assert (near.programs, near.valid, near.calls, near.best) == (2, 2, 3, "b")
+    assert (total.programs, total.valid, total.calls) == (2, 2, 2)
+    assert (other.programs, other.valid, other.calls, other.best) == (1, 0, 1, "")
+    assert set(uses) == {
+        *("near/a", "Reward/a", "Reward.total/a", "Reward.reward_fn/a", "Reward.reward_fn.inner/a"),
+        *("Reward/b", "Reward.reward_fn/b", "near/c", "Reward/c", "Reward.reward_fn/c"),
+    }
+
+
+def test_the_best_come_first() -> None:
+    programs, known = told(ALONE, TWO, ONE)
+    order = [use.known.name for use in usages(known, programs, ["b", "c"])]
+    assert order[:2] == ["Reward.total", "near"]  # in two programs, the best among them
+    assert [use.best for use in usages(known, programs, ["b", "c"])] == ["b"] * 4 + ["c"] * 3 + [""] * 3
+
+
+def test_what_is_reusable() -> None:
+    programs, known = told(ONE, TWO, ALONE)
+    names = [use.known.name for use in reusable(usages(known, programs, ["b", "a"]), programs, ["b", "a"])]
+    assert names == ["Reward.total", "near"]
+    assert reusable(usages(known, programs, ["b"]), programs, ["b"]) == []
+
+
+def test_parts_that_never_occur_without_their_whole_are_left_out() -> None:
+    programs, known = told(ONE, ONE.replace("LIMIT = 2", "LIMIT = 3"))
+    order = ["a", "b"]
+    assert [use.known.name for use in reusable(usages(known, programs, order), programs, order)] == ["Reward", "near"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_segments_count_lines_as_python_does(end: str) -> None:
+    source = end.join(["x = '\x0c\x1c\u2028'", "def f():", "    return 1", "y = 2"])
+    (found,) = identify(ast.parse(source)).functions
+    assert segment(source, found) == "def f():\n    return 1"
+
+
+def test_a_range_that_is_not_there_is_empty() -> None:
+    assert segment("a\nb", Definition("f", "0", first=-5, last=-1)) == ""
+    assert segment("a\nb", Definition("f", "0", first=7, last=9)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        ("def f():\n    pass", "def f():\n    pass"),
+        ("    def f(self):\n        pass\n\n        return 1", "def f(self):\n    pass\n\n    return 1"),
+        ("    def f():\n  # odd\n        pass", "def f():\n  # odd\n    pass"),
+        ('    def f():\n        return """a\n        b"""', 'def f():\n    return """a\n        b"""'),
+        ('    def f():\n        """A.\n\n        B.\n        """', 'def f():\n    """A.\n\n    B.\n    """'),
+        ("    @a\n    def f(x,\n          y): pass", "@a\ndef f(x,\n      y): pass"),
+    ],
+)
+def test_methods_move_to_the_margin(text: str, moved: str) -> None:
+    assert dedented(text) == moved
+    ast.parse(moved)
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("def f(x): return f(x - 1)", "def f_2(x): return f_2(x - 1)"),
+        ("def f(self): return self.f() + x.f + g(f=1)", "def f_2(self): return self.f_2() + x.f + g(f=1)"),
+        ("def f(): 'f'  # f", "def f_2(): 'f'  # f"),
+        ("def ff(f): pass", "def ff(f_2): pass"),
+    ],
+)
+def test_renaming(text: str, new: str) -> None:
+    assert renamed(text, "f", "f_2") == new
+
+
+def test_the_file_runs() -> None:
+    programs, known = told(ONE, TWO, ALONE, ALONE.replace("(0, 1)", "(2, 3)"))
+    order = ["b", "a", "d", "c"]
+    uses = reusable(usages(known, programs, order), programs, order)
+    text = library_source(uses, programs, {"b": "fitness -0.1"}, title="A library.", facts=['said "so"'])
+    space: dict[str, object] = {}
+    exec(compile(text, "library.py", "exec"), space)
+    assert space["near"](0, 1) is True  # type: ignore[operator]
+    assert space["near_2"](0, 1) is False  # type: ignore[operator]
+    assert space["total"](None, [1, 2]) == 3  # type: ignore[operator]
+    assert text.count("LIMIT = 2") == 1
+    assert "import math" not in text
+    assert "# near, of a; in 2 valid programs, 2 in all, called at 3 places\n# best in b (fitness -0.1)" in text
+    assert "# near_2: near of c; in 2 valid programs" in text
+
+
+def test_what_a_function_lacks_is_said() -> None:
+    first = "LIMIT = 1\n\n\ndef f(x):\n    return g(x) < LIMIT\n\n\ndef g(x):\n    return x\n"
+    second = first.replace("return x\n", "return x + 1\n")
+    third = "LIMIT = 2\n\n\ndef h(x):\n    return x < LIMIT\n"
+    programs, known = told(first, second, third, third + "\nx = 1\n")
+    order = ["a", "b", "c", "d"]
+    uses = reusable(usages(known, programs, order), programs, order)
+    text = library_source(uses, programs, {}, title="A library.", facts=())
+    assert [use.known.name for use in uses] == ["f", "h"]
+    assert "# it also needs g\ndef f" in text
+    assert "# it also needs LIMIT as in c\ndef h" in text
+    ast.parse(text)
