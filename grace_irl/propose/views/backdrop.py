@@ -12,18 +12,34 @@ from numpy.typing import NDArray
 Code = tuple[int, int, int]
 Place = tuple[int, int]
 
+_BITS = 20
+
+
+def codes_in(cells: NDArray[Any]) -> Counter[Code]:
+    """How often each code occurs in cells `(..., 3)`."""
+    flat = cells.reshape(-1, 3)
+    if flat.size and (flat.min() < 0 or flat.max() >= 1 << _BITS):
+        found, numbers = np.unique(flat, axis=0, return_counts=True)
+        triples = found.tolist()
+    else:  # one number for three is sorted a hundred times as fast
+        packed, numbers = np.unique(_packed(flat), return_counts=True)
+        mask = (1 << _BITS) - 1
+        triples = [(code >> 2 * _BITS, code >> _BITS & mask, code & mask) for code in packed.tolist()]
+    return Counter(
+        {(int(a), int(b), int(c)): number for (a, b, c), number in zip(triples, numbers.tolist(), strict=True)}
+    )
+
 
 def commonest(grids: Iterable[NDArray[Any]], count: int = 2) -> tuple[Code, ...]:
     """The codes that most cells have, most frequent first; smaller codes first among equals.
 
     Args:
         grids: arrays `(..., 3)`.
+        count: how many.
     """
     counts: Counter[Code] = Counter()
     for grid in grids:
-        codes, numbers = np.unique(grid.reshape(-1, 3), axis=0, return_counts=True)
-        for (a, b, c), number in zip(codes.tolist(), numbers.tolist(), strict=True):
-            counts[a, b, c] += number
+        counts.update(codes_in(grid))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(code for code, _ in ranked[:count])
 
@@ -35,9 +51,8 @@ def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[n
         states: arrays `(n, h, w, 3)` of one size.
         codes: the background, most frequent first; a cell that has none of them gets the first.
     """
-    stack = np.concatenate([np.asarray(each, dtype=np.int64) for each in states])
-    votes = np.stack([(stack == np.array(code)).all(axis=3).sum(axis=0) for code in codes])
-    best: NDArray[np.int64] = np.array(codes, dtype=np.int64)[votes.argmax(axis=0)]
+    votes = sum(np.stack([(each == np.array(code)).all(axis=3).sum(axis=0) for code in codes]) for each in states)
+    best: NDArray[np.int64] = np.array(codes, dtype=np.int64)[np.asarray(votes).argmax(axis=0)]
     return best
 
 
@@ -73,3 +88,10 @@ def _length(ends: tuple[Place, Place]) -> int:
 
 def _range(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}..{last}"
+
+
+def _packed(flat: NDArray[Any]) -> NDArray[np.int64]:
+    """Three codes of up to 20 bits each as one number."""
+    wide = flat.astype(np.int64)
+    packed: NDArray[np.int64] = (wide[:, 0] << 2 * _BITS) | (wide[:, 1] << _BITS) | wide[:, 2]
+    return packed

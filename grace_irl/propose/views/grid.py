@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
-from grace_irl.propose.views.backdrop import Code, Place, backdrop, commonest, runs
+from grace_irl.propose.views.backdrop import Code, Place, backdrop, codes_in, commonest, runs
 from grace_irl.propose.views.words import table
 
 Size = tuple[int, int]
+
+MAX_CODES = 20_000_000
+"""Codes that the legend is made from; of larger sets every n-th state is looked at."""
 
 
 class GridView:
@@ -27,18 +30,14 @@ class GridView:
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         del metadata  # a grid's codes have no names
         self._items = items
-        stacks = [item.trajectory.states for item in items]
+        stacks = _sampled([item.trajectory.states for item in items])
         self._background = commonest(stacks)
         sizes: dict[Size, list[NDArray[Any]]] = {}
         for stack in stacks:
             sizes.setdefault((stack.shape[1], stack.shape[2]), []).append(stack)
         self._backdrops = {size: backdrop(group, self._background) for size, group in sorted(sizes.items())}
-        self._frequency = Counter(code for stack in stacks for code in self._present(stack))
+        self._frequency = Counter(code for stack in stacks for code in codes_in(stack) if code not in self._background)
         self._trajectories = len(stacks)
-
-    def _present(self, stack: NDArray[Any]) -> set[Code]:
-        codes = {(int(a), int(b), int(c)) for a, b, c in np.unique(stack.reshape(-1, 3), axis=0)}
-        return codes - set(self._background)
 
     @property
     def about(self) -> str:
@@ -107,9 +106,8 @@ class GridView:
 
     def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
         """See `View`."""
-        full = self.state(after)
         if before.shape != after.shape:
-            return f"in full: {full}"
+            return f"in full: {self.state(after)}"
         cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]
         if not cells:
             return "no change"
@@ -118,7 +116,9 @@ class GridView:
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
         # One or two events say what happened, which the state alone does not; of many nobody makes sense.
-        return text if len(parts) <= 2 or estimate(text) <= estimate(full) else f"in full: {full}"
+        if len(parts) <= 2 or estimate(text) <= estimate(full := self.state(after)):
+            return text
+        return f"in full: {full}"
 
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
@@ -135,6 +135,12 @@ class GridView:
                 moved.append((one, ends[0]))
                 left = [cell for cell in left if cell not in (one, ends[0])]
         return moved, left
+
+
+def _sampled(stacks: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Every n-th state of each trajectory where there are more cells than are looked at."""
+    every = -(-sum(stack.size for stack in stacks) // MAX_CODES)
+    return [stack[::every] for stack in stacks]
 
 
 def _at(state: NDArray[Any], place: Place) -> Code:

@@ -16,6 +16,7 @@ MAX_DEBUG = 300
 """Characters of one state's debug text."""
 
 _MAX_FULL = 120  # tokens of a goal state that is written in full beside its changes
+_SHORT = 100  # states of a trajectory that is tried whole before anything is left out
 _LEAST = 3  # states of the shortest form
 
 
@@ -70,18 +71,29 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     the focus. The first and the last state always stay; gaps say how many states they hold.
     """
     order = _order(shown)
-    text = _lines(view, shown, order)
     limits = [limit for limit in (tokens, shown.limit) if limit is not None]
-    if not limits or estimate(text) <= min(limits):
-        return text
-    least, most = min(_LEAST, len(order)), len(order)
-    while least < most:  # the largest number of steps that fits
-        middle = (least + most + 1) // 2
-        if estimate(_lines(view, shown, order[:middle])) <= min(limits):
-            least = middle
+    if not limits:
+        return _lines(view, shown, order)
+    # Gaps take lines, too: the whole of a quiet trajectory may be shorter than parts of it.
+    if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order)) <= min(limits):
+        return whole
+    # The largest number of steps that fits, from below: a random walk may have thousands.
+    low, high = min(_LEAST, len(order)), min(2 * _LEAST, len(order))
+    best = _lines(view, shown, order[:low])
+    while low < len(order):
+        text = _lines(view, shown, order[:high])
+        if estimate(text) <= min(limits):
+            low, best, high = high, text, min(2 * high, len(order))
         else:
-            most = middle - 1
-    return _lines(view, shown, order[:least])
+            break
+    while low + 1 < high:
+        middle = (low + high) // 2
+        text = _lines(view, shown, order[:middle])
+        if estimate(text) <= min(limits):
+            low, best = middle, text
+        else:
+            high = middle
+    return best
 
 
 def least(view: View, shown: Shown) -> int:
@@ -136,9 +148,9 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
             continue
         close(before + 1)
         changes = 0 if first else changes + 1
-        full = view.state(states[step])
-        if goal and changes > 1 and full not in text and estimate(full) <= _MAX_FULL:
-            text = f"{text}; in full: {full}"
+        if goal and changes > 1:
+            full = view.state(states[step])
+            text += f"; in full: {full}" if full not in text and estimate(full) <= _MAX_FULL else ""
         lines.append(f"{step + 1}: {note}{text}")
         if shown.debug.get(step):
             said = " ".join(shown.debug[step].split())

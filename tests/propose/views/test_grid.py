@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.propose.views import view_of
-from grace_irl.propose.views.backdrop import backdrop, commonest, runs
+from grace_irl.propose.views.backdrop import backdrop, codes_in, commonest, runs
 from grace_irl.propose.views.grid import GridView
 from tests.propose.asked import FLOOR, WALL, room
 
@@ -147,6 +147,13 @@ def test_the_legend_counts_codes_and_is_cut() -> None:
 def test_the_commonest_codes() -> None:
     assert commonest([room({})]) == (WALL, FLOOR)
     assert commonest([np.zeros((2, 2, 3), dtype=np.uint8)]) == ((0, 0, 0),)
+
+
+@pytest.mark.parametrize("largest", [5, 255, 2**20 - 1, 2**20, 2**40])
+@pytest.mark.parametrize("smallest", [0, -1])
+def test_codes_of_any_size_are_counted(smallest: int, largest: int) -> None:
+    cells = np.array([[smallest, 1, largest], [largest, 0, 2], [smallest, 1, largest]])
+    assert codes_in(cells) == {(smallest, 1, largest): 2, (largest, 0, 2): 1}
 
 
 def test_the_backdrop_is_what_lies_there_most_often() -> None:
