@@ -21,7 +21,6 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.definition import Definition
 from grace_irl.programs.library import Known
 from grace_irl.programs.program import Program
-from grace_irl.propose.cleaning import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
 from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
@@ -138,25 +137,14 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Keeps what the run is about, in place of what was kept before it was labelled."""
+        """Keeps what the run is about."""
         rows = [(place, *_describe(row)) for place, row in enumerate(trajectory_rows(problem))]
-        self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+        self._write([("INSERT INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def trajectories(self) -> list[TrajectoryRow]:
         """What the run is about, in order."""
         columns = "digest, role, task, split, states, positives, source"
         return [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
-
-    def add_goals(self, answers: Sequence[GoalAnswer]) -> None:
-        """Keeps what was said of goal states."""
-        rows = [tuple(getattr(answer, field.name) for field in fields(GoalAnswer)) for answer in answers]
-        rows = [(*row[:3], json.dumps(row[3]), *row[4:]) for row in rows]
-        self._write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
-
-    def goals(self) -> list[GoalAnswer]:
-        """What was said of goal states, in order."""
-        rows = self._rows("SELECT * FROM goals ORDER BY rowid")
-        return [GoalAnswer(*row[:3], _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
         """Keeps a request; one that is kept already must be the same.
@@ -309,11 +297,6 @@ def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
 
 def _describe(row: TrajectoryRow) -> tuple[object, ...]:
     return (row.digest, row.role, row.task, row.split, row.states, row.positives, row.source)
-
-
-def _indices(text: str) -> tuple[int, ...] | None:
-    listed = json.loads(text)
-    return None if listed is None else tuple(listed)
 
 
 def _marks(row: Sequence[object]) -> str:
