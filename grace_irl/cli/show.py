@@ -12,13 +12,17 @@ from rich.table import Table
 from grace_irl.cli.output import console, metrics_table, print_json, print_source
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import shown
+from grace_irl.programs.library import Usage
+from grace_irl.runs.budget import Prices
 from grace_irl.runs.history import Generation, history
 from grace_irl.runs.provenance import lineage
+from grace_irl.runs.reuse import Reuse, reuse
 from grace_irl.runs.run import opened
+from grace_irl.runs.spending import Spending, kinds, spending
 from grace_irl.runs.store import FateRow, Record, Store, candidate
 from grace_irl.search.ranks import ranked
 
-SHOWN_FATES = 20
+SHOWN_FATES, SHOWN_EVENTS = 20, 5
 
 
 def show(
@@ -32,11 +36,12 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Show a run: its best programs, its progress, and what became of each candidate."""
-    with opened(run) as (store, _):
+    with opened(run) as (store, config):
         if program:
             _show_program(store, run, program, as_json=as_json)
         else:
-            _show_run(store, run, top=top, all_fates=fates, as_json=as_json)
+            prices = Prices(config.model.price_in, config.model.price_out)
+            _show_run(store, run, prices, top=top, all_fates=fates, as_json=as_json)
 
 
 def find(store: Store, folder: Path, prefix: str) -> Record:
@@ -85,7 +90,7 @@ def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> Non
     out.print(_fates_table(own))
 
 
-def _show_run(store: Store, run: Path, *, top: int, all_fates: bool, as_json: bool) -> None:
+def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: bool, as_json: bool) -> None:
     records, rows, best = store.records(), store.fates(), store.meta("best")
     last = {row.fate.program_id: row.fate for row in rows if row.fate.verdict != "duplicate"}
     kept = [record for name, record in records.items() if name in last and last[name].verdict == "kept"]
@@ -96,6 +101,7 @@ def _show_run(store: Store, run: Path, *, top: int, all_fates: bool, as_json: bo
     verdicts = Counter(row.fate.verdict for row in rows)
     failures = [entry for entry in told.values() if entry.failure]
     events = store.events()
+    spent, reused = spending(store, prices), reuse(store)
     if as_json:
         print_json(
             {
@@ -109,6 +115,10 @@ def _show_run(store: Store, run: Path, *, top: int, all_fates: bool, as_json: bo
                 "generations": generations,
                 "fates": [_fate_object(row) for row in rows],
                 "failures": [{"index": entry.index, "failure": entry.failure} for entry in failures],
+                "failure_kinds": kinds(entry.failure for entry in failures),
+                "spent": {**vars(spent), "per_call": spent.per_call()},
+                "functions": len(reused.functions),
+                "shared_functions": [_usage_object(use) for use in reused.shared],
                 "events": [{"time": time, "kind": kind, "detail": detail} for time, kind, detail in events],
             }
         )
@@ -116,13 +126,37 @@ def _show_run(store: Store, run: Path, *, top: int, all_fates: bool, as_json: bo
     out = console()
     out.print(_programs_table(kept[:top], best))
     out.print(_generations_table(generations))
+    if reused.shared:
+        out.print(_library_table(reused, top))
     out.print(_fates_table(rows if all_fates else rows[-SHOWN_FATES:]))
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     out.print(f"fates: {counted or 'none yet'}; {len(failures)} answers without a program")
+    by_kind = kinds(entry.failure for entry in failures)
+    if by_kind:
+        out.print(f"  by kind: {', '.join(f'{count} {kind}' for kind, count in by_kind.items())}", markup=False)
     for reason, count in Counter(entry.failure for entry in failures).most_common(3):
         out.print(f"  {count} times: {reason}", markup=False)
-    for time, kind, detail in events[-3:]:
+    if spent.calls:
+        out.print(_spent(spent), markup=False)
+    notes = [event for event in events if event[1] == "note"]
+    others = [event for event in events if event[1] != "note"]
+    if len(notes) > SHOWN_EVENTS:
+        out.print(f"{len(notes)} notes, the last {SHOWN_EVENTS} of them (--json has all):")
+    for time, kind, detail in sorted(notes[-SHOWN_EVENTS:] + others[-3:], key=events.index):
         out.print(f"{time}  {kind}: {detail}", markup=False)
+
+
+def _spent(spent: Spending) -> str:
+    """Sums and means, in one line."""
+    each = spent.per_call()
+    words = [f"{spent.calls} calls brought {spent.answers} answers"]
+    if spent.tokens_in or spent.tokens_out:
+        per = f"{each['tokens_in']:.0f} + {each['tokens_out']:.0f} per call"
+        words.append(f"{spent.tokens_in} tokens in, {spent.tokens_out} out ({per})")
+    if spent.cost:
+        words.append(f"cost {spent.cost:.4g} ({each['cost']:.4g} per call)")
+    words.append(f"{spent.seconds:.1f} s of calls ({each['seconds']:.1f} per call)")
+    return "; ".join(words)
 
 
 def _programs_table(records: list[Record], best: str) -> Table:
@@ -156,6 +190,8 @@ def _generations_table(generations: list[Generation]) -> Table:
         "duplicate",
         "repaired",
         "failed",
+        "new functions",
+        "reused",
         "best fitness",
         "accuracy",
         "held out",
@@ -163,10 +199,24 @@ def _generations_table(generations: list[Generation]) -> Table:
     for name in names:
         table.add_column(name, justify="right")
     for row in generations:
-        counts = (row.calls, row.kept, row.dropped, row.invalid, row.duplicate, row.repaired, row.failed)
+        fates = (row.kept, row.dropped, row.invalid, row.duplicate, row.repaired)
+        counts = (row.calls, *fates, row.failed, row.new_functions, row.reused_functions)
         scores = (shown(row.fitness), row.accuracy, row.held_out)
         cells = [value if isinstance(value, str) else "-" if value is None else f"{value:.4f}" for value in scores]
         table.add_row(str(row.number), *map(str, counts), *cells)
+    return table
+
+
+def _library_table(reused: Reuse, top: int) -> Table:
+    title = (
+        f"functions that programs share: {len(reused.shared)} of {len(reused.functions)} (export --library writes them)"
+    )
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in ("function", "valid programs", "programs", "called at", "best in", "first in"):
+        table.add_column(name)
+    for use in reused.shared[:top]:
+        counts = map(str, (use.valid, use.programs, use.calls))
+        table.add_row(_escaped(use.known.name), *counts, use.best, use.known.program)
     return table
 
 
@@ -196,6 +246,18 @@ def _record_object(record: Record) -> dict[str, Any]:
         "fitness": evaluation.fitness,
         "train": evaluation.train,
         "held_out": evaluation.held_out,
+    }
+
+
+def _usage_object(use: Usage) -> dict[str, Any]:
+    return {
+        "name": use.known.name,
+        "digest": use.known.digest,
+        "programs": use.programs,
+        "valid": use.valid,
+        "calls": use.calls,
+        "best": use.best,
+        "first": use.known.program,
     }
 
 

@@ -265,6 +265,11 @@ class Store:
         row = self._rows(f"SELECT {columns} FROM proposals WHERE idx = ?", (index,))[0]
         return int(row[0]), int(row[1])
 
+    def spent(self) -> list[tuple[int, int, float]]:
+        """Tokens in, tokens out and seconds of each answer, repairs included."""
+        rows = self._rows("SELECT tokens_in, tokens_out, seconds FROM proposals ORDER BY idx, attempt")
+        return [(row[0], row[1], row[2]) for row in rows]
+
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._db.execute(sql, values).fetchall()
