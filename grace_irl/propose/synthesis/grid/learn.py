@@ -24,9 +24,14 @@ FREE_MARGIN = 4.0
 """… and beyond this, once all other words have followed, the word itself is not set free."""
 
 
-def learn(lexicon: Lexicon, events: Sequence[int], seed: int) -> Posterior:
-    """The likeliest reading, and how sure each of its meanings is."""
-    cost, reading = anneal(lexicon, events, seed)
+def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[Reading] = ()) -> Posterior:
+    """The likeliest reading, and how sure each of its meanings is.
+
+    Args:
+        known: readings to begin from as well, such as those under other plans.
+    """
+    starts = [anneal(lexicon, events, seed), *(descend(lexicon, one) for one in known)]
+    cost, reading = min(starts, key=lambda one: one[0])
     costs: dict[str, dict[int, float]] = {}
     while len(costs) < len(lexicon.words):
         word = lexicon.words[len(costs)]

@@ -124,10 +124,12 @@ def search(seen: View, seed: int) -> list[Found]:
     if not events:
         return []
 
-    def learnt(lexicon: Lexicon) -> Found:
-        return Found(lexicon, learn(lexicon, events, seed))
+    found: list[Found] = []
 
-    found = [learnt(Lexicon(evidence, Plan()))]
+    def learnt(lexicon: Lexicon) -> Found:
+        return Found(lexicon, learn(lexicon, events, seed, [one.posterior.best for one in found]))
+
+    found.append(learnt(Lexicon(evidence, Plan())))
     words = separators([scene.words for scene in evidence.scenes])
     # No plan can explain more than all that is left, so where that is less than its price none is tried.
     if found[0].unexplained > PLAN_PRICE:
@@ -135,7 +137,8 @@ def search(seen: View, seed: int) -> list[Found]:
         for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
             lexicon = Lexicon(evidence, plan)
             screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
-        found += [learnt(lexicon) for _, _, lexicon in sorted(screened)[:FINALISTS]]
+        for _, _, lexicon in sorted(screened)[:FINALISTS]:
+            found.append(learnt(lexicon))
         for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if grown not in [one.lexicon.plan for one in found]:
                 found.append(learnt(Lexicon(evidence, grown)))

@@ -62,6 +62,14 @@ def test_learning_is_deterministic(seen: View, lexicon: Lexicon, posterior: Post
     assert (again.best, again.cost, again.words) == (posterior.best, posterior.cost, posterior.words)
 
 
+def test_no_other_meaning_of_a_word_leads_to_a_better_reading(lexicon: Lexicon, posterior: Posterior) -> None:
+    for word in lexicon.words:
+        for column in range(len(lexicon.features)):
+            changed = posterior.best.with_meaning(word, column)
+            _, followed = descend(lexicon, changed, frozen=word)
+            assert descend(lexicon, followed)[0] >= posterior.cost - 1e-6
+
+
 def test_two_words_that_always_go_together_stay_open() -> None:
     """ "fen mip" is said of green balls alone, and nothing else is green or a ball: which word says which?"""
     ball, others = (1, 4, 0), [(2, 5, 0), (3, 6, 0), (2, 6, 0), (3, 5, 0)]

@@ -146,6 +146,39 @@ def test_two_steps_are_found(arrangement: Arrangement) -> None:
     assert sum(float(one.sum()) for one, d in zip(given, held_out, strict=True) if d.role == "negative") == 0.0
 
 
+def put_beside(seed: int, count: int) -> list[Demonstration]:
+    """ "put A ved B": experts take A and put it beside B; negatives look at things and put nothing down."""
+    rng = np.random.default_rng(seed)
+    items: list[Demonstration] = []
+    while len(items) < 2 * count:
+        expert = len(items) < count
+        names = [NAMES[i] for i in rng.permutation(len(NAMES))[:4].tolist()]
+        world = random_world(rng, [thing(*name) for name in names])
+        one, other, third, _ = list(world.things)
+        world.act(*world.route(facing(one if expert else third)))
+        if expert:
+            world.act("take")
+            row, column = other
+            around = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)}
+            free = next(cell for cell in sorted(around) if world.free(cell) and cell != world.here)
+            world.act(*world.route(facing(free)), "put")
+        said = " ved ".join(f"{WORDS[colour]} {WORDS[kind]}" for colour, kind in names[:2])
+        items.append(Demonstration(Trajectory(world.stack(), extra_info=said), "expert" if expert else "negative"))
+    return items
+
+
+def test_a_plan_is_tried_though_one_step_would_do() -> None:
+    """That something is put down explains every goal, but not why these two things were named."""
+    seen = view(labelled(put_beside(0, 14)))
+    best, *others = search(seen, 0)
+    assert best.lexicon.plan == Plan((("ved", "beside"),))
+    whole = next(one for one in others if one.lexicon.plan == Plan())
+    for i, positive in enumerate(seen.evidence.positives):
+        assert (seen.evidence.fired(i, whole.lexicon.stages(whole.posterior.best, i)) == positive).all()
+    assert whole.unexplained > PLAN_PRICE
+    assert best.unexplained < PLAN_PRICE
+
+
 def test_perception_is_shared_by_all_trajectories() -> None:
     seen = view(labelled(go_to_set(3, 3, 3)))
     assert FLOOR in seen.perception.background
