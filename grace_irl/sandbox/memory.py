@@ -54,15 +54,15 @@ def write_all(fd: int, data: bytes | bytearray | memoryview, offset: int) -> Non
 
 
 def write_many(fd: int, parts: Sequence[bytes | bytearray | memoryview], offset: int) -> None:
-    """Write parts one behind the other; few system calls, however many parts there are."""
+    """Write parts, all of bytes, one behind the other; few system calls, however many parts there are."""
     for start in range(0, len(parts), _PARTS):
         some = parts[start : start + _PARTS]
-        size = sum(map(_size, some))
-        if size > _AT_ONCE or os.pwritev(fd, some, offset) != size:
+        size = sum(map(len, some))
+        if size and (size > _AT_ONCE or os.pwritev(fd, some, offset) != size):
             at = offset
             for part in some:
                 write_all(fd, part, at)
-                at += _size(part)
+                at += len(part)
         offset += size
 
 
@@ -83,7 +83,3 @@ def close(*fds: int) -> None:
     for fd in fds:
         with contextlib.suppress(OSError):
             os.close(fd)
-
-
-def _size(part: bytes | bytearray | memoryview) -> int:
-    return part.nbytes if isinstance(part, memoryview) else len(part)

@@ -56,11 +56,11 @@ def seal_parcel(contents: Sequence[Content], stored: np.dtype[Any]) -> int:
     actions = [memoryview(b"") if c.actions is None else _bytes(c.actions, ACTION_DTYPE) for c in contents]
     labels = [(small.shapes(content), *small.text(content.text)) for content in contents]
     state_at = states_at = _aligned(small.end)
-    action_at = actions_at = _aligned(states_at + sum(data.nbytes for data in states))
+    action_at = actions_at = _aligned(states_at + sum(map(len, states)))
     for content, state, action, (shape, text, text_length) in zip(contents, states, actions, labels, strict=True):
         ndim, action_ndim = content.states.ndim - 1, -1 if content.actions is None else content.actions.ndim - 1
         table += _ROW.pack(len(content.states), state_at, action_at, shape, text, text_length, ndim, action_ndim)
-        state_at, action_at = state_at + state.nbytes, action_at + action.nbytes
+        state_at, action_at = state_at + len(state), action_at + len(action)
     fd = memory.create(action_at)
     try:
         memory.write_many(fd, [table, small.data], 0)
@@ -119,6 +119,7 @@ class _Small:
         self._start = start
         self.data = bytearray()
         self._places: dict[bytes, int] = {}
+        self._shapes: dict[tuple[int, ...], int] = {}
 
     @property
     def end(self) -> int:
@@ -129,7 +130,9 @@ class _Small:
         """The offset of the shape of one state, which the shape of one action follows."""
         actions = () if content.actions is None else content.actions.shape[1:]
         numbers = (*content.states.shape[1:], *actions)
-        return self._place(struct.pack(f"<{len(numbers)}q", *numbers))
+        if numbers not in self._shapes:
+            self._shapes[numbers] = self._place(struct.pack(f"<{len(numbers)}q", *numbers))
+        return self._shapes[numbers]
 
     def text(self, text: bytes) -> tuple[int, int]:
         """Offset and length of a text."""

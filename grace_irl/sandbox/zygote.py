@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from grace_irl.sandbox import kernel, memory, wire
+from grace_irl.sandbox.allocator import fill_gaps
 from grace_irl.sandbox.child import run_batch, run_debug, run_inspection
 from grace_irl.sandbox.ending import Child, address_space
 from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown
@@ -41,6 +42,7 @@ def serve(descriptor: int) -> None:
     sys.argv[:] = [""]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
+    fill_gaps()
     kernel.release_free_memory()
     gc.freeze()  # what is loaded now is never looked at by a child's collector, so its pages stay shared
     gc.disable()
