@@ -18,6 +18,9 @@ from grace_irl.propose.views import View, view_of
 HELPER_FROM = 8_000
 """Tokens of a whole prompt from which the helper is offered."""
 
+TERSE_BELOW = 0.5
+"""Scale below which prompts do without advice, debug functions and the list of instructions."""
+
 _SHARES = {
     "legend": 1 / 8,
     "instructions": 1 / 20,
@@ -76,10 +79,16 @@ class Budget:
         """Tokens of a section: no more than its share of the whole, so that a small total shrinks every part."""
         return int(min(getattr(self, section), self.total * _SHARES[section]))
 
-    def room(self, fixed: int, wanted: int) -> int:
-        """Tokens for trajectories beside `fixed` others, where they would take `wanted`; may be negative."""
+    def room(self, fixed: int, wanted: int, spared: int = 0) -> int:
+        """Tokens for trajectories; may be negative.
+
+        Args:
+            fixed: tokens of everything else.
+            wanted: what the trajectories would take whole.
+            spared: by how much everything else is shorter than at scale 1.
+        """
         wanted = min(wanted, self.trajectories)
-        return min(wanted, self.total - fixed, round(self.scale * (fixed + wanted)) - fixed)
+        return min(wanted, self.total - fixed, round(self.scale * (fixed + spared + wanted)) - fixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +104,7 @@ class Briefing:
         preamble: the beginning of every user part.
         answer_format: "code" or "json".
         budget: how long prompts may be.
+        spared: tokens by which system part and preamble are shorter than at scale 1.
     """
 
     items: tuple[Labelled, ...]
@@ -105,6 +115,7 @@ class Briefing:
     preamble: str
     answer_format: AnswerFormat = "code"
     budget: Budget = field(default_factory=Budget)
+    spared: int = 0
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -139,29 +150,40 @@ def brief(
     items = problem.train
     view = view_of(items, problem.metadata)
     instructions = [item.trajectory.extra_info for item in items if item.trajectory.extra_info]
-    shared = {"about": view.about, "answer_format": answer_format}
+
+    def system(terse: bool) -> str:
+        return render(
+            "system",
+            about=view.about,
+            answer_format=answer_format,
+            rule=problem.rule,
+            terse=terse,
+            instructions=bool(instructions),
+            action=_action(problem, items),
+        )
+
+    def preamble(terse: bool) -> str:
+        return render(
+            "preamble",
+            legend=view.legend(budget.of("legend")),
+            instructions="" if terse else _distinct(instructions, budget.of("instructions")),
+            words=view.words(budget.of("words")),
+            helper=HELPER if problem.metadata.kind == "vector" and budget.total >= HELPER_FROM else "",
+            context=cut(context.strip(), budget.of("context")),
+        )
+
+    terse = budget.scale < TERSE_BELOW
+    spared = (estimate(part(False)) - estimate(part(terse)) for part in (system, preamble))
     return Briefing(
         items=items,
         rule=problem.rule,
         view=view,
-        system=render(
-            "system",
-            **shared,
-            rule=problem.rule,
-            instructions=bool(instructions),
-            action=_action(problem, items),
-        ),
-        clean_system=render("clean_system", **shared),
-        preamble=render(
-            "preamble",
-            legend=view.legend(budget.of("legend")),
-            instructions=_distinct(instructions, budget.of("instructions")),
-            words=view.words(budget.of("words")),
-            helper=HELPER if problem.metadata.kind == "vector" and budget.total >= HELPER_FROM else "",
-            context=cut(context.strip(), budget.of("context")),
-        ),
+        system=system(terse),
+        clean_system=render("clean_system", about=view.about, answer_format=answer_format),
+        preamble=preamble(terse),
         answer_format=answer_format,
         budget=budget,
+        spared=sum(spared),
     )
 
 

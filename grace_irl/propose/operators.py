@@ -161,7 +161,7 @@ def _prompt(
     # Every list has a text in its place: a section that would be empty is left out by its template.
     fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
     whole = {key: wanted(view, each) for key, each in shown.items()}
-    room = budget.room(fixed, sum(whole.values()))
+    room = budget.room(fixed, sum(whole.values()), briefing.spared)
     least = fixed + sum(needed(view, each) for each in shown.values())
     if least > budget.total:
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown, head, least, write
@@ -25,14 +26,17 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
 def section(view: View, shown: Sequence[Shown], tokens: int) -> str:
     """Trajectories under headings, by task and role, in about so many tokens.
 
-    As many as fit in their shortest form are taken, in the order given, but always the first; the tokens that
-    are left go to all of them alike. What is left out is counted.
+    Where not everything fits, goal states are no longer written twice. Then as many trajectories as fit in
+    their shortest form are taken, in the order given, but always the first; the tokens that are left go to all
+    of them alike. What is left out is counted.
 
     Args:
         view: of the states.
         shown: by importance.
         tokens: for all of it.
     """
+    if wanted(view, shown) > tokens:  # what is said twice goes first
+        shown = [replace(each, restate=False) for each in shown]
     kept: list[Shown] = []
     shortest: list[int] = []
     costs = [_head(each) + least(view, each) for each in shown]

@@ -70,7 +70,7 @@ def test_a_seed_gives_one_prompt_and_seeds_differ() -> None:
         assert all(f"## Task {name}\nExpert {place}:" in text for place, name in enumerate("abc", start=1))
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.75, 0.5])
+@pytest.mark.parametrize("scale", [1.0, 0.75, 0.5, 0.4])
 def test_a_scale_asks_for_a_share_of_the_tokens(scale: float) -> None:
     problem = asked.vectors(length=400)
     whole = estimate(initialise(brief(problem), Material()).text)

@@ -72,3 +72,7 @@ def test_roles_and_tasks_are_headings() -> None:
 )
 def test_room(budget: Budget, fixed: int, whole: int, room: int) -> None:
     assert budget.room(fixed, whole) == room
+
+
+def test_what_is_spared_elsewhere_goes_to_trajectories() -> None:
+    assert Budget(scale=0.5).room(400, 1000, spared=200) == 400  # half of 1,600, less what is there

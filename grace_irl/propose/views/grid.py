@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,8 +35,7 @@ class GridView:
         for stack in stacks:
             sizes.setdefault((stack.shape[1], stack.shape[2]), []).append(stack)
         self._backdrops = {size: backdrop(group, self._background) for size, group in sorted(sizes.items())}
-        self._frequency = Counter(code for stack in stacks for code in codes_in(stack) if code not in self._background)
-        self._trajectories = len(stacks)
+        self._codes = {code for stack in stacks for code in codes_in(stack)} - set(self._background)
 
     @property
     def about(self) -> str:
@@ -64,11 +62,8 @@ class GridView:
             "`[i,j] X -> Y` for a cell that had X and has Y now, and `X: [i,j] => [k,l]` where X left [i,j] for [k,l] "
             "and the background that lay at [k,l] lies at [i,j] now."
         )
-        counted = sorted(self._frequency.items(), key=lambda entry: (-entry[1], entry[0]))
-        known = [f"{_code(code)} {number}" for code, number in counted]
-        lines.append(f"Other codes, with the number of the {self._trajectories} trajectories in which they occur: ")
-        room = tokens - estimate("\n".join(lines))
-        lines[-1] += _fitting(known, room)
+        seen = [", ".join(map(str, sorted({code[channel] for code in self._codes}))) for channel in range(3)]
+        lines.append(f"Codes beside the background: a {seen[0]}; b {seen[1]}; c {seen[2]}.")
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
@@ -154,15 +149,3 @@ def _code(code: Code) -> str:
 
 def _cell(place: Place) -> str:
     return f"[{place[0]},{place[1]}]"
-
-
-def _fitting(entries: Sequence[str], tokens: int) -> str:
-    """As many entries as fit, with a count of the others."""
-    kept: list[str] = []
-    for entry in entries:
-        tokens -= estimate(entry) + 1
-        if tokens < 0 and kept:
-            break
-        kept.append(entry)
-    left = len(entries) - len(kept)
-    return ", ".join(kept) + (f" and {left} more" if left else "") if kept else "none"

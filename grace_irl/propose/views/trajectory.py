@@ -32,6 +32,7 @@ class Shown:
         only_focus: leave out every step that is neither in focus nor right before one that is.
         full: write every state in full.
         marks: say which states are positive.
+        restate: write goal states in full beside what changed.
         limit: tokens that it takes at most, or None; its shortest form stays whole.
     """
 
@@ -42,6 +43,7 @@ class Shown:
     only_focus: bool = False
     full: bool = False
     marks: bool = True
+    restate: bool = True
     limit: int | None = None
 
 
@@ -148,7 +150,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
             continue
         close(before + 1)
         changes = 0 if first else changes + 1
-        if goal and changes > 1:
+        if goal and shown.restate and changes > 1:
             full = view.state(states[step])
             text += f"; in full: {full}" if full not in text and estimate(full) <= _MAX_FULL else ""
         lines.append(f"{step + 1}: {note}{text}")

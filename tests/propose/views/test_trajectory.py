@@ -88,6 +88,18 @@ def test_the_ends_the_failures_and_what_is_beside_them_stay_longest() -> None:
     assert {1, 50, 21, 20, 22, 49} <= first
 
 
+def test_goal_states_are_written_twice_where_that_helps() -> None:
+    """In full beside the change, after two changes and unless the change says it all."""
+    states = np.array([[0.0, 1, 1, 5], [1, 1, 1, 6], [2, 1, 1, 6], [2, 2, 1, 7], [2, 2, 3, 7]])
+    items = [
+        Labelled(Demonstration(Trajectory(states), role), positive)
+        for role, positive in (("expert", np.arange(5) == 4), ("negative", np.zeros(5, dtype=np.bool_)))
+    ]
+    view = VectorView(items, Metadata("vector"))
+    assert write(view, Shown(items[0])).splitlines()[-1] == "5: GOAL [2]=3; in full: [2 2 3 7]"
+    assert write(view, Shown(items[0], restate=False)).splitlines()[-1] == "5: GOAL [2]=3"
+
+
 def test_only_what_is_wrong() -> None:
     shown = Shown(item(50), focus=(20, 40), only_focus=True)
     assert steps(shown) == [1, 20, 21, 40, 41]
