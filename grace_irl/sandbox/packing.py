@@ -15,7 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.sandbox.parcel import Content, seal_parcel
 from grace_irl.sandbox.uniform import action_shape, common_dtype, convert
 
-PORTION_BYTES = 32 << 20
+PORTION_BYTES = 16 << 20
 """States and actions of one child. A longer run takes several children, one after the other, so that a copy of
 the whole set never lies in memory."""
 
