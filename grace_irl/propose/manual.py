@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from grace_irl.propose.completion import Completion
 from grace_irl.propose.prompt import AnswerFormat, Prompt
 
 LOOK = 0.2  # seconds between two looks into the folder
+STILL = 3  # looks after which what has not changed is whole: an answer file, a batch of prompts
 PROMPT, ANSWER = ".prompt.md", ".answer.md"
 MAX_BYTES = 2_000_000  # of an answer; the parser takes less
 
@@ -21,12 +24,13 @@ class Manual:
     """Writes each prompt to `NAME.prompt.md` and waits for `NAME.answer.md` (`NAME-2.answer.md` … for more answers).
 
     Prompts and answers stay in the folder: a run that is interrupted and resumed finds answers that came meanwhile. A
-    prompt file that is there already is left as it is. An answer is taken when its size has stayed the same between
-    two looks, so that one that is still being written is not cut.
+    prompt file that is there already is left as it is. An answer is taken once its file has stayed the same for some
+    looks, so that one that is still being written is not cut; an empty file waits.
 
     Args:
         folder: for the files; made when the first prompt is written.
-        note: tells the person where prompts wait, and of files that answer nothing.
+        note: tells the person where prompts wait, once for all that come together, and once of each file that answers
+            nothing.
         answer_format: how programs are to be answered.
     """
 
@@ -35,7 +39,11 @@ class Manual:
         self._note = note
         self._answer_format = answer_format
         self._waiting: set[str] = set()
+        self._asked: dict[str, int] = {}  # answers wanted, by prompt, in this sitting
         self._foreign: set[str] = set()
+        self._untold: list[str] = []  # prompts without an answer that the person does not know of yet
+        self._still = 0  # looks since the last of them came
+        self._looked = float("-inf")
 
     async def answer_format(self) -> AnswerFormat:
         """See `Chat`."""
@@ -48,7 +56,11 @@ class Manual:
         """See `Chat`. Waits as long as the person takes."""
         names = [question.name if n == 0 else f"{question.name}-{n + 1}" for n in range(question.n)]
         self._write(question.name, question.prompt)
+        self._asked[question.name] = question.n
         self._waiting |= set(names)
+        if not all((self._folder / f"{name}{ANSWER}").exists() for name in names):
+            self._untold.append(question.name)
+            self._still = 0
         return tuple([await self._answered(name) for name in names])
 
     async def close(self) -> None:
@@ -64,22 +76,49 @@ class Manual:
             text += f"\n(With this prompt goes the picture {picture.name}.)\n"
         if not path.exists():
             write_atomically(path, text)
-        if not (self._folder / f"{name}{ANSWER}").exists():
-            self._note(f"prompt {path} waits for {name}{ANSWER} beside it")
 
     async def _answered(self, name: str) -> Completion:
-        path, size = self._folder / f"{name}{ANSWER}", -1
+        path = self._folder / f"{name}{ANSWER}"
+        before, still = (0, 0), 0
         while True:
-            self._look_for_foreign_files()
-            now = path.stat().st_size if path.is_file() else 0
-            if 0 < now == size:
-                with path.open("rb") as file:
-                    text = file.read(MAX_BYTES).decode("utf-8-sig", "replace")
+            self._look()
+            now = _state(path)
+            still = still + 1 if now == before and now[0] else 0
+            if still >= STILL:
+                text = _text(path)
                 if text.strip():
                     self._waiting.discard(name)
                     return Completion(text)
-            size = now
+            before = now
             await asyncio.sleep(LOOK)
+
+    def _look(self) -> None:
+        """What concerns all prompts: once in a while, however many wait."""
+        now = time.monotonic()
+        if now - self._looked < LOOK / 2:
+            return
+        self._looked = now
+        self._tell_of_prompts()
+        self._look_for_foreign_files()
+
+    def _tell_of_prompts(self) -> None:
+        """Says where prompts wait, once no more of them come."""
+        if not self._untold:
+            return
+        self._still += 1
+        if self._still < STILL:
+            return
+        names, self._untold = self._untold, []
+        first, last = names[0], names[-1]
+        if len(names) == 1:
+            said = f"1 prompt waits: {self._folder / (first + PROMPT)}; put the answer into {first}{ANSWER} beside it"
+        else:
+            said = (
+                f"{len(names)} prompts wait in {self._folder}: {first}{PROMPT} … {last}{PROMPT}; "
+                f"put the answer to each beside it, such as {first}{ANSWER}"
+            )
+        most = max(self._asked[name] for name in names)
+        self._note(said + (f", and further ones into {first}-2{ANSWER} to {first}-{most}{ANSWER}" if most > 1 else ""))
 
     def _look_for_foreign_files(self) -> None:
         """Says once of each file that it answers nothing: most often a name with a slip in it."""
@@ -87,10 +126,34 @@ class Manual:
             name = entry.name
             if name in self._foreign or name.startswith(".") or name.endswith((PROMPT, ".png")):
                 continue
-            stem = name.removesuffix(ANSWER)
-            asked = stem in self._waiting or (self._folder / f"{stem.rsplit('-', 1)[0]}{PROMPT}").exists()
-            if name.endswith(ANSWER) and (asked or (self._folder / f"{stem}{PROMPT}").exists()):
+            if name.endswith(ANSWER) and self._is_answer(name.removesuffix(ANSWER)):
                 continue
             self._foreign.add(name)
             example = min(self._waiting, default="0000")
             self._note(f"{entry.path} answers no prompt here; expected a name such as {example}{ANSWER}: rename it")
+
+    def _is_answer(self, stem: str) -> bool:
+        """Whether a prompt has this answer, as far as can be told of prompts of an earlier sitting."""
+        base, _, number = stem.rpartition("-")
+        for prompt, place in ((stem, 1), (base, int(number) if number.isascii() and number.isdigit() else 0)):
+            if place and (self._folder / f"{prompt}{PROMPT}").exists():
+                return place <= self._asked.get(prompt, place)
+        return False
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Size and time of change; (0, 0) for what is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _text(path: Path) -> str:
+    """An answer as an editor saved it: UTF-8, or UTF-16 with its mark; lines end in one character."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES)
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if wide else "utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
