@@ -20,12 +20,14 @@ Paths = str | Path | Sequence[str | Path]
 
 SETTINGS = {
     "label": "data.label",
+    "goals": "data.goals",
     "held_out": "data.held_out",
     "method": "method",
     "seed": "seed",
     "population": "search.population",
     "elite": "search.elite",
     "generations": "search.generations",
+    "reshape": "search.reshape",
     "log_pi": "fitness.log_pi",
     "calibrate": "fitness.calibrate",
     "max_calls": "stop.max_calls",
@@ -56,12 +58,14 @@ class Settings(TypedDict, total=False):
     """Arguments of `fit` that override settings; docs/runs.md describes each."""
 
     label: str
+    goals: str
     held_out: float
     method: str
     seed: int
     population: int
     elite: int
     generations: int
+    reshape: int
     log_pi: str
     calibrate: bool
     max_calls: int

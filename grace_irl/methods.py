@@ -9,6 +9,7 @@ from grace_irl.errors import InputError
 from grace_irl.runs.config import Config
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Search
+from grace_irl.search.reshaping import Reshaping
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def _evolution(config: Config) -> Search:
         samples=search.samples or 1,
         steady=search.steady,
     )
-    return Evolution(settings, config.seed)
+    evolution = Evolution(settings, config.seed)
+    return Reshaping(evolution, search.reshape, settings.samples, config.seed) if search.reshape else evolution
 
 
 METHODS = {

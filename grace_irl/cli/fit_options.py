@@ -58,6 +58,16 @@ Negatives = Annotated[
 Label = Annotated[
     str | None, _option("label", "Positive expert states: all, last, goal.", "by the data, else all", DATA)
 ]
+Goals = Annotated[
+    str | None,
+    _option(
+        "goals",
+        "Goal states for --label goal, by hand or from a run's goals.toml; a model is asked for what it leaves out.",
+        "the data's marks, else a model is asked",
+        DATA,
+        "FILE",
+    ),
+]
 HeldOut = Annotated[
     float | None,
     _option("held-out", "Share of trajectories held out, 0 to 1; 0: none.", DEFAULTS.data.held_out, DATA),
@@ -76,6 +86,16 @@ Method = Annotated[str | None, _option("method", "Preset.", DEFAULTS.method, SEA
 Population = Annotated[int | None, _option("population", "Programs kept.", _SEARCH.population, SEARCH)]
 Elite = Annotated[int | None, _option("elite", "Best programs that always survive.", _SEARCH.elite, SEARCH)]
 Generations = Annotated[int | None, _option("generations", "Rounds of mutation at most.", _SEARCH.generations, SEARCH)]
+Reshape = Annotated[
+    int | None,
+    _option(
+        "reshape",
+        "After the search, versions asked for of the best program that rise steadily along expert trajectories; "
+        "kept only where accuracy does not fall.",
+        _SEARCH.reshape,
+        SEARCH,
+    ),
+]
 Steady = Annotated[
     bool | None,
     _switch("steady", "Let results enter the population one by one: keeps a server busy.", _SEARCH.steady, SEARCH),

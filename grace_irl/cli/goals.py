@@ -1,14 +1,18 @@
-"""Goal states of expert trajectories, as `grace-irl demos inspect --goals` shows them."""
+"""Goal states of expert trajectories, as `grace-irl demos inspect --goals` and `show` show them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from grace_irl.demos.goals import GoalRow
+from grace_irl.propose.goal_answer import GoalAnswer
 
 SHOWN = 60
 """Trajectories in the table; `--json` has all of them."""
@@ -47,3 +51,32 @@ def _said(goals: tuple[int, ...] | None) -> str:
     if goals is None:
         return "not marked"
     return ", ".join(map(str, goals)) or "none"
+
+
+def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
+    """What a run knows of goal states, in figures; {} where it did not need them."""
+    if not answers:
+        return {}
+    last = {answer.digest: answer for answer in answers if answer.indices is not None}
+    return {
+        "trajectories": len({answer.digest for answer in answers}),
+        "known": len(last),
+        "with_goals": sum(bool(answer.indices) for answer in last.values()),
+        "states": sum(len(answer.indices or ()) for answer in last.values()),
+        "by": dict(Counter(answer.origin for answer in last.values())),
+        "calls": sum(answer.origin == "model" for answer in answers),
+        "tokens": sum(answer.tokens_in + answer.tokens_out for answer in answers),
+        "seconds": sum(answer.seconds for answer in answers),
+    }
+
+
+def goals_line(found: dict[str, Any], path: Path) -> str:
+    """The same in one line."""
+    by = ", ".join(f"{count} by {origin}" for origin, count in found["by"].items())
+    text = (
+        f"goal states: {found['states']} in {found['with_goals']} of {found['trajectories']} expert trajectories "
+        f"({by or 'none answered yet'})"
+    )
+    if found["calls"]:
+        text += f", {found['calls']} calls, {found['tokens']} tokens"
+    return f"{text}; see {path}"

@@ -9,12 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from grace_irl.cli.goals import goals_found, goals_line
 from grace_irl.cli.output import console, metrics_table, print_json, print_source
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.programs.library import Usage
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.history import Generation, history
+from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.provenance import lineage
 from grace_irl.runs.reuse import Reuse, reuse
 from grace_irl.runs.run import opened
@@ -80,6 +82,8 @@ def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> Non
     evaluation = record.evaluation
     if evaluation.train is not None:
         out.print(metrics_table([("train", evaluation.train), ("held out", evaluation.held_out)]))
+    if evaluation.monotonicity is not None:
+        out.print(f"monotonicity: {evaluation.monotonicity:.4f} (Kendall's tau along expert trajectories, mean)")
     if evaluation.message:
         out.print(f"{evaluation.status}: {evaluation.message}", markup=False)
     if evaluation.traceback:
@@ -112,6 +116,7 @@ def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: b
                 "seconds": max((entry.seconds for entry in told.values()), default=0.0),
                 "verdicts": dict(verdicts),
                 "population": [_record_object(record) for record in kept],
+                "goals": goals_found(store.goals()),
                 "generations": generations,
                 "fates": [_fate_object(row) for row in rows],
                 "failures": [{"index": entry.index, "failure": entry.failure} for entry in failures],
@@ -125,6 +130,8 @@ def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: b
         return
     out = console()
     out.print(_programs_table(kept[:top], best))
+    if found := goals_found(store.goals()):
+        out.print(goals_line(found, RunPaths(run).goals), markup=False, soft_wrap=True)
     out.print(_generations_table(generations))
     if reused.shared:
         out.print(_library_table(reused, top))
@@ -161,7 +168,7 @@ def _spent(spent: Spending) -> str:
 
 def _programs_table(records: list[Record], best: str) -> Table:
     table = Table(title="best programs (* the best)", title_justify="left", box=None, pad_edge=False)
-    for name in ("", "program", "fitness", "accuracy", "held out", "auc", "nodes", "made by", "candidate"):
+    for name in ("", "program", "fitness", "accuracy", "held out", "auc", "rising", "nodes", "made by", "candidate"):
         table.add_column(name)
     for record in records:
         train, held_out = record.evaluation.train, record.evaluation.held_out
@@ -172,6 +179,7 @@ def _programs_table(records: list[Record], best: str) -> Table:
             f"{train.accuracy:.4f}" if train else "-",
             f"{held_out.accuracy:.4f}" if held_out else "-",
             f"{train.auc:.4f}" if train else "-",
+            "-" if record.evaluation.monotonicity is None else f"{record.evaluation.monotonicity:.2f}",
             str(record.program.nodes),
             record.program.operator,
             str(record.index),
@@ -246,6 +254,7 @@ def _record_object(record: Record) -> dict[str, Any]:
         "fitness": evaluation.fitness,
         "train": evaluation.train,
         "held_out": evaluation.held_out,
+        "monotonicity": evaluation.monotonicity,
     }
 
 

@@ -97,6 +97,12 @@ def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals 
     return positive
 
 
+def unmarked(demonstration: Demonstration) -> Labelled:
+    """A demonstration of which nobody knows yet which states are positive: none is marked."""
+    nothing = np.zeros(len(demonstration.trajectory.states), dtype=np.bool_)
+    return Labelled(replace(demonstration, split=demonstration.side), nothing)
+
+
 def label(demonstrations: Demonstrations, rule: LabelRule, *, goals: Goals | None = None) -> Problem:
     """Marks every state of every demonstration by one rule.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from grace_irl.propose.answer import ANSWER_SCHEMA
 from grace_irl.propose.completion import Completion
 from grace_irl.propose.prompt import AnswerFormat, Prompt
 
@@ -17,12 +19,14 @@ class Question:
         name: unique within the run and the same on every resume, such as "0012" or "0012-repair".
         n: answers wanted.
         seed: of the answers' sampling.
+        schema: of answers in the format "json".
     """
 
     prompt: Prompt
     name: str
     n: int = 1
     seed: int = 0
+    schema: Mapping[str, object] = field(default_factory=lambda: ANSWER_SCHEMA)
 
 
 class Chat(Protocol):

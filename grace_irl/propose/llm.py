@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from grace_irl.errors import InputError
 from grace_irl.propose.answer import parse
-from grace_irl.propose.chat import Chat, Question
-from grace_irl.propose.client.errors import CallFailed, ContextOverflow
+from grace_irl.propose.asking import Asking
+from grace_irl.propose.chat import Chat
 from grace_irl.propose.completion import Completion
 from grace_irl.propose.prompt import Prompt
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.propose.workbench import Workbench
 from grace_irl.search.protocol import Request
-
-SHRINKS = 5  # times that a prompt is made shorter before the run ends
 
 
 @dataclass(frozen=True)
@@ -44,12 +40,9 @@ class LlmProposer:
     """
 
     def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings, *, repairs: bool = True) -> None:
-        self._chat = chat
-        self._bench = bench
-        self._settings = settings
+        self._asking = Asking(chat, bench, settings)
         self._repairs = repairs
         self._calls: dict[int, _Call] = {}
-        self._prompter: asyncio.Task[Prompter] | None = None
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """See `Proposer`.
@@ -80,14 +73,12 @@ class LlmProposer:
 
     async def stop(self) -> None:
         """See `Stoppable`."""
-        waiting: list[asyncio.Task[Any]] = [call.answers for call in self._calls.values()]
-        waiting += [] if self._prompter is None else [self._prompter]
+        waiting = [call.answers for call in self._calls.values()]
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
         self._calls.clear()
-        self._prompter = None
-        await self._chat.close()
+        await self._asking.close()
 
     async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal]:
         return await self._asked(
@@ -95,32 +86,10 @@ class LlmProposer:
         )
 
     async def _asked(self, write: Callable[[Prompter], Prompt], name: str, n: int, seed: int) -> list[Proposal]:
-        """`n` proposals; a prompt that is too long for the model is written anew, shorter."""
-        prompter = await self._opened()
-        for _ in range(SHRINKS):
-            version = prompter.version
-            prompt = await asyncio.to_thread(write, prompter)
-            try:
-                return _read(prompt, await self._chat.ask(Question(prompt, name, n, seed)))
-            except CallFailed as failed:
-                missing = [Proposal("", failure=f"no answer: {failed}", prompt=prompt.text)]
-                return [*_read(prompt, failed.answers), *missing * (n - len(failed.answers))]
-            except ContextOverflow as overflow:
-                last = overflow
-                if prompter.version == version:  # else another call has shortened them meanwhile
-                    self._bench.note(f"{overflow}; later prompts are shorter")
-                    prompter.shrink(prompt, overflow.limit, overflow.prompt_tokens)
-        raise InputError(f"{last}; {SHRINKS} shorter prompts did not fit either")
-
-    async def _opened(self) -> Prompter:
-        """The prompter, made once; the server is asked what it takes."""
-        if self._prompter is None:
-            self._prompter = asyncio.create_task(self._open())
-        return await asyncio.shield(self._prompter)
-
-    async def _open(self) -> Prompter:
-        form, room = await self._chat.answer_format(), await self._chat.room()
-        return await asyncio.to_thread(Prompter, self._bench, self._settings, form, room)
+        """`n` proposals."""
+        asked = await self._asking.ask(write, name, n, seed)
+        missing = [Proposal("", failure=asked.failure, prompt=asked.prompt.text)]
+        return [*_read(asked.prompt, asked.completions), *missing * (n - len(asked.completions))]
 
 
 def _read(prompt: Prompt, completions: Sequence[Completion]) -> list[Proposal]:

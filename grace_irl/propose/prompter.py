@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from grace_irl.demos.labels import Labelled
 from grace_irl.errors import InputError
 from grace_irl.propose.briefing import Briefing, Budget, brief
 from grace_irl.propose.feedback import material
@@ -74,6 +75,14 @@ class Prompter:
         """
         evidence = Material(seed=request.seed, source=failed.program.source, evaluation=failed.evaluation)
         return OPERATORS["repair"](self._briefing, evidence)
+
+    def clean(self, item: Labelled) -> Prompt:
+        """The prompt that asks for the goal states of a trajectory, whatever its split: it asks for labels.
+
+        Raises:
+            InputError: the prompt cannot be made short enough.
+        """
+        return OPERATORS["clean"](self._briefing, Material(trajectories=(item,)))
 
     def shrink(self, prompt: Prompt, limit: int | None, found: int | None) -> None:
         """Makes later prompts shorter than this one.

@@ -7,8 +7,6 @@ from grace_irl.propose.client import ChatClient
 from grace_irl.propose.completion import Completion
 from grace_irl.propose.prompt import AnswerFormat
 
-SEEDS = 2**31  # servers take seeds of 31 bits
-
 
 class Served:
     """Obeys `Chat` with a client of an OpenAI-compatible server."""
@@ -26,8 +24,12 @@ class Served:
         return None if length is None else max(1, length - self.client.settings.max_tokens)
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:
-        """See `Chat`."""
-        return await self.client.complete(question.prompt, question.n, seed=question.seed % SEEDS)
+        """See `Chat`.
+
+        No seed is sent: a served model does not repeat itself to the bit anyway (batches differ), a run is repeated by
+        its recording, and vLLM 0.32 on a CPU dies of a seed beside a prompt that it reads in chunks.
+        """
+        return await self.client.complete(question.prompt, question.n, schema=question.schema)
 
     async def close(self) -> None:
         """See `Chat`."""

@@ -166,6 +166,10 @@ class Budget:
         """The first reason to stop, or ""."""
         return next((reason for rule in self._rules if (reason := rule.check(progress))), "")
 
+    def spent(self, progress: Progress) -> bool:
+        """Whether a rule is met that ends everything, not only the search for better programs."""
+        return any(rule.check(progress) for rule in self._rules if not isinstance(rule, TargetAccuracy | Plateau))
+
 
 def budget(
     *,

@@ -24,12 +24,15 @@ class DataConfig(_Section):
         demos: files, folders and Minari ids, roles from the files.
         negatives: more of them, all negative.
         label: which expert states are positive; "" takes the rule from the data's metadata, else "all".
+        goals: a file of goal states, for the label "goal"; "" takes the data's own marks, and a model is asked for
+            what nobody marked.
         held_out: share of trajectories held out, per task and role; 0 holds out none.
     """
 
     demos: tuple[str, ...] = ()
     negatives: tuple[str, ...] = ()
     label: Literal["", "all", "last", "goal"] = ""
+    goals: str = ""
     held_out: float = Field(default=0.25, ge=0, lt=1)
 
 
@@ -45,6 +48,8 @@ class SearchConfig(_Section):
         expert_only: chance that it is shown expert states only.
         steady: never wait for a generation to be told (results enter the population one by one).
         samples: programs asked for in one call of a model (the server's `n`). None: 4 with a served model, else 1.
+        reshape: after the search so many versions of the best program are asked for whose reward rises more steadily
+            along expert trajectories; kept only where accuracy does not fall.
         lag: request i is asked only when result i - lag has been told: requests in flight at most. None: 8, or
             with a served model four times the programs that it writes at once, so that one slow answer leaves no gap.
     """
@@ -56,6 +61,7 @@ class SearchConfig(_Section):
     incorrect_only: float = Field(default=0.5, ge=0, le=1)
     expert_only: float = Field(default=0.75, ge=0, le=1)
     steady: bool = False
+    reshape: int = Field(default=0, ge=0)
     samples: int | None = Field(default=None, ge=1)
     lag: int | None = Field(default=None, ge=1)
 

@@ -79,6 +79,7 @@ class Engine:
         budget: Budget,
         lag: int,
         prices: Prices = Prices(),
+        spent: tuple[int, int] = (0, 0),
         on_change: Callable[[Snapshot], None] = lambda _: None,
         on_best: Callable[[Record], None] = lambda _: None,
     ) -> None:
@@ -92,8 +93,11 @@ class Engine:
         self._on_best = on_best
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered)
-        self._live = Live()
-        self._progress = Progress()
+        # Tokens that went before the search (goal states) count.
+        tokens, cost = sum(spent), prices.cost(*spent)
+        self._live = Live(tokens=tokens, cost=cost)
+        self._progress = Progress(tokens=tokens, cost=cost)
+        self._concluded = ""  # why the search for better programs ended, where something came after it
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
@@ -136,15 +140,16 @@ class Engine:
                 if not asked:
                     if isinstance(answer, Wait):
                         raise GraceError("the search waits, but nothing is in flight: this is a defect of the search")
-                    return "finished: every generation is done"
+                    return self._concluded or "finished: every generation is done"
                 done, _ = await asyncio.wait({asked[0]}, timeout=self._budget.seconds_left(self._seconds()))
                 if not done:
                     self._progress = replace(self._progress, seconds=self._seconds(), generation_ended=False)
                     return self._budget.check(self._progress)
                 await self._tell(asked.popleft().result())
                 reason = self._budget.check(self._progress)
-                if reason:
+                if reason and (self._budget.spent(self._progress) or not self._search.conclude()):
                     return reason
+                self._concluded = self._concluded or reason
         finally:
             for task in asked:
                 task.cancel()
@@ -169,8 +174,9 @@ class Engine:
     def interrupt(self) -> Record | None:
         """The best honest program so far, for a run that is interrupted; decides nothing."""
         told = [record for record in self._records.values() if record.evaluation.complete]
-        while (best := _best_of(told)) is not None and self._verify(best):
-            told.remove(best)
+        heirs = [self._records[name] for name in self._search.heirs]
+        while (best := heirs.pop(0) if heirs else _best_of(told)) is not None and self._verify(best):
+            told = [record for record in told if record.program.id != best.program.id]
         self._write(best)
         return best
 
@@ -178,7 +184,9 @@ class Engine:
         return self._earlier_seconds + time.monotonic() - self._started
 
     def _winner(self) -> Record | None:
-        return _best_of(self._records[name] for name in self._search.population)
+        heirs = (self._records[name] for name in self._search.heirs)
+        heir = next((record for record in heirs if record.evaluation.valid), None)
+        return heir or _best_of(self._records[name] for name in self._search.population)
 
     def _verify(self, record: Record) -> str:
         """What strict mode says of a program on all data; asked once."""

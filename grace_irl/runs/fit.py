@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.demos import require_roles
-from grace_irl.demos.labels import Problem, label
+from grace_irl.demos.labels import Problem
 from grace_irl.demos.split import split
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.log_pi import LogPi, log_pi
 from grace_irl.methods import method
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
+from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
 from grace_irl.runs.config import Config, ProposerConfig, resolve, to_toml
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import create, require_absent
+from grace_irl.runs.labelling import Labelling
 from grace_irl.runs.lock import RunLock
 from grace_irl.runs.paths import RunPaths, default_folder
 from grace_irl.runs.run import Run
 from grace_irl.runs.session import Session
-from grace_irl.runs.store import Store, trajectory_rows
+from grace_irl.runs.store import Store
+from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
 
 CHANGEABLE = (
     "search.generations",
+    "search.reshape",
     "stop.",
     "sandbox.workers",
     "sandbox.allow_weak",
@@ -41,6 +45,8 @@ CHANGEABLE = (
     "model.timeout",
     "model.price_",
 )
+ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
+"""What cannot change either once the search has ended and its best program is being reshaped."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +90,20 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         proposers.kind(config.proposer.name)
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
-    problem = _problem(config, parts.demonstrations)
-    pi = _checked(problem, config)
+    labelling = _labelling(config, parts.demonstrations)
+    if labelling.silent:
+        _require_chat(labelling, config, parts)
+    problem = labelling.problem()
+    pi = _checked(labelling, problem, config)
     if parts.proposer is None:
         config = proposers.checked(config, problem)
     with ExitStack() as stack:
         sandbox = parts.sandbox or stack.enter_context(_sandbox(config))
-        create(folder, config, problem)
+        create(folder, config, problem, labelling.answers)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
-        return _work(folder, config, problem, pi, sandbox, store, parts)
+        return _work(folder, config, labelling, pi, sandbox, store, parts)
 
 
 def resume(
@@ -121,14 +130,18 @@ def resume(
         store = stack.enter_context(closing(Store(paths.database)))
         began = resolve(paths.config)
         config = resolve(sets=sets, flags=flags, base=began)
-        _require_compatible(began, config)
-        problem = _problem(config, parts.demonstrations)
-        if trajectory_rows(problem) != store.trajectories():
+        _require_compatible(began, config, store)
+        demonstrations, rule = _loaded(config, parts.demonstrations)
+        labelling = labellings.resumed(demonstrations, rule, folder, store, _notes(store, parts))
+        problem = labelling.problem()
+        if _content(trajectory_rows(problem)) != _content(store.trajectories()):
             raise InputError(
                 f"{folder}: the demonstrations are not those that the run began with; "
                 "expected the same files, unchanged: start a new run"
             )
-        pi = _checked(problem, config)
+        if labelling.silent:
+            _require_chat(labelling, config, parts)
+        pi = _checked(labelling, problem, config)
         if parts.proposer is None:
             config = proposers.checked(config, problem)
         sandbox = parts.sandbox or stack.enter_context(_sandbox(config))
@@ -136,26 +149,41 @@ def resume(
             write_atomically(paths.config, to_toml(config))
         store.set_final_fates([], 0, 0)
         store.add_event("resumed", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
-        return _work(folder, config, problem, pi, sandbox, store, parts)
+        return _work(folder, config, labelling, pi, sandbox, store, parts)
 
 
 def _work(
-    folder: Path, config: Config, problem: Problem, pi: LogPi, sandbox: Sandbox, store: Store, parts: Parts
+    folder: Path, config: Config, labelling: Labelling, pi: LogPi, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Run:
     limits = Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb)
+    note = _notes(store, parts)
+
+    def bench(problem: Problem) -> Workbench:
+        return Workbench(problem, sandbox, config.seed, limits, store, folder, note)
+
+    if labelling.silent:
+        note(f"goal states: asking about {len(labelling.silent)} expert trajectories, held-out ones among them")
+        asking = proposers.asking(config, bench(labelling.problem()))
+        if asking is not None:
+            labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1)
+    problem = labellings.settled(labelling, folder, store, note)
+    proposer = parts.proposer or proposers.proposer(config, bench(problem))
+    return Session(folder, config, problem, pi, proposer, sandbox, limits, store, parts.listener).work()
+
+
+def _notes(store: Store, parts: Parts) -> Callable[[str], None]:
+    """Tells the user, and keeps what was told."""
 
     def note(text: str) -> None:
         store.add_event("note", text)
         if parts.note is not None:
             parts.note(text)
 
-    bench = Workbench(problem, sandbox, config.seed, limits, store, folder, note)
-    proposer = parts.proposer or proposers.proposer(config, bench)
-    return Session(folder, config, problem, pi, proposer, sandbox, limits, store, parts.listener).work()
+    return note
 
 
-def _problem(config: Config, demonstrations: Demonstrations | None) -> Problem:
-    """Loads, splits and labels."""
+def _loaded(config: Config, demonstrations: Demonstrations | None) -> tuple[Demonstrations, LabelRule]:
+    """The demonstrations, split, and the rule that labels them."""
     data = config.data
     if demonstrations is None:
         from grace_irl.demos import load
@@ -163,13 +191,38 @@ def _problem(config: Config, demonstrations: Demonstrations | None) -> Problem:
         demonstrations = load(data.demos, data.negatives)
     require_roles(demonstrations)
     demonstrations = split(demonstrations, data.held_out, config.seed)
-    return label(demonstrations, data.label or demonstrations.metadata.label or "all")
+    return demonstrations, data.label or demonstrations.metadata.label or "all"
 
 
-def _checked(problem: Problem, config: Config) -> LogPi:
+def _labelling(config: Config, demonstrations: Demonstrations | None) -> Labelling:
+    """Of a new run."""
+    found, rule = _loaded(config, demonstrations)
+    return labellings.begun(found, rule, config.data.goals, proposers.recorded_goals(config))
+
+
+def _require_chat(labelling: Labelling, config: Config, parts: Parts) -> None:
+    """Raises InputError where goal states are missing and nobody can be asked for them."""
+    if parts.proposer is None and proposers.kind(config.proposer.name).chat is not None:
+        return
+    trajectory = labelling.silent[0].trajectory
+    more = f" (nor of {len(labelling.silent) - 1} others)" if len(labelling.silent) > 1 else ""
+    raise InputError(
+        f"{trajectory.source or 'an expert trajectory'} ({trajectory.digest}): no goal states are marked{more}, "
+        f"and proposer {config.proposer.name!r} cannot be asked; expected them for --label goal: "
+        "ask a model (--llm-url, or --proposer manual), give them with --goals FILE, or use --label last"
+    )
+
+
+def _checked(labelling: Labelling, problem: Problem, config: Config) -> LogPi:
     """What an evaluation will need of the data, checked before anything is written."""
-    require_both_sides(problem.train)
+    if not labelling.silent:
+        require_both_sides(problem.train)
     return log_pi(problem, config.fitness.log_pi)
+
+
+def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
+    """What the data say, without what labels say."""
+    return [replace(row, positives=0) for row in rows]
 
 
 def _located(config: Config) -> Config:
@@ -179,7 +232,8 @@ def _located(config: Config) -> Config:
         return tuple(str(Path(name).absolute()) if Path(name).exists() else name for name in names)
 
     data = config.data
-    data = data.model_copy(update={"demos": located(data.demos), "negatives": located(data.negatives)})
+    goals = str(Path(data.goals).absolute()) if data.goals else ""
+    data = data.model_copy(update={"demos": located(data.demos), "negatives": located(data.negatives), "goals": goals})
     return config.model_copy(update={"data": data})
 
 
@@ -189,10 +243,16 @@ def _sandbox(config: Config) -> Sandbox:
     return open_sandbox(workers=config.sandbox.workers, allow_weak=config.sandbox.allow_weak)
 
 
-def _require_compatible(began: Config, config: Config) -> None:
+def _require_compatible(began: Config, config: Config, store: Store) -> None:
     """Refuses changes that would make the recorded part of the run another run."""
     before, after = _flat(began), _flat(config)
+    reshaping = any(operator == "reshape" for _, operator in store.requests().values())
     for key, value in after.items():
+        if value != before[key] and reshaping and key in ENDS_SEARCH:
+            raise InputError(
+                f"setting {key!r} was {before[key]!r} and is {value!r} now, but the search has ended and its best "
+                "program is being reshaped; expected no change to when it ends: start a new run"
+            )
         if value != before[key] and not key.startswith(CHANGEABLE):
             raise InputError(
                 f"setting {key!r} was {before[key]!r} when the run began and is {value!r} now; "

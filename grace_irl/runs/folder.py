@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
+from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.runs.config import Config, to_toml
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.store import Store
@@ -24,8 +26,15 @@ def require_absent(folder: Path) -> None:
         )
 
 
-def create(folder: Path, config: Config, problem: Problem) -> None:
-    """Makes the run's folder whole or not at all: beside its place, then renamed."""
+def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalAnswer] = ()) -> None:
+    """Makes the run's folder whole or not at all: beside its place, then renamed.
+
+    Args:
+        folder: where it goes.
+        config: of the run.
+        problem: what it is about; without a mark where the goal states are still to be asked for.
+        goals: what is known of goal states.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
@@ -35,6 +44,7 @@ def create(folder: Path, config: Config, problem: Problem) -> None:
         with closing(Store(paths.database, create=True)) as store:
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
+            store.add_goals(goals)
         try:
             temporary.rename(folder)
         except OSError:

@@ -49,7 +49,9 @@ def history(store: Store) -> list[Generation]:
     rows = []
     for number in numbers:
         own = [entry for entry in told.values() if requests[entry.index][0] == number]
-        new = [candidate(records[entry.program_id]) for entry in own if entry.program_id]
+        # Reshaping comes after the search and seeks something else than merit.
+        sought = [entry for entry in own if requests[entry.index][1] != "reshape"]
+        new = [candidate(records[entry.program_id]) for entry in sought if entry.program_id]
         new = [scored for scored in new if scored.evaluation.valid and scored.evaluation.complete]
         best = winner(new if best is None else [best, *new])
         evaluation = best.evaluation if best else None

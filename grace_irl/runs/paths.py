@@ -30,6 +30,11 @@ class RunPaths:
         return self.folder / "reward.py"
 
     @property
+    def goals(self) -> Path:
+        """Goal states of the expert trajectories, for a person to read and correct (label rule "goal")."""
+        return self.folder / "goals.toml"
+
+    @property
     def manual(self) -> Path:
         """Prompts that wait for a person, and the answers (`--proposer manual`)."""
         return self.folder / "manual"

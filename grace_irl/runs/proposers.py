@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
+from grace_irl.propose.asking import Asking
 from grace_irl.propose.briefing import Budget
+from grace_irl.propose.chat import Chat
 from grace_irl.propose.client import ChatClient, ChatSettings
+from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.in_thread import InThread
 from grace_irl.propose.llm import LlmProposer
 from grace_irl.propose.manual import Manual
@@ -37,11 +41,15 @@ class Kind:
         check: looks at everything that the proposer will need before anything is written (a server, a file), and
             returns the configuration with what it found out. Raises InputError.
         make: the proposer.
+        chat: who answers prompts, where a model or a person does: for goal states, too.
+        reshapes: whether it can be asked for a better shaped version of a program (`search.reshape`).
     """
 
     summary: str
     check: Callable[[Config, Problem], Config]
     make: Callable[[Config, Workbench], Proposer]
+    chat: Callable[[Config, Workbench], Chat] | None = None
+    reshapes: bool = True
 
 
 def _has_vocabulary(config: Config, problem: Problem) -> Config:
@@ -71,9 +79,12 @@ def _has_server(config: Config, problem: Problem) -> Config:
     return run_to_end(found())
 
 
+def _served(config: Config, bench: Workbench) -> Chat:
+    return Served(ChatClient(_chat_settings(config), bench.note))
+
+
 def _llm(config: Config, bench: Workbench) -> Proposer:
-    client = ChatClient(_chat_settings(config), bench.note)
-    return LlmProposer(Served(client), bench, _prompt_settings(config), repairs=config.model.repair)
+    return LlmProposer(_served(config, bench), bench, _prompt_settings(config), repairs=config.model.repair)
 
 
 def _chat_settings(config: Config) -> ChatSettings:
@@ -108,10 +119,13 @@ def _can_prompt(config: Config, problem: Problem) -> Config:
     return config
 
 
-def _manual(config: Config, bench: Workbench) -> Proposer:
+def _by_hand(config: Config, bench: Workbench) -> Chat:
     form = "code" if config.model.answer_format == "auto" else config.model.answer_format
-    chat = Manual(RunPaths(bench.folder).manual, bench.note, form)
-    return LlmProposer(chat, bench, _prompt_settings(config), repairs=config.model.repair)
+    return Manual(RunPaths(bench.folder).manual, bench.note, form)
+
+
+def _manual(config: Config, bench: Workbench) -> Proposer:
+    return LlmProposer(_by_hand(config, bench), bench, _prompt_settings(config), repairs=config.model.repair)
 
 
 def _has_recording(config: Config, problem: Problem) -> Config:
@@ -133,9 +147,10 @@ PROPOSERS: dict[str, Kind] = {
         "programs found in the data, without a model",
         _has_vocabulary,
         lambda config, bench: _synthesis(config, bench.problem),
+        reshapes=False,
     ),
-    "llm": Kind("a model behind an OpenAI-compatible server (--llm-url)", _has_server, _llm),
-    "manual": Kind("a person: prompt files out, answer files in", _can_prompt, _manual),
+    "llm": Kind("a model behind an OpenAI-compatible server (--llm-url)", _has_server, _llm, _served),
+    "manual": Kind("a person: prompt files out, answer files in", _can_prompt, _manual, _by_hand),
     "replay": Kind("the answers of a recorded run (--replay)", _has_recording, _replay),
 }
 
@@ -146,7 +161,27 @@ def checked(config: Config, problem: Problem) -> Config:
     Raises:
         InputError: for a name that is not registered, and for whatever the proposer lacks.
     """
-    return kind(config.proposer.name).check(config, problem)
+    found = kind(config.proposer.name)
+    if config.search.reshape and not found.reshapes:
+        raise InputError(
+            f"--reshape {config.search.reshape} with proposer {config.proposer.name!r}, which cannot reshape; "
+            "expected a model: give --llm-url or --proposer manual, or leave --reshape out"
+        )
+    return found.check(config, problem)
+
+
+def recorded_goals(config: Config) -> tuple[GoalAnswer, ...]:
+    """What the recorded run knew of goal states, where one is replayed."""
+    if config.proposer.name != "replay" or not config.proposer.recording:
+        return ()
+    with closing(opened_recording(Path(config.proposer.recording))) as recording:
+        return tuple(recording.goals())
+
+
+def asking(config: Config, bench: Workbench) -> Asking | None:
+    """Whoever answers prompts under a checked configuration; None for a proposer without prompts."""
+    chat = kind(config.proposer.name).chat
+    return None if chat is None else Asking(chat(config, bench), bench, _prompt_settings(config))
 
 
 def proposer(config: Config, bench: Workbench) -> Proposer:

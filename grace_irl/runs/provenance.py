@@ -9,7 +9,8 @@ from pathlib import Path
 from grace_irl.evaluate.evaluation import Metrics, shown
 from grace_irl.programs.export import export_source
 from grace_irl.runs.config import Config
-from grace_irl.runs.store import Record, Store, TrajectoryRow
+from grace_irl.runs.store import Record, Store
+from grace_irl.runs.trajectory_row import TrajectoryRow
 from grace_irl.version import __version__
 
 MAX_LINEAGE = 12  # ancestors that are named
@@ -41,6 +42,7 @@ def facts(
         ("fitness", f"{shown(evaluation.fitness)} on training data ({names}, log pi {config.fitness.log_pi})"),
         ("train", _said(evaluation.train)),
         ("held out", _said(evaluation.held_out)),
+        ("monotonicity", _rising(evaluation.monotonicity)),
         ("label", f"{label} (which expert states are positive)"),
     ]
     for split in ("train", "held_out"):
@@ -84,6 +86,12 @@ def _data(rows: Sequence[TrajectoryRow]) -> str:
     states = sum(row.states for row in rows)
     digest = data_digest(row.digest for row in rows)
     return f"{experts} expert + {len(rows) - experts} negative trajectories, {states} states, digest {digest}"
+
+
+def _rising(tau: float | None) -> str:
+    if tau is None:
+        return "none (no expert trajectory has two states)"
+    return f"{tau:.4f} (mean Kendall tau of reward against time along expert trajectories)"
 
 
 def _said(metrics: Metrics | None) -> str:

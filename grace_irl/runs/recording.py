@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
+from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.propose.replay import require_answers
 from grace_irl.runs.config import Config, resolve
@@ -20,12 +22,20 @@ _NEEDED = {"source", "failure"}
 
 
 class Recorded:
-    """Answers read from a recording: JSON lines, a header with the configuration, then one line per answer."""
+    """Answers read from a recording: JSON lines, a header with the configuration, then one line per answer; goal
+    states first."""
 
-    def __init__(self, config: Config, answers: dict[tuple[int, int], Proposal], calls: int) -> None:
+    def __init__(
+        self, config: Config, answers: dict[tuple[int, int], Proposal], calls: int, goals: Sequence[GoalAnswer]
+    ) -> None:
         self.config = config
         self.calls = calls
         self._answers = answers
+        self._goals = tuple(goals)
+
+    def goals(self) -> Sequence[GoalAnswer]:
+        """What was said of goal states."""
+        return self._goals
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
         """See `Recording`."""
@@ -64,7 +74,8 @@ def recorded_config(path: Path) -> Config:
         found.close()
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
-    return config.model_copy(update={"proposer": proposer, "stop": stop})
+    data = config.data.model_copy(update={"goals": ""})  # the recording has them
+    return config.model_copy(update={"proposer": proposer, "stop": stop, "data": data})
 
 
 def write_recording(store: Store, config: Config, path: Path) -> int:
@@ -76,12 +87,14 @@ def write_recording(store: Store, config: Config, path: Path) -> int:
     require_answers(store, str(path))
     told = store.told()
     header = {"format": FORMAT, "calls": len(told), "config": config.model_dump(mode="json")}
-    lines = [json.dumps(header)]
+    lines = [json.dumps(header), *(json.dumps({"goals": asdict(answer)}) for answer in store.goals())]
+    count = 0
     for index, attempt, proposal in store.proposals():
         if index in told:
             lines.append(json.dumps({"index": index, "attempt": attempt} | _without_defaults(proposal)))
+            count += 1
     write_atomically(path, "\n".join(lines) + "\n")
-    return len(lines) - 1
+    return count
 
 
 def _without_defaults(proposal: Proposal) -> dict[str, Any]:
@@ -97,7 +110,7 @@ def _read(path: Path) -> Recorded:
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; expected a recording made by grace-irl export --recording") from None
     names = {field.name for field in fields(Proposal)}
-    answers = {}
+    answers, goals = {}, []
     reached = 1
     try:
         header = json.loads(lines[0])
@@ -107,10 +120,15 @@ def _read(path: Path) -> Recorded:
         for line in lines[1:]:
             reached += 1
             row = json.loads(line)
+            if "goals" in row:
+                said = row["goals"]
+                indices = None if said["indices"] is None else tuple(map(int, said["indices"]))
+                goals.append(GoalAnswer(**(said | {"indices": indices})))
+                continue
             answers[int(row["index"]), int(row["attempt"])] = Proposal(**{k: v for k, v in row.items() if k in names})
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"{path}, line {reached}: not a recording ({said}); expected one made by grace-irl export --recording"
         ) from None
-    return Recorded(config, answers, calls)
+    return Recorded(config, answers, calls, goals)

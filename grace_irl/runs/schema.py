@@ -11,6 +11,14 @@ CREATE TABLE trajectories (
   split TEXT NOT NULL, states INTEGER NOT NULL, positives INTEGER NOT NULL, source TEXT NOT NULL
 );
 
+-- What was said of the goal states of expert trajectories (label rule "goal"), by whom, and the whole answer of a
+-- model. The last word on a trajectory counts. Indices are a JSON list, 1-based; null where an answer is of no use.
+CREATE TABLE goals (
+  digest TEXT NOT NULL, attempt INTEGER NOT NULL, origin TEXT NOT NULL, indices TEXT NOT NULL, failure TEXT NOT NULL,
+  prompt TEXT NOT NULL, raw TEXT NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
+  seconds REAL NOT NULL, PRIMARY KEY (digest, attempt)
+);
+
 -- What the search asked for, in order.
 CREATE TABLE requests (
   idx INTEGER PRIMARY KEY, generation INTEGER NOT NULL, operator TEXT NOT NULL, parents TEXT NOT NULL,

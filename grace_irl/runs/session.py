@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.methods import method
+from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs.budget import Prices, budget
 from grace_irl.runs.config import Config
@@ -74,6 +75,7 @@ class Session:
             ),
             lag=config.search.lag or 1,
             prices=Prices(config.model.price_in, config.model.price_out),
+            spent=_spent(self.store.goals()),
             on_change=self.listener or (lambda _: None),
             on_best=self._keep,
         )
@@ -114,3 +116,8 @@ class Session:
         """Writes the best program so far."""
         write_atomically(RunPaths(self.folder).reward, export_record(best, self.store, self.config))
         self.store.set_meta("best", best.program.id)
+
+
+def _spent(answers: Sequence[GoalAnswer]) -> tuple[int, int]:
+    """Tokens in and out of what was asked before the search."""
+    return sum(answer.tokens_in for answer in answers), sum(answer.tokens_out for answer in answers)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.definition import Definition
 from grace_irl.programs.library import Known
 from grace_irl.programs.program import Program
+from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
 from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
 from grace_irl.runs.schema import SCHEMA
+from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.search.ranks import Scored
 
@@ -69,19 +71,6 @@ class FateRow:
     index: int
     generation: int
     fate: Fate
-
-
-@dataclass(frozen=True)
-class TrajectoryRow:
-    """What the store keeps of a trajectory."""
-
-    digest: str
-    role: str
-    task: str
-    split: str
-    states: int
-    positives: int
-    source: str
 
 
 class Store:
@@ -137,14 +126,25 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Keeps what the run is about."""
-        rows = [(place, *_describe(row)) for place, row in enumerate(trajectory_rows(problem))]
-        self._write([("INSERT INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+        """Keeps what the run is about, in place of what was kept before it was labelled."""
+        rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
+        self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def trajectories(self) -> list[TrajectoryRow]:
         """What the run is about, in order."""
         columns = "digest, role, task, split, states, positives, source"
         return [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
+
+    def add_goals(self, answers: Sequence[GoalAnswer]) -> None:
+        """Keeps what was said of goal states."""
+        rows = [tuple(getattr(answer, field.name) for field in fields(GoalAnswer)) for answer in answers]
+        rows = [(*row[:3], json.dumps(row[3]), *row[4:]) for row in rows]
+        self._write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+
+    def goals(self) -> list[GoalAnswer]:
+        """What was said of goal states, in order."""
+        rows = self._rows("SELECT * FROM goals ORDER BY rowid")
+        return [GoalAnswer(row[0], row[1], row[2], _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
         """Keeps a request; one that is kept already must be the same.
@@ -289,19 +289,9 @@ class Store:
 _ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final) VALUES (?, ?, ?, ?, ?, ?)"
 
 
-def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
-    """What the store keeps of a problem."""
-    rows = []
-    for item in problem:
-        demonstration, trajectory = item.demonstration, item.trajectory
-        states, positives = len(item.positive), int(item.positive.sum())
-        role, task, split = demonstration.role, demonstration.task, demonstration.side
-        rows.append(TrajectoryRow(trajectory.digest, role, task, split, states, positives, trajectory.source))
-    return rows
-
-
-def _describe(row: TrajectoryRow) -> tuple[object, ...]:
-    return (row.digest, row.role, row.task, row.split, row.states, row.positives, row.source)
+def _indices(text: str) -> tuple[int, ...] | None:
+    listed = json.loads(text)
+    return None if listed is None else tuple(listed)
 
 
 def _marks(row: Sequence[object]) -> str:

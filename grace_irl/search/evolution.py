@@ -159,6 +159,15 @@ class Evolution:
         self._fresh.append(Scored(program, evaluation, result.request.index))
         return []
 
+    @property
+    def heirs(self) -> tuple[str, ...]:
+        """See `Search`: rank decides."""
+        return ()
+
+    def conclude(self) -> bool:
+        """See `Search`: nothing comes after it."""
+        return False
+
     def finish(self) -> list[Fate]:
         """See `Search`."""
         return self._close_generation()

@@ -105,6 +105,18 @@ class Search(Protocol):
         """The fitness from which a program asked for now would be an elite; -inf while there is room."""
         ...
 
+    @property
+    def heirs(self) -> tuple[str, ...]:
+        """Ids of programs that the search prefers to the population's best by rank, first choice first; mostly ()."""
+        ...
+
+    def conclude(self) -> bool:
+        """A stop rule of the search is met (accuracy, plateau): whether there is something to do after the search.
+
+        False ends the run. A search that answers True asks for nothing more of what it asked for until now.
+        """
+        ...
+
     def finish(self) -> list[Fate]:
         """No more results will come: decides what was told and is not yet decided. Called once."""
         ...

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from grace_irl.propose.answer import ANSWER_SCHEMA
 from grace_irl.propose.client import probe
 from grace_irl.propose.client.backoff import Backoff
 from grace_irl.propose.client.body import answers
@@ -58,6 +59,7 @@ class _Question:
     seed: int | None
     answer: AnswerFormat
     max_tokens: int
+    schema: Mapping[str, object]
 
 
 class ChatClient:
@@ -137,6 +139,7 @@ class ChatClient:
         seed: int | None = None,
         answer: AnswerFormat | None = None,
         max_tokens: int | None = None,
+        schema: Mapping[str, object] = ANSWER_SCHEMA,
     ) -> tuple[Completion, ...]:
         """Exactly `n` answers to a prompt.
 
@@ -146,6 +149,7 @@ class ChatClient:
             seed: of the first answer; the others have the following ones.
             answer: "json" sends the schema of an answer; by default what `detect_format` says.
             max_tokens: of each answer; by default the settings'.
+            schema: of answers in the format "json".
 
         Raises:
             CallFailed: after the last try; its `answers` are those of the `n` that did come.
@@ -162,7 +166,7 @@ class ChatClient:
         while len(got) < n:
             size = min(n - len(got), self._dialect.most_choices or n)
             questions = [
-                _Question(prompt, min(size, n - at), None if seed is None else (seed + at) % SEEDS, form, most)
+                _Question(prompt, min(size, n - at), None if seed is None else (seed + at) % SEEDS, form, most, schema)
                 for at in range(len(got), n, size)
             ]
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
@@ -255,6 +259,7 @@ class ChatClient:
             n=n,
             seed=question.seed,
             answer=question.answer,
+            schema=question.schema,
         ), n
 
     async def _ask(self, question: _Question) -> tuple[Completion, ...]:

@@ -48,8 +48,9 @@ class Dialect:
         n: int,
         seed: int | None,
         answer: AnswerFormat,
+        schema: Mapping[str, object] = ANSWER_SCHEMA,
     ) -> dict[str, Any]:
-        """A request's body."""
+        """A request's body; the schema is of answers in the format "json"."""
         wanted: dict[str, Any] = {
             "model": model,
             "messages": self.messages(prompt),
@@ -61,7 +62,7 @@ class Dialect:
         if seed is not None:
             wanted["seed"] = seed
         if answer == "json":
-            wanted["response_format"] = self.response_format()
+            wanted["response_format"] = self.response_format(schema)
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
     def accepted(self, payload: Mapping[str, Any], choices: int) -> None:
@@ -119,11 +120,11 @@ class Dialect:
             return [{"role": "system", "content": prompt.system}, user]
         return [user]
 
-    def response_format(self) -> dict[str, Any]:
+    def response_format(self, schema: Mapping[str, object] = ANSWER_SCHEMA) -> dict[str, Any]:
         """The schema of an answer, as this server takes it."""
         if self.schema_form == "json_object":
-            return {"type": "json_object", "schema": ANSWER_SCHEMA}
-        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": ANSWER_SCHEMA}}
+            return {"type": "json_object", "schema": schema}
+        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
 
 
 def _data_url(image: bytes) -> str:

@@ -1,0 +1,178 @@
+"""GRACE's reshaping (METHODS: Reshape): after a search, versions of its best program that rise more steadily."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics
+from grace_irl.search.protocol import Fate, Request, Result, Search, Wait
+from grace_irl.search.ranks import Scored, winner
+
+STEADIEST = 1.0  # Kendall's tau of a reward that rises at every step: nothing rises more
+
+
+class Reshaping:
+    """Runs a search to its end, then asks for `count` versions of its best program with operator "reshape".
+
+    The search ends by itself or by `conclude` (a stop rule of the search is met); what it asked for by then is
+    still told to it. A version is kept where it is more monotone than the best program and neither accuracy on
+    training data nor, where there is any, on held-out data falls, nor the separation of expert from negative states
+    is lost. Kept versions come before every other program (`heirs`), the most monotone first. Every draw happens in
+    `ask`, so that the state depends on nothing but the order of asking.
+
+    Args:
+        search: told and asked as if it were alone until it has ended.
+        count: requests, unless there is nothing to gain: no program, or one that rises at every step.
+        samples: requests in a row that ask the same, so that a model answers them in one call.
+        seed: of the requests' seeds.
+    """
+
+    def __init__(self, search: Search, count: int, samples: int, seed: int) -> None:
+        self._search = search
+        self._count = count
+        self._samples = samples
+        self._rng = np.random.default_rng([seed, 1])  # not the stream of the search itself
+        self._scored: dict[str, Scored] = {}  # valid programs of the search
+        self._seen: set[str] = set()
+        self._asked = 0
+        self._told = 0
+        self._first = 0  # index of the first request to reshape
+        self._concluded = False
+        self._parent: Scored | None = None
+        self._over = False  # the search has ended, and all that it asked for was told
+        self._kept: list[Scored] = []
+        self._fates: list[Fate] = []  # of the search's end, not yet handed over
+        self._same = Request(0, "reshape")
+
+    @property
+    def population(self) -> tuple[str, ...]:
+        """See `Search`: kept versions, then the search's own."""
+        return (*self.heirs, *self._search.population)
+
+    @property
+    def heirs(self) -> tuple[str, ...]:
+        """See `Search`."""
+        return tuple(scored.program.id for scored in self._kept)
+
+    @property
+    def generation(self) -> int:
+        """See `Search`: the search's own; reshaping is none."""
+        return self._search.generation
+
+    @property
+    def floor(self) -> float:
+        """See `Search`: a version need not be fitter than anything, and is always scored whole."""
+        return float("-inf") if self._over else self._search.floor
+
+    @property
+    def elite_floor(self) -> float:
+        """See `Search`: every version is checked as an elite is."""
+        return float("-inf") if self._over else self._search.elite_floor
+
+    def conclude(self) -> bool:
+        """See `Search`."""
+        self._concluded = True
+        return True
+
+    def ask(self) -> Request | Wait | None:
+        """See `Search`."""
+        if not self._over:
+            asked = None if self._concluded else self._search.ask()
+            if asked is not None:
+                self._asked += isinstance(asked, Request)
+                return asked
+            if self._told < self._asked:
+                return Wait()
+            self._begin()
+        done = self._asked - self._first
+        if self._parent is None or done >= self._count:
+            return None
+        place = done % self._samples
+        if place == 0:
+            samples, seed = min(self._samples, self._count - done), int(self._rng.integers(2**62))
+            self._same = Request(self._asked, "reshape", (self._parent.program.id,), seed, samples=samples)
+        request = replace(self._same, index=self._asked, sample=place)
+        self._asked += 1
+        return request
+
+    def tell(self, result: Result) -> list[Fate]:
+        """See `Search`."""
+        self._told += 1
+        program, evaluation = result.program, result.evaluation
+        if self._over:
+            fates, self._fates = [*self._fates, *self._judge(result)], []
+            return fates
+        if program is not None and evaluation is not None:
+            self._seen.add(program.id)
+            if evaluation.valid and evaluation.complete:
+                self._scored.setdefault(program.id, Scored(program, evaluation, result.request.index))
+        return self._search.tell(result)
+
+    def finish(self) -> list[Fate]:
+        """See `Search`."""
+        if self._over:
+            fates, self._fates = self._fates, []
+            return fates
+        return self._search.finish()
+
+    def _begin(self) -> None:
+        """The search has ended: its best program is what is reshaped."""
+        self._over, self._first = True, self._asked
+        self._fates = self._search.finish()
+        best = winner(self._scored[name] for name in self._search.population)
+        if best is not None and best.evaluation.monotonicity is not None:
+            self._parent = best if best.evaluation.monotonicity < STEADIEST - EQUAL else None
+
+    def _judge(self, result: Result) -> list[Fate]:
+        program, evaluation = result.program, result.evaluation
+        if program is None or evaluation is None or self._parent is None:
+            return []
+        if program.id in self._seen:
+            return [Fate(program.id, "duplicate", "the same program was tried before")]
+        self._seen.add(program.id)
+        if not evaluation.valid:
+            return [Fate(program.id, "invalid", f"{evaluation.status}: {evaluation.message}")]
+        worse, words = compared(self._parent.evaluation, evaluation)
+        if worse:
+            return [Fate(program.id, "dropped", f"reshaped: {worse}")]
+        self._kept.append(Scored(program, evaluation, result.request.index))
+        self._kept.sort(key=_preference)
+        return [Fate(program.id, "kept", f"reshaped: {words}")]
+
+
+def compared(old: Evaluation, new: Evaluation) -> tuple[str, str]:
+    """Why a version is no better shaped or worse otherwise ("" where it is to be kept), and what became of scores."""
+    before, after = old.monotonicity or 0.0, new.monotonicity
+    changes = [_change("monotonicity", before, after)]
+    problems = [] if after is not None and after > before + EQUAL else [f"{changes[0]}: not higher"]
+    for name, was, now in (("accuracy", old.train, new.train), ("held-out accuracy", old.held_out, new.held_out)):
+        if was is None:
+            continue
+        value = None if now is None else now.accuracy
+        changes.append(_change(name, was.accuracy, value))
+        if value is None or value < was.accuracy - EQUAL:
+            problems.append(f"{changes[-1]}: it falls")
+        if was.separated and not (now is not None and now.separated):
+            problems.append(f"{name.removesuffix('accuracy') or 'train '}states are separated no more")
+    return "; ".join(problems), ", ".join(changes)
+
+
+def _change(name: str, before: float, after: float | None) -> str:
+    if after is None:
+        return f"{name} {before:.4g} -> none"
+    same = abs(after - before) <= EQUAL
+    return f"{name} {before:.4g} stays" if same else f"{name} {before:.4g} -> {after:.4g}"
+
+
+def _preference(scored: Scored) -> tuple[float, float, int, int]:
+    """Most monotone first; among equals the better on held-out data, then the shorter, then the earlier."""
+    evaluation = scored.evaluation
+    held_out: Metrics | None = evaluation.held_out
+    return (
+        -round(evaluation.monotonicity or 0.0, 9),
+        -(held_out.accuracy if held_out else 0.0),
+        scored.program.nodes,
+        scored.index,
+    )
