@@ -114,7 +114,7 @@ class Column:
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
     """The dtype of numbers of this type, without pandas."""
-    return np.dtype(bool) if pa.types.is_boolean(kind) else numbers_of(pa.array([], kind)).dtype
+    return np.dtype(kind.to_pandas_dtype())  # unlike pa.array, this does not import pandas where there is one: 40 MiB
 
 
 def numbers_of(array: pa.Array) -> NDArray[Any]:
