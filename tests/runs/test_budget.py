@@ -46,6 +46,19 @@ def test_no_more_is_asked_than_max_calls() -> None:
     assert budget().may_ask(10**9)
 
 
+@pytest.mark.parametrize(
+    ("rules", "progress", "spent"),
+    [
+        ({"target_accuracy": 1.0, "plateau": 1}, Progress(best=PERFECT, stale=1, generation_ended=True), False),
+        ({"target_accuracy": 1.0, "max_calls": 5}, Progress(calls=5, best=PERFECT, generation_ended=True), True),
+        ({"fruitless": 10}, Progress(fruitless=10), True),
+        ({}, Progress(calls=10**9), False),
+    ],
+)
+def test_what_ends_more_than_the_search(rules: dict[str, float], progress: Progress, spent: bool) -> None:
+    assert budget(**rules).spent(progress) == spent  # type: ignore[arg-type]
+
+
 def test_success_is_named_before_what_ran_out() -> None:
     progress = Progress(calls=5, best=PERFECT, generation_ended=True)
     assert budget(max_calls=5, target_accuracy=1.0).check(progress).startswith("target_accuracy")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +19,12 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.demos.goals import load_goals
 from grace_irl.errors import GraceError, InputError
+from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.recording import recorded_config, write_recording
-from grace_irl.runs.run import Run, opened
+from grace_irl.runs.run import Interrupted, Run, opened
+from grace_irl.runs.store import Store
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.propose.client import server as behaviours
 from tests.propose.client.server import ChatServer
@@ -278,6 +283,26 @@ def test_a_server_that_goes_away_while_it_is_asked(tmp_path: Path) -> None:
         run = resume(tmp_path / "run", parts=Parts(data, sandbox=InProcessSandbox()))
     assert len(model.asked) == len(set(model.asked)) == 6 - before
     assert by_name(run)["expert 4"] == [8, 9]
+
+
+def test_interrupted_while_goals_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, keep = goal_set(), Store.add_goals
+
+    def stop_after_two(store: Store, kept: Sequence[GoalAnswer]) -> None:
+        keep(store, kept)
+        if len(store.goals()) == 2:
+            os.kill(os.getpid(), signal.SIGINT)  # what Ctrl-C sends
+
+    with ChatServer(answer=GoalModel(), latency=lambda count: 0.1 * count) as server:
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "add_goals", stop_after_two)
+            with pytest.raises(Interrupted) as caught:
+                run_with(server, tmp_path / "run", Parts(data, sandbox=InProcessSandbox()))
+        assert (caught.value.folder, caught.value.best) == (tmp_path / "run", None)
+        assert len(load_goals(tmp_path / "run" / "goals.toml")) == len(answers(tmp_path / "run")) < 6
+        run = resume(tmp_path / "run", parts=Parts(data, sandbox=InProcessSandbox()))
+    assert by_name(run)["expert 4"] == [8, 9]
+    assert all(row[1] == 0 for row in answers(run.folder))
 
 
 @pytest.mark.slow
