@@ -7,12 +7,14 @@ import sys
 
 from grace_irl.api import SETTINGS
 from grace_irl.cli import fit_options as options
+from grace_irl.cli.estimate import print_estimate
 from grace_irl.cli.fit_options import DEFAULTS
 from grace_irl.cli.output import console, metrics_object, metrics_table, print_json, print_source
 from grace_irl.cli.progress import FitProgress
 from grace_irl.errors import InputError
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import resolve
+from grace_irl.runs.estimate import estimated
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run
@@ -56,6 +58,7 @@ def fit(
     out: options.Out = None,
     resume: options.Resume = None,
     replay: options.Replay = None,
+    estimate: options.Estimate = False,
     config: options.ConfigFile = None,
     set_: options.Sets = None,
     as_json: options.AsJson = False,
@@ -72,9 +75,10 @@ def fit(
     sets = tuple(set_ or ())
     try:
         if resume is not None:
-            if out is not None or config is not None or replay is not None:
+            if out is not None or config is not None or replay is not None or estimate:
                 raise InputError(
-                    "--resume with --out, --config or --replay; expected one or the other: the run has its own"
+                    "--resume with --out, --config, --replay or --estimate; "
+                    "expected one or the other: the run has its own"
                 )
             with FitProgress(generations or DEFAULTS.search.generations) as progress:
                 parts = fits.Parts(listener=progress, note=progress.note)
@@ -83,6 +87,9 @@ def fit(
             resolved = resolve(config, sets, flags, recorded_config(replay) if replay else None)
             if not resolved.data.demos:
                 raise InputError("no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj")
+            if estimate:
+                print_estimate(estimated(resolved), as_json=as_json)
+                return
             with FitProgress(resolved.search.generations) as progress:
                 run = fits.start(resolved, out, fits.Parts(listener=progress, note=progress.note))
     except Interrupted as interrupted:

@@ -207,6 +207,14 @@ Replay = Annotated[
         rich_help_panel=RUN,
     ),
 ]
+Estimate = Annotated[
+    bool,
+    typer.Option(
+        "--estimate",
+        help="Only say what such a run will ask of a model: calls, tokens, cost. Writes nothing; no model answers.",
+        rich_help_panel=RUN,
+    ),
+]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(

@@ -90,7 +90,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         proposers.kind(config.proposer.name)
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
-    labelling = _labelling(config, parts.demonstrations)
+    labelling = new_labelling(config, parts.demonstrations)
     if labelling.silent:
         _require_chat(labelling, config, parts)
     problem = labelling.problem()
@@ -194,8 +194,12 @@ def _loaded(config: Config, demonstrations: Demonstrations | None) -> tuple[Demo
     return demonstrations, data.label or demonstrations.metadata.label or "all"
 
 
-def _labelling(config: Config, demonstrations: Demonstrations | None) -> Labelling:
-    """Of a new run."""
+def new_labelling(config: Config, demonstrations: Demonstrations | None = None) -> Labelling:
+    """The demonstrations of a new run, loaded, split, and what is known of their labels.
+
+    Raises:
+        InputError: data that cannot be used.
+    """
     found, rule = _loaded(config, demonstrations)
     return labellings.begun(found, rule, config.data.goals, proposers.recorded_goals(config))
 

@@ -69,10 +69,10 @@ def _has_server(config: Config, problem: Problem) -> Config:
     model = config.model
     if not model.url:
         raise InputError("proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000")
-    _prompt_settings(config)
+    prompt_settings(config)
 
     async def found() -> Config:
-        async with ChatClient(_chat_settings(config)) as client:
+        async with ChatClient(chat_settings(config)) as client:
             known = {"name": await client.open(), "answer_format": await client.detect_format()}
         return config.model_copy(update={"model": model.model_copy(update=known)})
 
@@ -80,14 +80,15 @@ def _has_server(config: Config, problem: Problem) -> Config:
 
 
 def _served(config: Config, bench: Workbench) -> Chat:
-    return Served(ChatClient(_chat_settings(config), bench.note))
+    return Served(ChatClient(chat_settings(config), bench.note))
 
 
 def _llm(config: Config, bench: Workbench) -> Proposer:
-    return LlmProposer(_served(config, bench), bench, _prompt_settings(config), repairs=config.model.repair)
+    return LlmProposer(_served(config, bench), bench, prompt_settings(config), repairs=config.model.repair)
 
 
-def _chat_settings(config: Config) -> ChatSettings:
+def chat_settings(config: Config) -> ChatSettings:
+    """How a server is asked under this configuration."""
     model = config.model
     return ChatSettings(
         url=model.url,
@@ -101,7 +102,12 @@ def _chat_settings(config: Config) -> ChatSettings:
     )
 
 
-def _prompt_settings(config: Config) -> PromptSettings:
+def prompt_settings(config: Config) -> PromptSettings:
+    """What prompts may hold under this configuration.
+
+    Raises:
+        InputError: a file for --context that cannot be read.
+    """
     model = config.model
     context = ""
     if model.context:
@@ -115,7 +121,7 @@ def _prompt_settings(config: Config) -> PromptSettings:
 
 def _can_prompt(config: Config, problem: Problem) -> Config:
     del problem
-    _prompt_settings(config)
+    prompt_settings(config)
     return config
 
 
@@ -125,7 +131,7 @@ def _by_hand(config: Config, bench: Workbench) -> Chat:
 
 
 def _manual(config: Config, bench: Workbench) -> Proposer:
-    return LlmProposer(_by_hand(config, bench), bench, _prompt_settings(config), repairs=config.model.repair)
+    return LlmProposer(_by_hand(config, bench), bench, prompt_settings(config), repairs=config.model.repair)
 
 
 def _has_recording(config: Config, problem: Problem) -> Config:
@@ -181,7 +187,7 @@ def recorded_goals(config: Config) -> tuple[GoalAnswer, ...]:
 def asking(config: Config, bench: Workbench) -> Asking | None:
     """Whoever answers prompts under a checked configuration; None for a proposer without prompts."""
     chat = kind(config.proposer.name).chat
-    return None if chat is None else Asking(chat(config, bench), bench, _prompt_settings(config))
+    return None if chat is None else Asking(chat(config, bench), bench, prompt_settings(config))
 
 
 def proposer(config: Config, bench: Workbench) -> Proposer:

@@ -1,0 +1,292 @@
+"""What a run will ask of a model, before it begins: calls, tokens, cost. Nothing is written and no model answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
+from grace_irl.programs.program import Program
+from grace_irl.propose.client import ChatClient
+from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.prompter import Prompter
+from grace_irl.propose.protocol import Parent
+from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.workbench import Workbench
+from grace_irl.runs import proposers
+from grace_irl.runs.budget import Prices
+from grace_irl.runs.config import Config
+from grace_irl.runs.fit import new_labelling
+from grace_irl.runs.loop import run_to_end
+from grace_irl.sandbox.protocol import Sandbox
+from grace_irl.search.evolution import ATTEMPTS
+from grace_irl.search.protocol import Request
+
+ANSWER = 1_200  # tokens: the median of a large model's five recorded answers to our prompts is 1,224
+REPAIRS = 0.25  # share of programs that is sent back once, in a typical run
+DRAWN = 5  # prompts that are built of each kind
+PATIENCE, TIMEOUT = 0.0, 10.0  # seconds: a server is asked for its name, not waited for
+FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
+
+
+@dataclass(frozen=True)
+class PromptSize:
+    """Tokens of a kind of prompt, as we estimate them.
+
+    Attributes:
+        typical: mean over some that were built.
+        most: what the budget of prompts and the model's context allow.
+        guess: the prompts were built around a program and mistakes that are made up.
+    """
+
+    typical: int
+    most: int
+    guess: bool
+
+
+@dataclass(frozen=True)
+class Total:
+    """What a whole run takes.
+
+    Attributes:
+        programs: asked for.
+        calls: of the model, repairs included.
+        repairs: of those, programs that are sent back.
+        tokens_in, tokens_out: the prompt of a call counts once, however many answers it brings.
+        cost: by `model.price_in` and `model.price_out`.
+    """
+
+    programs: int
+    calls: int
+    repairs: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+    @property
+    def tokens(self) -> int:
+        """In and out."""
+        return self.tokens_in + self.tokens_out
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap of the configuration beside what the run would take.
+
+    Attributes:
+        name: the flag without its dashes.
+        limit: as configured.
+        typical, most: what a run takes of it.
+    """
+
+    name: str
+    limit: float
+    typical: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The whole answer.
+
+    Attributes:
+        proposer: "llm" or "manual".
+        model: its name, or "" where no server said it.
+        samples: answers asked for in one call.
+        prompts: sizes by operator.
+        answer_typical, answer_most: tokens of one answer.
+        typical, most: whole runs.
+        caps: those that are set.
+        assumptions: what the figures assume, one line each.
+        notes: what the user should know, one line each.
+    """
+
+    proposer: str
+    model: str
+    samples: int
+    prompts: dict[str, PromptSize]
+    answer_typical: int
+    answer_most: int
+    typical: Total
+    most: Total
+    caps: tuple[Cap, ...]
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def estimated(config: Config) -> Estimate:
+    """What a run under this configuration will take. Reads the demonstrations; asks a server for its name, at most.
+
+    Raises:
+        InputError: settings or data that cannot be used, prompts that do not fit, or a proposer that asks no model.
+    """
+    config = proposers.settled(config)
+    name, model = config.proposer.name, config.model
+    if name not in ("llm", "manual"):
+        proposers.kind(name)
+        raise InputError(
+            f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; "
+            "expected --llm-url URL, --proposer llm (no server is needed) or --proposer manual"
+        )
+    labelling = new_labelling(config)
+    notes: list[str] = []
+    if labelling.silent:
+        count = len(labelling.silent)
+        notes.append(f"goal states of {count} expert trajectories are asked for first: that is not counted here")
+    served, context = _server(config, notes) if name == "llm" else ("", None)
+    room = None if context is None else max(1, context - model.answer_tokens)
+    if model.answer_format == "auto":
+        notes.append("answer format auto: prompts are counted for code; a run finds out by a probe when it begins")
+    prompts = _sizes(labelling.problem(), config, room)
+    typical_answer = min(ANSWER, model.answer_tokens)
+    rounds = config.search.generations
+    if config.stop.plateau is not None:
+        rounds = min(rounds, config.stop.plateau)
+    typical = _total(config, prompts, config.search.population, rounds, typical_answer, most=False)
+    attempts = 1 if config.search.steady else ATTEMPTS
+    first = attempts * config.search.population
+    most = _total(config, prompts, first, config.search.generations, model.answer_tokens, most=True)
+    return Estimate(
+        proposer=name,
+        model=served or model.name,
+        samples=config.search.samples or 1,
+        prompts=prompts,
+        answer_typical=typical_answer,
+        answer_most=model.answer_tokens,
+        typical=typical,
+        most=most,
+        caps=_caps(config, typical, most),
+        assumptions=_assumptions(config, rounds),
+        notes=tuple(notes),
+    )
+
+
+def _server(config: Config, notes: list[str]) -> tuple[str, int | None]:
+    """The model's name and context, as far as a server says them."""
+    if not config.model.url:
+        notes.append("no server was asked (no --llm-url): the model's context is not known")
+        return "", None
+    settings = replace(proposers.chat_settings(config), patience=PATIENCE, timeout=TIMEOUT)
+
+    async def asked() -> tuple[str, int | None]:
+        async with ChatClient(settings) as client:
+            return client.model, await client.context_length()
+
+    try:
+        name, context = run_to_end(asked())
+    except GraceError as error:
+        notes.append(f"the server was not reached, the model's context is not known: {error}")
+        return "", None
+    if context is None:
+        notes.append("the server does not tell the model's context")
+    return name, context
+
+
+def _sizes(problem: Problem, config: Config, room: int | None) -> dict[str, PromptSize]:
+    """Sizes of prompts that are really built."""
+    settings = proposers.prompt_settings(config)
+    # No prompt here runs a program: there is no debug function in the one that is made up.
+    bench = Workbench(problem, cast(Sandbox, None), config.seed)
+    prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
+    most = settings.budget.total if room is None else min(settings.budget.total, room)
+    parent = _made_up(problem)
+    failed = Parent(parent.program, Evaluation("runtime", FAULT, f"Traceback (most recent call last):\n{FAULT}"))
+    built: dict[str, list[Prompt]] = {
+        "initialise": [prompter.write(Request(n, "initialise", seed=n), ()) for n in range(DRAWN)],
+        "mutate": [prompter.write(Request(n, "mutate", ("",), n), [parent]) for n in range(DRAWN)],
+    }
+    if config.model.repair:
+        built["repair"] = [prompter.repair(Request(0, "mutate"), failed)]
+    if config.search.reshape:
+        built["reshape"] = [prompter.write(Request(n, "reshape", ("",), n), [parent]) for n in range(DRAWN)]
+    return {
+        name: PromptSize(_mean(prompts), max(most, *(_size(prompt) for prompt in prompts)), name != "initialise")
+        for name, prompts in built.items()
+    }
+
+
+def _made_up(problem: Problem) -> Parent:
+    """A program of typical length that is wrong about one state of each trajectory."""
+    line = "        score = score + float(state.sum() > 0)\n"
+    source = "class Reward:\n    def reward_fn(self, state):\n        score = 0.0\n" + line * ANSWER
+    failures = []
+    for item in problem.train:
+        middle = len(item.positive) // 2
+        failures.append(Failure(item.trajectory.digest, middle, 0.0, bool(item.positive[middle])))
+    positive = sum(int(item.positive.sum()) for item in problem.train)
+    states = sum(len(item.positive) for item in problem.train)
+    metrics = Metrics(-0.5, 0.75, 0.75, False, positive, states - positive)
+    evaluation = Evaluation("ok", fitness=-0.5, train=metrics, monotonicity=0.0, failures=tuple(failures))
+    return Parent(Program("", cut(source, ANSWER), 0), evaluation)
+
+
+def _total(
+    config: Config, prompts: dict[str, PromptSize], first: int, rounds: int, answer: int, *, most: bool
+) -> Total:
+    """A run of `first` programs to begin with and so many rounds of mutation."""
+    search, samples = config.search, config.search.samples or 1
+    left = config.stop.max_calls if config.stop.max_calls is not None else math.inf
+    seeded = min(config.proposer.seed_synthesis, first) if not most else 0
+    programs = {"initialise": int(min(first, left))}
+    programs["mutate"] = int(min(rounds * search.population, left - programs["initialise"]))
+    programs["reshape"] = int(min(search.reshape, left - sum(programs.values())))
+    asked = {**programs, "initialise": max(programs["initialise"] - seeded, 0)}
+    calls = {name: math.ceil(count / samples) for name, count in asked.items()}
+    # What the first population lacks is asked for again, at worst one by one; rounds do not share a call.
+    beyond = max(asked["initialise"] - search.population, 0)
+    calls["initialise"] = math.ceil((asked["initialise"] - beyond) / samples) + beyond
+    whole, part = divmod(asked["mutate"], search.population)
+    calls["mutate"] = whole * math.ceil(search.population / samples) + math.ceil(part / samples)
+    written = sum(asked.values())
+    repairs = 0 if not config.model.repair else written if most else round(REPAIRS * written)
+    calls["repair"] = repairs
+    tokens_in = sum(count * _of(prompts, name, most=most) for name, count in calls.items() if count)
+    tokens_out = (written + repairs) * answer
+    prices = Prices(config.model.price_in, config.model.price_out)
+    total = sum(programs.values())
+    return Total(total, sum(calls.values()), repairs, tokens_in, tokens_out, prices.cost(tokens_in, tokens_out))
+
+
+def _of(prompts: dict[str, PromptSize], name: str, *, most: bool) -> int:
+    return prompts[name].most if most else prompts[name].typical
+
+
+def _caps(config: Config, typical: Total, most: Total) -> tuple[Cap, ...]:
+    stop = config.stop
+    rows = (
+        ("max-calls", stop.max_calls, typical.programs, most.programs),
+        ("max-tokens", stop.max_tokens, typical.tokens, most.tokens),
+        ("max-cost", stop.max_cost, typical.cost, most.cost),
+    )
+    return tuple(Cap(name, limit, usual, high) for name, limit, usual, high in rows if limit is not None)
+
+
+def _assumptions(config: Config, rounds: int) -> tuple[str, ...]:
+    search, stop = config.search, config.stop
+    why = f"ends after {rounds} generations without improvement (plateau)" if rounds < search.generations else ""
+    lines = [
+        f"typical: the first population of {search.population}, then a search that "
+        f"{why or f'goes through all {search.generations} generations'}; answers of "
+        f"{min(ANSWER, config.model.answer_tokens)} tokens",
+        "a run that reaches its target accuracy ends sooner, one that improves on its way later",
+        f"at most: all {search.generations} generations, every prompt and every answer as long as allowed",
+        "the prompt of a call counts once; a server that gives one answer at a time counts it for each",
+    ]
+    if config.model.repair:
+        lines[0] += f", one program in {1 / REPAIRS:g} sent back once"
+        lines[2] += ", every program sent back once"
+    if stop.max_calls is not None:
+        lines.append(f"both: no more than {stop.max_calls} programs (max-calls)")
+    return tuple(lines)
+
+
+def _size(prompt: Prompt) -> int:
+    return estimate(prompt.system) + estimate(prompt.user)
+
+
+def _mean(prompts: Sequence[Prompt]) -> int:
+    return round(sum(map(_size, prompts)) / len(prompts))

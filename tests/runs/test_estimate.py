@@ -1,0 +1,147 @@
+"""What a run will take, said before it begins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import save
+from grace_irl.errors import InputError
+from grace_irl.propose.tokens import estimate
+from grace_irl.runs.config import resolve
+from grace_irl.runs.estimate import ANSWER, Estimate, estimated
+from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.run import opened
+from tests.fakes.data import vector_set
+from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.propose.client.server import ChatServer
+from tests.runs.test_model_runs import FLAGS, Model
+
+
+@pytest.fixture(scope="module")
+def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("demos") / "set.parquet"
+    save(vector_set(noise=0.05), path)
+    return path
+
+
+def of(demos: Path, sets: tuple[str, ...] = (), **flags: object) -> Estimate:
+    return estimated(resolve(flags={"proposer.name": "llm", "data.demos": (str(demos),), **flags}, sets=sets))
+
+
+ONE_ROUND = {"search.population": 10, "search.generations": 1, "search.samples": 4, "model.repair": False}
+
+
+@pytest.mark.parametrize(
+    ("flags", "typical", "most"),  # programs, calls, repairs
+    [
+        # 10 programs are 3 calls of 4, 4 and 2; a first population may take 20 more, at worst one by one
+        (ONE_ROUND, (20, 6, 0), (40, 26, 0)),
+        (ONE_ROUND | {"search.steady": True}, (20, 6, 0), (20, 6, 0)),
+        (ONE_ROUND | {"search.steady": True, "model.repair": True}, (20, 11, 5), (20, 26, 20)),
+        (ONE_ROUND | {"search.steady": True, "stop.max_calls": 13}, (13, 4, 0), (13, 4, 0)),
+        (ONE_ROUND | {"stop.max_calls": 5}, (5, 2, 0), (5, 2, 0)),
+        (ONE_ROUND | {"search.steady": True, "search.reshape": 5}, (25, 8, 0), (25, 8, 0)),
+        (ONE_ROUND | {"search.steady": True, "search.generations": 9, "stop.plateau": 2}, (30, 9, 0), (100, 30, 0)),
+        (ONE_ROUND | {"search.steady": True, "proposer.seed_synthesis": 6}, (20, 4, 0), (20, 6, 0)),
+    ],
+)
+def test_calls(demos: Path, flags: dict[str, object], typical: tuple[int, ...], most: tuple[int, ...]) -> None:
+    found = of(demos, **flags)
+    assert (found.typical.programs, found.typical.calls, found.typical.repairs) == typical
+    assert (found.most.programs, found.most.calls, found.most.repairs) == most
+
+
+def test_tokens_and_cost(demos: Path) -> None:
+    prices = {"model.price_in": 2.0, "model.price_out": 8.0, "model.answer_tokens": 2000, "model.prompt_tokens": 5000}
+    found = of(demos, **ONE_ROUND, **prices, **{"search.steady": True})
+    first, second = found.prompts["initialise"], found.prompts["mutate"]
+    assert (first.guess, second.guess) == (False, True)
+    assert first.most == second.most == 5000 > first.typical > 500
+    assert found.typical.tokens_in == 3 * first.typical + 3 * second.typical
+    assert found.typical.tokens_out == 20 * ANSWER
+    assert (found.most.tokens_in, found.most.tokens_out) == (6 * 5000, 20 * 2000)
+    assert found.most.cost == pytest.approx((2.0 * 30_000 + 8.0 * 40_000) / 1e6)
+    assert found.typical.tokens == found.typical.tokens_in + found.typical.tokens_out
+
+
+def test_prompts_are_as_long_as_those_of_a_run(demos: Path, tmp_path: Path) -> None:
+    flags = {**FLAGS, "data.demos": (str(demos),)}
+    with ChatServer(answer=Model(troubles=False)) as server:
+        found = estimated(resolve(flags={**flags, "model.url": server.url}))
+        assert server.payloads == []  # it was asked for its name, and wrote nothing
+        assert found.model == "model"
+        run = start(
+            resolve(flags={**flags, "model.url": server.url}), tmp_path / "run", Parts(sandbox=InProcessSandbox())
+        )
+    with opened(run.folder) as (store, _):
+        requests = store.requests()
+        sizes: dict[str, list[int]] = {"initialise": [], "mutate": []}
+        for index, _, proposal in store.proposals():
+            if proposal.prompt:
+                sizes[requests[index][1]].append(estimate(proposal.prompt))
+    mean = {name: sum(each) / len(each) for name, each in sizes.items()}
+    assert found.prompts["initialise"].typical == pytest.approx(mean["initialise"], rel=0.1)
+    # A guess: the programs of this test are short, the one that is made up has 1,200 tokens.
+    assert mean["mutate"] < found.prompts["mutate"].typical < mean["mutate"] + 1.5 * ANSWER
+
+
+def test_a_small_context_bounds_prompts(demos: Path) -> None:
+    models = [{"id": "small", "max_model_len": 6000}]
+    with ChatServer(models=models) as server:
+        found = of(demos, **{"model.url": server.url, "model.answer_tokens": 2000})
+    assert (found.model, found.prompts["initialise"].most) == ("small", 4000)
+    with (
+        ChatServer(models=[{"id": "tiny", "max_model_len": 900}]) as server,
+        pytest.raises(InputError, match="expected"),
+    ):
+        of(demos, **{"model.url": server.url, "model.answer_tokens": 600})
+
+
+def test_no_server_is_a_note(demos: Path) -> None:
+    found = of(demos, **{"model.url": "http://127.0.0.1:9"})
+    assert any("127.0.0.1:9" in note for note in found.notes)
+    assert any("no --llm-url" in note for note in of(demos).notes)
+    assert found.typical.calls == of(demos).typical.calls
+
+
+def test_caps(demos: Path) -> None:
+    found = of(demos, **ONE_ROUND, **{"stop.max_tokens": 1000, "stop.max_cost": 2.0, "model.price_out": 1.0})
+    caps = {cap.name: cap for cap in found.caps}
+    assert set(caps) == {"max-tokens", "max-cost"}
+    assert (caps["max-tokens"].limit, caps["max-tokens"].typical) == (1000, found.typical.tokens)
+    assert caps["max-cost"].most == found.most.cost
+
+
+def test_goal_states_that_are_missing_are_a_note(demos: Path) -> None:
+    found = of(demos, **{"data.label": "goal"})
+    assert any("goal states of" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["synthesis", "replay"])
+def test_a_proposer_without_a_model_is_refused(demos: Path, name: str) -> None:
+    with pytest.raises(InputError, match="asks no model"):
+        of(demos, **{"proposer.name": name})
+
+
+def test_the_command(
+    demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ["fit", "--demos", str(demos), "--proposer", "manual", "--estimate", "--max-tokens", "1000"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "prompt, mutate (a guess)" in out
+    assert "--max-tokens 1000: ends a typical run after" in out
+    assert "no prices given" in out
+    assert main([*arguments, "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert answer["typical"]["tokens"] == answer["typical"]["tokens_in"] + answer["typical"]["tokens_out"]
+    assert answer["prompts"]["mutate"]["guess"] is True
+    assert list(tmp_path.iterdir()) == []
+    assert main([*arguments, "--resume", str(tmp_path)]) == 2
+    assert "--estimate" in capsys.readouterr().err
