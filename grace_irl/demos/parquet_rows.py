@@ -114,7 +114,9 @@ class Column:
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
     """The dtype of numbers of this type, without pandas."""
-    return np.dtype(kind.to_pandas_dtype())  # unlike pa.array, this does not import pandas where there is one: 40 MiB
+    # Unlike an array made of Python objects, this does not import pandas where there is one: 40 MiB.
+    found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+    return found
 
 
 def numbers_of(array: pa.Array) -> NDArray[Any]:

@@ -53,14 +53,13 @@ class Asking:
         write: Callable[[Prompter], Prompt],
         name: str,
         n: int,
-        seed: int,
         schema: Mapping[str, object] = ANSWER_SCHEMA,
     ) -> Asked:
         """`n` answers.
 
         Args:
             write: makes the prompt.
-            name, n, seed, schema: see `Question`.
+            name, n, schema: see `Question`.
 
         Raises:
             InputError: a prompt that cannot be made short enough, a key that is refused.
@@ -71,7 +70,7 @@ class Asking:
             version = prompter.version
             prompt = await asyncio.to_thread(write, prompter)
             try:
-                return Asked(prompt, await self._chat.ask(Question(prompt, name, n, seed, schema)))
+                return Asked(prompt, await self._chat.ask(Question(prompt, name, n, schema)))
             except CallFailed as failed:
                 return Asked(prompt, failed.answers, f"no answer: {failed}")
             except ContextOverflow as overflow:

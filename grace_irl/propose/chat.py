@@ -18,14 +18,12 @@ class Question:
     Attributes:
         name: unique within the run and the same on every resume, such as "0012" or "0012-repair".
         n: answers wanted.
-        seed: of the answers' sampling.
         schema: of answers in the format "json".
     """
 
     prompt: Prompt
     name: str
     n: int = 1
-    seed: int = 0
     schema: Mapping[str, object] = field(default_factory=lambda: ANSWER_SCHEMA)
 
 

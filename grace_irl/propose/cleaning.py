@@ -76,8 +76,7 @@ class Cleaner:
                 return prompt
             return replace(prompt, user=f"{prompt.user}\n\nAn earlier answer was of no use: {complaint}")
 
-        # The seed differs by attempt: the same question with the same seed might get the same answer.
-        asked = await self._asking.ask(write, name, 1, int(digest, 16) + attempt, GOALS_SCHEMA)
+        asked = await self._asking.ask(write, name, 1, GOALS_SCHEMA)
         if not asked.completions:
             return GoalAnswer(digest, attempt, "model", None, asked.failure, asked.prompt.text)
         completion = asked.completions[0]

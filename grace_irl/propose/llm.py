@@ -68,7 +68,7 @@ class LlmProposer:
         if not self._repairs:
             return None
         name = f"{request.index:04d}-repair"
-        found = await self._asked(lambda prompter: prompter.repair(request, failed), name, 1, request.seed + 1)
+        found = await self._asked(lambda prompter: prompter.repair(request, failed), name, 1)
         return found[0]
 
     async def stop(self) -> None:
@@ -81,13 +81,11 @@ class LlmProposer:
         await self._asking.close()
 
     async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal]:
-        return await self._asked(
-            lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n, request.seed
-        )
+        return await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
 
-    async def _asked(self, write: Callable[[Prompter], Prompt], name: str, n: int, seed: int) -> list[Proposal]:
+    async def _asked(self, write: Callable[[Prompter], Prompt], name: str, n: int) -> list[Proposal]:
         """`n` proposals."""
-        asked = await self._asking.ask(write, name, n, seed)
+        asked = await self._asking.ask(write, name, n)
         missing = [Proposal("", failure=asked.failure, prompt=asked.prompt.text)]
         return [*_read(asked.prompt, asked.completions), *missing * (n - len(asked.completions))]
 

@@ -1,0 +1,219 @@
+"""What a large model makes of the prompts: BabyAI's 17 public levels from 8 + 8 trajectories, at most 3 answers each.
+
+The model is whoever answers the prompt files: a person with a chat window, or a script around any model. It must see
+nothing but the prompt. Each run goes as far as its answers; the prompts that wait are listed, and the same command
+goes on once their answers lie beside them (PROMPT.prompt.md is answered by PROMPT.answer.md):
+
+    python benchmarks/large_model_recovery.py step    --case base     # write prompts, read answers, say what waits
+    python benchmarks/large_model_recovery.py table   --case base     # held-out results of what is done
+    python benchmarks/large_model_recovery.py record  --case base     # one recording per run, for `fit --replay`
+
+Cases: `base` (8 + 8), `one` (one expert and one negative trajectory), `noisy` (2 of the 8 negative trajectories are
+labelled expert), `quarter` (prompts of a quarter of the tokens), `all` (one program for all levels, 2 + 2 of each).
+Every case runs on plain and on scrambled data. 100 + 100 held-out trajectories per level are scored afterwards and
+choose nothing; nothing is chosen from several runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from babyai_recovery import LEVELS, data, scrambled
+
+import grace_irl
+from grace_irl.demos import load
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.errors import GraceError
+from grace_irl.propose.briefing import Budget
+from grace_irl.propose.chat import Question
+from grace_irl.propose.completion import Completion
+from grace_irl.propose.llm import LlmProposer
+from grace_irl.propose.manual import ANSWER, PROMPT
+from grace_irl.propose.prompter import PromptSettings
+from grace_irl.runs import fit as fits
+from grace_irl.runs import proposers
+from grace_irl.runs.config import resolve
+from grace_irl.runs.recording import write_recording
+from grace_irl.runs.run import best_record, opened
+
+ANSWERS = 3
+GOAL = 1.0
+NOISY = 2  # of 8 negative trajectories
+EACH = 2  # trajectories of either role per level, in the program for all levels
+CASES = ("base", "one", "noisy", "quarter", "all")
+
+
+class Waits(GraceError):  # noqa: N818  says what happened, as a name
+    """A prompt has no answer yet."""
+
+
+class Files:
+    """Obeys `Chat`: answers that lie in the folder, and an error where one is missing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    async def answer_format(self) -> str:
+        return "code"
+
+    async def room(self) -> None:
+        return None
+
+    async def ask(self, question: Question) -> tuple[Completion, ...]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{question.name}{PROMPT}"
+        path.write_text(question.prompt.text, encoding="utf-8")
+        answer = self.folder / f"{question.name}{ANSWER}"
+        if not answer.exists():
+            raise Waits(str(path))
+        return (Completion(answer.read_text(encoding="utf-8")),)
+
+    async def close(self) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: its name, training data and held-out data."""
+
+    name: str
+    train: Demonstrations
+    test: Demonstrations
+
+
+def cases(arguments: argparse.Namespace) -> Iterator[Case]:
+    """Every run of the case that was asked for."""
+    levels = arguments.levels.split(",")
+    for mixed in (False, True):
+        variant = "scrambled" if mixed else "plain"
+        if arguments.case == "all":
+            yield whole(levels, arguments, mixed)
+            continue
+        for level in levels:
+            train, test = sets(level, arguments, mixed)
+            yield Case(f"{level}-{variant}", changed(train, arguments.case), test)
+
+
+def sets(level: str, arguments: argparse.Namespace, mixed: bool) -> tuple[Demonstrations, Demonstrations]:
+    pair = data(level, arguments.data, arguments.seed)
+    if mixed:
+        pair = scrambled(*pair, arguments.seed)
+    return load([pair[0]]), load([pair[1]])
+
+
+def changed(train: Demonstrations, case: str) -> Demonstrations:
+    """The training data of a case."""
+    items = list(train)
+    experts = [item for item in items if item.role == "expert"]
+    negatives = [item for item in items if item.role == "negative"]
+    if case == "one":
+        items = [experts[0], negatives[0]]
+    elif case == "noisy":
+        items = [*experts, *(replace(item, role="expert") for item in negatives[:NOISY]), *negatives[NOISY:]]
+    return replace(train, items=tuple(items))
+
+
+def whole(levels: list[str], arguments: argparse.Namespace, mixed: bool) -> Case:
+    """All levels as tasks of one set. Scrambled levels have a map each: every level is another world."""
+    parts: list[list[object]] = [[], []]
+    for level in levels:
+        for place, found in enumerate(sets(level, arguments, mixed)):
+            experts = [item for item in found if item.role == "expert"]
+            negatives = [item for item in found if item.role == "negative"]
+            count = EACH if place == 0 else len(experts)
+            parts[place] += [replace(item, task=level) for item in (*experts[:count], *negatives[:count])]
+    train, test = (replace(found, items=tuple(part)) for part in parts)
+    return Case("all-scrambled" if mixed else "all-plain", train, test)
+
+
+def step(case: Case, folder: Path, scale: float) -> str:
+    """Runs as far as there are answers; returns the prompt that it waits for, or ""."""
+    chat = Files(folder / "answers" / case.name)
+    proposers.PROPOSERS["files"] = proposers.Kind(
+        "answers that lie in a folder",
+        lambda config, _: config,
+        lambda config, bench: LlmProposer(chat, bench, PromptSettings(Budget(scale=config.model.prompt_scale))),
+    )
+    settings = {
+        "data.held_out": 0.0,
+        "search.population": 1,
+        "search.elite": 1,
+        "search.generations": ANSWERS - 1,
+        "stop.max_calls": ANSWERS,
+        "model.prompt_scale": scale,
+        "proposer.name": "files",
+        "sandbox.workers": 1,
+    }
+    run = folder / case.name
+    shutil.rmtree(run, ignore_errors=True)  # what was answered is answered again from the files
+    try:
+        fits.start(resolve(flags=settings), run, fits.Parts(demonstrations=case.train))
+    except Waits as waits:
+        return str(waits).split("; ")[0]
+    return ""
+
+
+def row(case: Case, run: Path) -> dict[str, object]:
+    """Held-out results of a run."""
+    with opened(run) as (store, _):
+        best = best_record(store, run)
+        prompts = [proposal for _, _, proposal in store.proposals()]
+    score = grace_irl.score(run / "reward.py", case.test, workers=1)
+    train = best.evaluation.train
+    return {
+        "run": case.name,
+        "answers": len(prompts),
+        "prompt_chars": len(prompts[0].prompt),
+        "train": train.accuracy if train else None,
+        "accuracy": score.metrics.accuracy,
+        "auc": score.metrics.auc,
+        "separated": score.metrics.separated,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=("step", "table", "record"))
+    parser.add_argument("--case", choices=CASES, default="base")
+    parser.add_argument("--levels", default=",".join(LEVELS), help="comma-separated names")
+    parser.add_argument("--seed", type=int, default=0, help="of the data (default 0)")
+    parser.add_argument("--data", type=Path, default=Path("out/babyai"), help="where collected data is kept")
+    parser.add_argument("--folder", type=Path, default=Path("out/large_model"), help="where runs are kept")
+    parser.add_argument("--json", type=Path, help="also write every row to this file")
+    arguments = parser.parse_args()
+    folder = arguments.folder / arguments.case
+    scale = 0.25 if arguments.case == "quarter" else 1.0
+    rows, waiting = [], []
+    for case in cases(arguments):
+        run = folder / case.name
+        if arguments.verb == "step":
+            waits = step(case, folder, scale)
+            waiting += [waits] if waits else []
+            print(f"{case.name:32} {'waits: ' + waits if waits else 'done'}", flush=True)
+        elif arguments.verb == "record" and (run / "reward.py").exists():
+            target = arguments.folder / "recordings" / f"{arguments.case}-{case.name}.jsonl"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with opened(run) as (store, config):
+                print(f"{target}: {write_recording(store, config, target)} answers")
+        elif arguments.verb == "table" and (run / "reward.py").exists():
+            rows.append(row(case, run))
+            print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+    if arguments.verb == "step":
+        print(f"{len(waiting)} prompts wait")
+    if arguments.verb == "table" and rows:
+        reached = [one for one in rows if float(str(one["accuracy"])) >= GOAL]
+        print(f"{len(reached)} of {len(rows)} runs reach held-out accuracy {GOAL:g} within {ANSWERS} answers")
+        if arguments.json:
+            arguments.json.write_text(json.dumps(rows, indent=1))
+        if arguments.case == "base" and len(reached) < len(rows):
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
