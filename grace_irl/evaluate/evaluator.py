@@ -51,7 +51,7 @@ class DiscriminatorEvaluator:
             log_pi: of every trajectory of the problem.
             calibrated: fit a scale and an offset, rather than take rewards as they come.
             cache: where rewards are remembered; None: in memory.
-            limits: of one run, besides 1 ms per state.
+            limits: of one run, besides 1 ms of CPU time and 5 ms of wall time per state.
 
         Raises:
             InputError: a task without positive or without negative states.

@@ -17,7 +17,8 @@ from grace_irl.sandbox.protocol import Limits, Mode, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-SECONDS_PER_STATE = 1e-3  # added to the limits per state: some fifty times what a realistic reward takes
+CPU_PER_STATE = 1e-3  # seconds added to the limit per state: some fifty times what a realistic reward takes
+WALL_PER_STATE = 5e-3  # a machine that is busy with other work must not make a program invalid
 
 
 class RewardSource:
@@ -57,10 +58,17 @@ class RewardSource:
         """Runs the program over these trajectories; rewards by digest when ok. Batch results are cached."""
         with self._lock:
             shuffled = [digests[i] for i in self._rng.permutation(len(digests))]
-        extra = SECONDS_PER_STATE * self.states(digests)
-        limits = replace(self._limits, wall_s=self._limits.wall_s + extra, cpu_s=self._limits.cpu_s + extra)
+        states = self.states(digests)
+        limits = replace(
+            self._limits,
+            wall_s=self._limits.wall_s + WALL_PER_STATE * states,
+            cpu_s=self._limits.cpu_s + CPU_PER_STATE * states,
+        )
         order = [self._place[digest] for digest in shuffled]
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
+        if outcome.status == "timeout":  # says what a faster version has to reach
+            allowed = f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states, {CPU_PER_STATE:g} s for one more"
+            return replace(outcome, message=f"{outcome.message}; {allowed}"), {}
         if outcome.status != "ok":
             return outcome, {}
         rewards = dict(zip(shuffled, outcome.rewards, strict=True))

@@ -154,7 +154,7 @@ class SandboxConfig(_Section):
     Attributes:
         workers: runs at once; None: one per core.
         allow_weak: run even where this machine cannot confine programs.
-        wall_s, cpu_s: seconds one run may take, besides 1 ms per state.
+        wall_s, cpu_s: seconds one run may take, besides 5 ms and 1 ms per state.
         memory_mb: memory one run may take beyond the worker's own, MiB.
     """
 

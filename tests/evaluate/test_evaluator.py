@@ -15,7 +15,9 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.cache import MemoryCache
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.protocol import Bar
+from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.programs.program import Program
+from grace_irl.sandbox.protocol import Limits, Outcome
 from tests.fakes.data import THRESHOLD, vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 
@@ -266,3 +268,17 @@ def test_monotonicity_is_of_whole_expert_trajectories() -> None:
     with InProcessSandbox() as sandbox:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([program("return float(state[0])")])[0]
     assert found.monotonicity == pytest.approx(1.0)
+
+
+def test_a_program_that_is_too_slow_is_told_what_is_allowed() -> None:
+    class Slow(InProcessSandbox):
+        def run(self, *_: object, limits: Limits = Limits(), **__: object) -> Outcome:  # type: ignore[override]
+            self.limits = limits
+            return Outcome("timeout", message="killed after 10.0 s of CPU: the limit")
+
+    sandbox = Slow()
+    trajectories = [Trajectory(np.full((2000, 1), n)) for n in range(3)]
+    source = RewardSource(trajectories, sandbox, MemoryCache(), Limits(wall_s=10, cpu_s=10))
+    outcome, _ = source.run(Program("p", "", 1), source.digests)
+    assert outcome.message.endswith("the limit; 16 s of CPU are allowed for 6000 states, 0.001 s for one more")
+    assert (sandbox.limits.cpu_s, sandbox.limits.wall_s) == (16.0, 40.0)
