@@ -4,7 +4,7 @@ At equal seconds of search, on BabyAI GoToObj (8 + 8 trajectories, plain and scr
 trajectory against random and suboptimal ones). Arms:
 
 - `0-shot`: the model's first programs, as many as the time gives, no evolution;
-- `model`: GRACE's evolution with the model alone;
+- `model`: GRACE's evolution, in steady state, with the model alone;
 - `synthesis`: no model;
 - `seeded`: the first population from the synthesiser, the model mutates it.
 
@@ -95,9 +95,10 @@ def settings(arm: str, arguments: argparse.Namespace) -> dict[str, object]:
         "answer_tokens": arguments.answer_tokens,
         "answer_format": "code",
         "concurrency": arguments.concurrency,
+        "steady": True,
     }
     if arm == "0-shot":
-        shared |= {"population": 1000, "generations": 0}
+        shared |= {"population": 1000, "generations": 0, "steady": False}
     if arm == "seeded":
         shared |= {"seed_synthesis": arguments.population, "target_accuracy": 1.0}
     return shared
@@ -108,7 +109,8 @@ def measure(name: str, arm: str, arguments: argparse.Namespace) -> Row:
     train, test = problem(name, arguments.data, arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        sets = [f"model.prompt_scale={arguments.scale}", "search.lag=64"]
+        lag = arguments.samples * arguments.concurrency
+        sets = [f"model.prompt_scale={arguments.scale}", f"search.lag={lag}"]
         try:
             grace_irl.fit(train, out=run, sets=sets, **settings(arm, arguments))  # type: ignore[arg-type]
         except GraceError as error:
@@ -170,9 +172,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0, help="of search per arm (default 300)")
     parser.add_argument("--problems", default=",".join(PROBLEMS))
     parser.add_argument("--arms", default=",".join(ARMS))
-    parser.add_argument("--population", type=int, default=16)
+    parser.add_argument("--population", type=int, default=8)
     parser.add_argument("--samples", type=int, default=8, help="per call (default 8)")
-    parser.add_argument("--concurrency", type=int, default=4, help="calls in flight (default 4)")
+    parser.add_argument("--concurrency", type=int, default=2, help="calls in flight (default 2)")
     parser.add_argument("--answer-tokens", type=int, default=700)
     parser.add_argument("--scale", type=float, default=0.5, help="of prompts (default 0.5)")
     parser.add_argument("--seed", type=int, default=0)

@@ -1,0 +1,55 @@
+"""Recorded answers of a large model to the prompts of this project: every run replays to the same program.
+
+`benchmarks/large_model_recovery.py` made the recordings; results.json holds what it found. Training data are collected
+anew, by the same seeds, so that this also tells when collecting or scrambling changes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grace_irl.demos import load, save
+from grace_irl.demos.convert import scramble
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.rl.collect import collect
+from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.recording import recorded_config
+from grace_irl.runs.run import opened
+
+FOLDER = Path(__file__).parents[1] / "recordings" / "large_model"
+RESULTS = {entry["run"]: entry for entry in json.loads((FOLDER / "results.json").read_text())}
+LEVELS = sorted({name.rpartition("-")[0] for name in RESULTS})
+TRAIN, FIRST = 8, 1_000_000  # episodes of either role, and the first seed of the experts'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("babyai")
+
+
+def demonstrations(level: str, folder: Path) -> tuple[Demonstrations, Demonstrations]:
+    """The level's training set, plain and scrambled."""
+    name = "GoToRedBallNoDists" if level == "GoToRedBallNoDist" else level
+    plain = folder / level / "plain"
+    plain.mkdir(parents=True)
+    for role, policy, seed in (("expert", "bot", FIRST), ("negative", "random", FIRST + 250_000)):
+        save(collect(f"BabyAI-{name}-v0", policy, TRAIN, role, seed=seed, alarm_s=5.0), plain / f"{role}.parquet")
+    scramble([plain], folder / level / "scrambled", 0)
+    return load([plain]), load([folder / level / "scrambled"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_recorded_run_replays_exactly(level: str, folder: Path) -> None:
+    for variant, demos in zip(("plain", "scrambled"), demonstrations(level, folder), strict=True):
+        recording = FOLDER / f"base-{level}-{variant}.jsonl"
+        run = start(recorded_config(recording), folder / f"{level}-{variant}", Parts(demonstrations=demos))
+        expected = RESULTS[f"{level}-{variant}"]
+        assert run.best.program.id == expected["program"]
+        assert run.best.fitness == pytest.approx(expected["fitness"], abs=1e-9)
+        with opened(run.folder) as (store, _):
+            assert len(list(store.proposals())) == expected["answers"]
+
