@@ -48,6 +48,7 @@ SETTINGS = {
     "repair": "model.repair",
     "llm_patience": "model.patience",
     "context": "model.context",
+    "images": "model.images",
     "workers": "sandbox.workers",
     "allow_weak_sandbox": "sandbox.allow_weak",
 }
@@ -86,6 +87,7 @@ class Settings(TypedDict, total=False):
     repair: bool
     llm_patience: float
     context: str
+    images: bool
     workers: int
     allow_weak_sandbox: bool
 

@@ -29,6 +29,7 @@ PACKAGES = {
     "stable-baselines3": "rl",
     "torch": "rl",
     "openai": "llm",
+    "pillow": "llm",
 }
 """Packages that a command may ask for, and the extra that installs them."""
 

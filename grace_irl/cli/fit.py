@@ -46,6 +46,7 @@ def fit(
     repair: options.Repair = None,
     llm_patience: options.LlmPatience = None,
     context: options.Context = None,
+    images: options.Images = None,
     max_seconds: options.MaxSeconds = None,
     max_calls: options.MaxCalls = None,
     max_tokens: options.MaxTokens = None,

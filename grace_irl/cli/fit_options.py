@@ -161,6 +161,10 @@ Context = Annotated[
     str | None,
     _option("context", "A text file for every prompt: what you know and the data do not say.", None, MODEL, "FILE"),
 ]
+Images = Annotated[
+    bool | None,
+    _switch("images", "Send pictures of grid states as well, to a model that sees.", _MODEL.images, MODEL),
+]
 
 MaxSeconds = Annotated[
     float | None, _option("max-seconds", "Wall seconds of search, over all sittings.", _STOP.max_seconds, STOP)

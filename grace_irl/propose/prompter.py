@@ -11,6 +11,7 @@ from grace_irl.propose.briefing import Briefing, Budget, brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
+from grace_irl.propose.pictures import pictures
 from grace_irl.propose.prompt import AnswerFormat, Prompt
 from grace_irl.propose.protocol import Parent
 from grace_irl.propose.tokens import estimate
@@ -28,10 +29,12 @@ class PromptSettings:
     Attributes:
         budget: see `Budget`.
         context: text of the user's own, for every prompt; "" for none.
+        images: pictures of states go with prompts that ask for a program.
     """
 
     budget: Budget = field(default_factory=Budget)
     context: str = ""
+    images: bool = False
 
 
 class Prompter:
@@ -65,7 +68,11 @@ class Prompter:
         """
         if request.operator not in OPERATORS:
             raise InputError(f"operator {request.operator!r} has no prompt; expected one of {', '.join(OPERATORS)}")
-        return OPERATORS[request.operator](self._briefing, material(self._bench, request, parents))
+        prompt = OPERATORS[request.operator](self._briefing, material(self._bench, request, parents))
+        if not self._settings.images:
+            return prompt
+        shown = pictures(self._briefing.items, request.seed)
+        return replace(prompt, user=f"{prompt.user.rstrip()}\n\n{shown.text}\n", images=shown.files)
 
     def repair(self, request: Request, failed: Parent) -> Prompt:
         """The prompt that sends a program back.

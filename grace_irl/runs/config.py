@@ -129,6 +129,7 @@ class ModelConfig(_Section):
         prompt_tokens: most tokens of a prompt; less where the server tells of a smaller context.
         prompt_scale: share of what a prompt would have otherwise; 0.25 asks for prompts of a quarter of the tokens.
         context: a file of text that goes into every prompt: what the user knows and the data do not say.
+        images: pictures of states go with prompts, for a model that sees.
         price_in, price_out: of a million tokens, in any currency; 0 counts no cost.
     """
 
@@ -144,6 +145,7 @@ class ModelConfig(_Section):
     prompt_tokens: int = Field(default=24_000, ge=500)
     prompt_scale: float = Field(default=1.0, gt=0, le=1)
     context: str = ""
+    images: bool = False
     price_in: float = Field(default=0.0, ge=0)
     price_out: float = Field(default=0.0, ge=0)
 

@@ -17,6 +17,7 @@ from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.in_thread import InThread
 from grace_irl.propose.llm import LlmProposer
 from grace_irl.propose.manual import Manual
+from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.replay import Replay
@@ -65,11 +66,10 @@ def _synthesis(config: Config, problem: Problem) -> Proposer:
 
 def _has_server(config: Config, problem: Problem) -> Config:
     """Asks the server for its model, and for the answer format that it keeps whole."""
-    del problem
     model = config.model
     if not model.url:
         raise InputError("proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000")
-    prompt_settings(config)
+    _can_prompt(config, problem)
 
     async def found() -> Config:
         async with ChatClient(chat_settings(config)) as client:
@@ -116,11 +116,12 @@ def prompt_settings(config: Config) -> PromptSettings:
         except (OSError, UnicodeDecodeError) as error:
             said = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise InputError(f"{model.context}: {said}; expected a text file for --context") from None
-    return PromptSettings(Budget(total=model.prompt_tokens, scale=model.prompt_scale), context)
+    return PromptSettings(Budget(total=model.prompt_tokens, scale=model.prompt_scale), context, model.images)
 
 
 def _can_prompt(config: Config, problem: Problem) -> Config:
-    del problem
+    if config.model.images:
+        require_pictures(problem)
     prompt_settings(config)
     return config
 

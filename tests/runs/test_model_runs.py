@@ -26,6 +26,7 @@ from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import SOURCE
 from tests.propose.client import server as behaviours
 from tests.propose.client.server import ChatServer
+from tests.propose.test_pictures import grid_set
 from tests.runs.test_resume import memory
 
 FLAGS: dict[str, object] = {
@@ -260,6 +261,21 @@ def test_a_server_that_stays_away_ends_the_run_and_it_goes_on_later(tmp_path: Pa
     assert run.calls == 18
     with opened(run.folder) as (store, _):
         assert not [t.failure for t in store.told().values() if t.failure]
+
+
+def test_pictures_go_with_prompts(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    with ChatServer(answer=Model(troubles=False)) as server:
+        with pytest.raises(InputError, match="vector states have no picture"):
+            run_with(server, tmp_path / "run", **{"model.images": True})
+        assert list(tmp_path.iterdir()) == []
+        config = resolve(flags={**FLAGS, "model.url": server.url, "model.images": True, "search.generations": 0})
+        with pytest.raises(GraceError, match="no valid program"):  # it answers with rewards of vectors
+            start(config, tmp_path / "run", Parts(grid_set(), sandbox=InProcessSandbox()))
+    parts = server.payloads[0]["messages"][-1]["content"]
+    assert [part["type"] for part in parts].count("image_url") == 6
+    assert "Picture 6: the last state of an expert trajectory" in next(p["text"] for p in parts if p["type"] == "text")
+    assert all(p["image_url"]["url"].startswith("data:image/png;base64,") for p in parts if p["type"] == "image_url")
 
 
 def test_synthesis_may_seed_the_population(tmp_path: Path) -> None:

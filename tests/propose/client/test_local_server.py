@@ -45,7 +45,8 @@ def test_the_log_names_the_reason(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("start\nValueError: too large\n  at line 3\n\n")
     assert server.reason() == "ValueError: too large"
     assert server.last_line() == "at line 3"
-    (tmp_path / "log").write_text("ValidationError: 1 error\n  Value error, no such model\n  further information: errors\n")
+    lines = "ValidationError: 1 error\n  Value error, no such model\n  further information: errors\n"
+    (tmp_path / "log").write_text(lines)
     assert server.reason() == "Value error, no such model"
     (tmp_path / "log").write_text("")
     assert server.reason() == "it printed nothing"

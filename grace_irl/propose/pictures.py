@@ -1,0 +1,97 @@
+"""States as pictures, for models that see. Colours tell codes apart and mean nothing."""
+
+from __future__ import annotations
+
+import colorsys
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.errors import InputError
+
+TRAJECTORIES = 3  # shown by pictures in one prompt: the first and the last state of each
+CELL = 40  # pixels: room for three codes, one below the other
+LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
+LEAST_NUMBERED = 36
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures that go with a prompt.
+
+    Attributes:
+        files: PNG.
+        captions: what each shows.
+    """
+
+    files: tuple[bytes, ...]
+    captions: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The captions as a section of a prompt."""
+        lines = [f"Picture {place}: {caption}" for place, caption in enumerate(self.captions, start=1)]
+        legend = "One square per cell, first index downwards, its codes written in it; colours mean nothing."
+        return "\n".join(["# Pictures", legend, *lines])
+
+
+def require_pictures(problem: Problem) -> None:
+    """Raises InputError where states have no picture, or the library that draws is missing."""
+    if problem.metadata.kind != "grid":
+        raise InputError(
+            f"--images: {problem.metadata.kind} states have no picture; expected grid states: leave it out"
+        )
+    try:
+        import PIL  # noqa: F401
+    except ModuleNotFoundError:
+        raise InputError(
+            "--images: Pillow is not installed; pictures are drawn with: pip install 'grace-irl[llm]'"
+        ) from None
+
+
+def pictures(items: Sequence[Labelled], seed: int) -> Pictures:
+    """First and last states of some expert trajectories, drawn by the seed."""
+    experts = [item for item in items if item.demonstration.role == "expert"]
+    drawn = np.random.default_rng(seed).permutation(len(experts))[:TRAJECTORIES]
+    files, captions = [], []
+    for item in (experts[int(n)] for n in sorted(drawn)):
+        said = f"an expert trajectory with extra_info {item.trajectory.extra_info!r}"
+        for step, name in ((0, "first"), (-1, "last")):
+            mark = ", positive" if item.positive[step] else ""
+            files.append(png(item.trajectory.states[step]))
+            captions.append(f"the {name} state of {said}{mark}")
+    return Pictures(tuple(files), tuple(captions))
+
+
+def png(state: NDArray[np.integer]) -> bytes:
+    """A grid `(h, w, 3)` as a PNG file."""
+    from PIL import Image, ImageDraw
+
+    height, width = state.shape[:2]
+    cell = max(1, min(CELL, LONGEST // max(height, width)))
+    image = Image.new("RGB", (width * cell, height * cell))
+    draw = ImageDraw.Draw(image)
+    for i in range(height):
+        for j in range(width):
+            code = tuple(int(number) for number in state[i, j])
+            corner = (j * cell, i * cell)
+            draw.rectangle((*corner, corner[0] + cell - 1, corner[1] + cell - 1), fill=_colour(code), outline=(0, 0, 0))
+            if cell >= LEAST_NUMBERED:
+                draw.multiline_text(
+                    (corner[0] + 3, corner[1] + 1), "\n".join(map(str, code)), fill=(0, 0, 0), spacing=1
+                )
+    file = io.BytesIO()
+    image.save(file, format="PNG", optimize=True)
+    return file.getvalue()
+
+
+def _colour(code: tuple[int, ...]) -> tuple[int, int, int]:
+    """A light colour of the code's own."""
+    number = int.from_bytes(hashlib.sha256(repr(code).encode()).digest()[:4])
+    red, green, blue = colorsys.hsv_to_rgb((number % 997) / 997, 0.2 + 0.3 * (number % 7) / 6, 1.0)
+    return round(255 * red), round(255 * green), round(255 * blue)
