@@ -52,4 +52,3 @@ def test_a_recorded_run_replays_exactly(level: str, folder: Path) -> None:
         assert run.best.fitness == pytest.approx(expected["fitness"], abs=1e-9)
         with opened(run.folder) as (store, _):
             assert len(list(store.proposals())) == expected["answers"]
-
