@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -17,11 +18,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     With `GRACE_IRL_DEBUG=1` a defect of ours shows its traceback.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):  # what a terminal's encoding lacks (frames of tables, names) must not fail
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
     try:
-        from grace_irl.cli.app import build
+        from grace_irl.cli.app import build, misused
 
         called = next((word for word in given if not word.startswith("-")), None)
-        build(called)(args=spread(given), prog_name="grace-irl")
+        try:
+            code = build(called)(args=spread(given), prog_name="grace-irl", standalone_mode=False)
+        except Exception as error:
+            said = misused(error)
+            if said is None:
+                raise
+            return _say(said, 2) if said else 2
+        return code if isinstance(code, int) else 0
     except SystemExit as left:
         return left.code if isinstance(left.code, int) else int(left.code is not None)
     except GraceError as error:
@@ -42,11 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         kind = type(error).__name__
         return _say(f"a defect of grace-irl ({kind}: {error}); GRACE_IRL_DEBUG=1 shows where", 1)
-    return 0
 
 
 def _say(text: str, code: int) -> int:
-    line = " ".join(text.split())
+    # What is said may quote a file, a server or a program: no character of theirs may steer the terminal.
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
     print(f"grace-irl: {line}", file=sys.stderr)
     return code
 

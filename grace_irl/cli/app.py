@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +29,20 @@ def _version(wanted: bool) -> None:
 
 
 Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
+
+
+def misused(error: Exception) -> str | None:
+    """A wrong option, argument or value as one line; "" where help was shown for want of a command; None for others."""
+    # Typer's public BadParameter is a UsageError: of click's, or in later versions of a copy inside typer.
+    usage_error: type = typer.BadParameter.__mro__[1]
+    if not isinstance(error, usage_error):
+        return None
+    context: Any = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(context.get_help())
+        return ""
+    said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    return f"{said}; see {context.command_path} --help" if context else said
 
 
 def build(called: str | None) -> typer.Typer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from grace_irl.demos.files import Format, save
-from grace_irl.demos.trajectory import Role
+from grace_irl.cli.output import print_json
+from grace_irl.demos.files import Format, open_writer, save
+from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError
 
 
@@ -74,6 +74,9 @@ def collect(
     for option, value, allowed in (("--role", role, get_args(Role)), ("--format", format_, get_args(Format))):
         if value is not None and value not in allowed:
             raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
+    path = Path(cast(Path, out))
+    # A place that no writer takes is found out before the episodes are played, and not after.
+    open_writer(path, Metadata("vector"), cast("Format | None", format_))
     from grace_irl.rl.collect import Tally
     from grace_irl.rl.collect import collect as play
 
@@ -94,7 +97,6 @@ def collect(
             tally=tally,
             progress=lambda kept: bar.update(line, completed=kept),
         )
-    path = Path(cast(Path, out))
     save(demonstrations, path, cast("Format | None", format_))
     _report(
         Collected(path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures)),
@@ -106,6 +108,6 @@ def _report(done: Collected, as_json: bool) -> None:
     for line in done.lines:
         typer.echo(line, err=True)
     if as_json:
-        typer.echo(json.dumps(done.to_json()))
+        print_json(done.to_json())
     else:
         typer.echo(f"{done.path}: {done.trajectories} trajectories")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.goals import goal_table
+from grace_irl.cli.output import print_json
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
@@ -48,7 +48,7 @@ def inspect(
         about = summary.to_json()
         if rows is not None:
             about |= {"goals": [asdict(row) for row in rows], "goals_of_others": unknown}
-        typer.echo(json.dumps(about))
+        print_json(about)
         return
     console = Console()
     console.print(_about(summary))
@@ -116,7 +116,7 @@ def _one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> None:
 def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:
     if as_json:
         about = {"files": [asdict(one) for one in copied], "map": None if place is None else str(place)}
-        typer.echo(json.dumps(about))
+        print_json(about)
         return
     for one in copied:
         typer.echo(f"{one.source} -> {one.path}: {one.trajectories} trajectories, {one.states} states")

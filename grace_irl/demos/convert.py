@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
+from grace_irl.demos.files import SUFFIX, Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role
 from grace_irl.errors import InputError
 
-SUFFIX: dict[Format, str] = {"parquet": ".parquet", "npz": ".npz", "imitation": ".npz"}
 MAP_NAME = "scramble.json"
 
 
@@ -94,6 +93,8 @@ def scramble(
     pairs = _targets(sources, target, None)
     if map_path is not None:
         table = ScrambleMap.load(Path(map_path))
+    elif seed < 0:
+        raise InputError(f"--seed {seed}; expected 0 or more")
     else:
         metadata = open_source(pairs[0][0]).header.metadata
         width = _first(pairs[0][0]).trajectory.states.shape[1] if metadata.kind == "vector" else 0

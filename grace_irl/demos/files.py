@@ -20,6 +20,9 @@ from grace_irl.errors import InputError
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow"]
 """Formats to write. `imitation` is an npz in that library's layout; `minari` is hdf5."""
 
+SUFFIX: dict[Format, str] = {"parquet": ".parquet", "npz": ".npz", "imitation": ".npz"}
+"""How the names of files end, which is how they are read again."""
+
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
 PICKLE_REASON = (
     "a pickle runs whatever code its author put in it when it is opened, so this format is never read: "
@@ -191,6 +194,8 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
         InputError: an unknown format, or a path that the format does not take.
     """
     require_utf8(path)
+    if format in SUFFIX and Path(path).suffix != SUFFIX[format]:
+        raise InputError(f"{path}: not a name for format {format}; expected one that ends in {SUFFIX[format]}")
     name = format or {".parquet": "parquet", ".npz": "npz"}.get(Path(path).suffix)
     if name is None and re.search(r"-v\d+$", str(path)):
         name = "minari"

@@ -85,6 +85,8 @@ def collect(
     """
     if episodes < 1:
         raise InputError(f"--episodes {episodes}; expected at least 1")
+    if seed < 0:
+        raise InputError(f"--seed {seed}; expected 0 or more")
     count = Tally() if tally is None else tally
     actor = make_policy(policy, env_id, alarm_s=alarm_s)
     environment, view = make(env_id, max_steps=max_steps)

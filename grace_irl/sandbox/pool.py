@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.errors import SandboxError
+from grace_irl.errors import InputError, SandboxError
 from grace_irl.programs.check import too_long
 from grace_irl.programs.identity import text_id
 from grace_irl.sandbox import kernel, memory, wire
@@ -60,7 +60,7 @@ class ZygotePool:
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._workers = count if workers is None else workers
         if self._workers < 1:
-            raise ValueError(f"{workers} workers; expected at least one")
+            raise InputError(f"{workers} workers; expected at least 1")
         # a program that got out of its child would still find no way into this process
         kernel.set_dumpable(False)
         self.tier, self.layers = tier, tuple(layers)

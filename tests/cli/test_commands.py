@@ -151,6 +151,7 @@ def test_resume_of_a_finished_run(fitted: tuple[Path, dict[str, Any]]) -> None:
         (["score", "absent.py", "--demos", "{demos}"], "absent.py"),
         (["score", "absent.py"], "no demonstrations"),
         (["score", "absent.py", "--demos", "{demos}", "--label", "x"], "--label 'x' is unknown"),
+        (["score", "{reward}", "--demos", "{demos}", "--workers", "0"], "0 workers; expected at least 1"),
         (["show", "absent"], "no such folder"),
         (["show", "."], "expected the folder of a run"),
         (["export", "absent", "--out", "x.py"], "no such folder"),
@@ -165,7 +166,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main([argument.format(demos=demos) for argument in arguments]) == 2
+    assert main([argument.format(demos=demos, reward=ROOT / "cli.py") for argument in arguments]) == 2
     answer = capsys.readouterr()
     assert answer.out == ""
     assert said in answer.err
@@ -186,10 +187,39 @@ def test_a_run_that_is_locked_or_newer(fitted: tuple[Path, dict[str, Any]], caps
     store.close()
 
 
-@pytest.mark.parametrize("arguments", [["fit", "--no-such"], ["nothing"], ["score"]])
-def test_bad_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fit", "--no-such"], "No such option: --no-such"),
+        (["nothing"], "No such command 'nothing'; see grace-irl --help"),
+        (["score"], "Missing argument"),
+        (["fit", "--seed", "1.5"], "'--seed'"),
+        (["demos", "scramble"], "see grace-irl demos scramble --help"),
+        (["show", "run", "--top", "0"], "'--top'"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == 2
-    assert "Traceback" not in capsys.readouterr().err
+    answer = capsys.readouterr()
+    assert said in answer.err
+    assert answer.err.startswith("grace-irl: ")
+    assert answer.err.count("\n") == 1
+    assert answer.out == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["demos"]])
+def test_no_command_shows_what_there_is(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    answer = capsys.readouterr()
+    assert "Commands:" in answer.out
+    assert answer.err == ""
+
+
+def test_what_is_quoted_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "a\x1b[31mb\x07"]) == 2
+    assert "a\\x1b[31mb\\x07: no such folder" in capsys.readouterr().err
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,9 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from tests.demos.equality import assert_same
 
 SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
+
+
+COLLECT = ["collect", "--env", "BabyAI-GoToObj-v0", "--policy", "bot", "--role", "expert", "--episodes", "1"]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -38,6 +44,55 @@ def test_inspect_a_grid_set(capsys: pytest.CaptureFixture[str]) -> None:
     walls = sum(tuple(cell) == (2, 5, 0) for cell in first.reshape(-1, 3).tolist())
     picture = out[out.index("expert: ") :].splitlines()[1:9]
     assert sum(line.split("    ")[0].count("▒▒") for line in picture) == walls == 28
+
+
+def test_a_terminal_without_unicode_is_no_failure() -> None:
+    """What its encoding lacks is shown as a question mark; it was a defect's exit code."""
+    done = subprocess.run(
+        [sys.executable, str(SHIPPED.parents[1] / "cli.py"), "demos", "inspect", str(SHIPPED)],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"GoToObj" in done.stdout
+    assert b"?" in done.stdout
+
+
+def test_json_is_strict_where_a_mean_is_infinite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    huge = np.full((4, 1), 1.5e308)
+    np.savez(tmp_path / "expert.npz", observations=huge, episode_lengths=[4], rewards=np.full(4, np.nan))
+    with np.errstate(over="ignore"):
+        code, out, _ = run(capsys, "demos", "inspect", tmp_path / "expert.npz", "--json")
+    assert code == 0
+    assert "NaN" not in out
+    assert "Infinity" not in out
+    assert last_json(out)["states"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["demos", "scramble", "{shipped}", "copy", "--seed", "-1"], "--seed -1; expected 0 or more"),
+        (["demos", "convert", "{shipped}/expert.parquet", "copy.parquet", "--format", "npz"], "ends in .npz"),
+        (["demos", "convert", "{shipped}/expert.parquet", "copy", "--format", "parquet"], "ends in .parquet"),
+        ([*COLLECT, "--out", "copy.xyz"], "'.xyz'"),
+        ([*COLLECT, "--out", "copy.npz", "--seed", "-1"], "--seed -1; expected 0 or more"),
+    ],
+)
+def test_refused_before_anything_is_done(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("grace_irl.rl.collect.rollout", lambda *_: pytest.fail("an episode was played"))
+    code, out, err = run(capsys, *(argument.format(shipped=SHIPPED) for argument in arguments))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_inspect_as_json(capsys: pytest.CaptureFixture[str]) -> None:
