@@ -214,7 +214,7 @@ def test_the_environment_of_a_zygote_is_empty(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_workers() -> None:
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(InputError, match="at least 1"):
         ZygotePool(0)
     with ZygotePool() as pool:
         assert pool.workers == len(os.sched_getaffinity(0))
