@@ -14,6 +14,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -119,7 +120,8 @@ class NpzSource:
         states = self._open("observations")
         self.header = self._header(states)
         actions = self._open("actions") if self._has("actions") else None
-        rows = int(self._lengths.sum()) + len(self._lengths)
+        self._rows = int(self._lengths.sum())
+        rows = self._rows + len(self._lengths)
         sizes = [m.dtype.itemsize * int(np.prod(m.shape[1:])) for m in (states, actions) if m is not None]
         self.capacity = total_bytes(2 * len(self._lengths), rows * sum(sizes))
 
@@ -129,6 +131,10 @@ class NpzSource:
         rows = {name: self._open(name) for name in names if self._has(name)}
         if self._has("final_observations"):
             rows["final_observations"] = self._open("final_observations")
+        for name, member in rows.items():
+            expected = len(self._lengths) if name == "final_observations" else self._rows
+            if name not in ("observations", "next_observations") and len(member) != expected:
+                raise InputError(f"{self.path}: {len(member)} {name} for {expected} rows; expected one each")
         per_episode = {name: self._open(name).whole() for name in EPISODE_ARRAYS if self._has(name)}
         for name, values in per_episode.items():
             if len(values) != len(self._lengths):
@@ -197,7 +203,13 @@ class NpzSource:
             lengths = self._open("episode_lengths").whole()
             rows = len(self._open("observations"))
             least = 0 if "final_observations" in self._names else 1
-            if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < least).any() or lengths.sum() != rows:
+            if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < least).any():
+                raise InputError(
+                    f"{self.path}: episode_lengths are {lengths.dtype} of shape {lengths.shape}"
+                    f"{f', the least {lengths.min()}' if lengths.size else ''}; "
+                    f"expected one count of at least {least} for each episode"
+                )
+            if lengths.sum() != rows:
                 raise InputError(
                     f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for "
                     f"{rows} observations; "
@@ -206,7 +218,11 @@ class NpzSource:
         else:
             indices, rows = self._open("indices").whole(), len(Member(self._archive, "acts", self.path))
             lengths = np.diff(np.concatenate([[0], indices.astype(np.int64), [rows]]))
-            if (lengths < 0).any() or len(self._open("observations")) != rows + len(lengths):
+            if (
+                indices.dtype.kind not in "iu"
+                or (lengths < 0).any()
+                or len(self._open("observations")) != rows + len(lengths)
+            ):
                 raise InputError(
                     f"{self.path}: {len(self._open('observations'))} obs for {rows} acts in {len(lengths)} "
                     "trajectories; "
@@ -218,14 +234,15 @@ class NpzSource:
 
     def _header(self, states: Member) -> Header:
         if KEY in self._names:
-            return Header.from_json(str(self._open(KEY).whole()), str(self.path))
+            header = Header.from_json(str(self._open(KEY).whole()), str(self.path))
+            return replace(header, role="mixed") if header.role is None and "roles" in self._names else header
         kind = KIND_OF_NDIM.get(len(states.shape))
         if kind is None:
             raise InputError(
                 f"{self.path}: observations of shape {states.shape}; expected (N, n) for vectors or (N, h, "
                 "w, 3) for grids"
             )
-        return Header(Metadata(kind))
+        return Header(Metadata(kind), role="mixed" if "roles" in self._names else None)
 
     def _has(self, name: str) -> bool:
         return self._name(name) in self._names

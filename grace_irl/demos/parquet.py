@@ -1,13 +1,13 @@
 """Reads demonstrations in Parquet: one row per state, the metadata of the set in the file.
 
 A trajectory of T steps is T+1 consecutive rows with one number in `episode`; `action`, `reward` and
-`log_prob` are null in its last row. Vectors are fixed-size lists; grids are lists with `height` and `width`
+`log_prob` are null in its last row. States are lists, fixed in size or not; grids have `height` and `width`
 beside them, so that trajectories of one file may differ in size. docs/demonstrations.md has the whole schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
-from grace_irl.demos.parquet_rows import Column, Rows, dtype_of, numbers_of, read_ahead
+from grace_irl.demos.parquet_rows import Column, Rows, dtype_of, is_list, numbers_of, read_ahead, value_type
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
 from grace_irl.errors import InputError
@@ -32,6 +32,34 @@ STEP_COLUMNS = ("action", "reward", "log_prob")
 """Null in the last row of an episode."""
 
 STATE_COLUMNS = ("goal", "terminated", "truncated")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind))
+
+
+VECTOR_STATE = (lambda kind: is_list(kind) and _is_number(kind.value_type), "a list of numbers")
+GRID_STATE = (lambda kind: is_list(kind) and pa.types.is_integer(kind.value_type), "a list of integers")
+TEXT = (_is_text, "text")
+NUMBER = (lambda kind: _is_number(kind) or pa.types.is_null(kind), "a number")
+FLAG = (lambda kind: pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind), "a bool")
+COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
+    "episode": (pa.types.is_integer, "an integer"),
+    **dict.fromkeys(("height", "width"), (pa.types.is_integer, "an integer")),
+    "action": (
+        lambda kind: _is_number(value_type(kind)) or pa.types.is_boolean(kind) or pa.types.is_null(kind),
+        "a number or a list of numbers",
+    ),
+    **dict.fromkeys(("reward", "log_prob"), NUMBER),
+    **dict.fromkeys(STATE_COLUMNS, FLAG),
+    **dict.fromkeys(TEXT_COLUMNS, TEXT),
+}
+"""Which types a column may have, and what they are called."""
 
 
 class ParquetSource:
@@ -60,8 +88,7 @@ class ParquetSource:
             self.header = replace(self.header, role="mixed")
         self._check_columns()
         self._lengths = self._episode_lengths()
-        rows = self._file.metadata.num_rows
-        self.capacity = total_bytes(2 * len(self._lengths), self._state_bytes() + rows * self._action_bytes())
+        self.capacity = total_bytes(2 * len(self._lengths), self._bytes("state") + self._bytes("action"))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
@@ -96,16 +123,11 @@ class ParquetSource:
                 "row per state "
                 "with the columns of docs/demonstrations.md"
             )
-        state = self._schema.field("state").type
-        fixed = pa.types.is_fixed_size_list(state)
-        if self.header.metadata.kind == "vector":
-            fits = fixed and (pa.types.is_floating(state.value_type) or pa.types.is_integer(state.value_type))
-            expected = "a fixed-size list of numbers"
-        else:
-            fits = (fixed or pa.types.is_list(state)) and pa.types.is_integer(state.value_type)
-            expected = "a list of integers"
-        if not fits:
-            raise InputError(f"{self.path}: column 'state' is {state}; expected {expected}")
+        grid = self.header.metadata.kind == "grid"
+        for name, (fits, expected) in (COLUMNS | {"state": GRID_STATE if grid else VECTOR_STATE}).items():
+            found = self._schema.field(name).type if name in names else None
+            if found is not None and not fits(found):
+                raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
         if self._file.metadata.num_rows == 0:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
@@ -137,21 +159,15 @@ class ParquetSource:
             ) from None
         return lengths
 
-    def _state_bytes(self) -> int:
-        """Bytes of all states, from the footer's count of leaf values."""
+    def _bytes(self, name: str) -> int:
+        """Bytes of all states or actions, from the footer's count of leaf values."""
+        if name not in self._schema.names or pa.types.is_null(self._schema.field(name).type):
+            return 0
         about = self._file.metadata
         columns = (about.schema.column(i).path.split(".")[0] for i in range(about.num_columns))
-        column = list(columns).index("state")
+        column = list(columns).index(name)
         values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
-        return int(values) * dtype_of(self._schema.field("state").type.value_type).itemsize
-
-    def _action_bytes(self) -> int:
-        if "action" not in self._schema.names:
-            return 0
-        kind = self._schema.field("action").type
-        if pa.types.is_fixed_size_list(kind):
-            return int(kind.list_size) * dtype_of(kind.value_type).itemsize
-        return dtype_of(kind).itemsize
+        return int(values) * dtype_of(value_type(self._schema.field(name).type)).itemsize
 
 
 class _Episode:
@@ -191,6 +207,13 @@ class _Episode:
         if values is None:
             raise InputError(f"{self._where}: states of different sizes; expected one shape within a trajectory")
         self._flat[self._filled : self._filled + stop - start] = values
+        for name, text in self._text.items():
+            others = sorted(other for other in rows.texts(name, start, stop) if other not in (text, None))
+            if others:
+                raise InputError(
+                    f"{self._where}: {name} {text!r} and then {others[0]!r}; expected one through the episode: "
+                    "give each trajectory an episode of its own"
+                )
         last_step = start + self._length - 1 - self._filled
         for name, column in self._columns.items():
             end = min(stop, last_step) if name in STEP_COLUMNS else stop

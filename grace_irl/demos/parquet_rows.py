@@ -74,6 +74,18 @@ class Rows:
         except UnicodeDecodeError:
             raise pa.ArrowInvalid(f"column {name!r} holds text that is not UTF-8") from None
 
+    def texts(self, name: str, start: int, stop: int) -> set[str | None]:
+        """The different values of a text column in some rows; {None} where it is missing."""
+        column = self._columns.get(name)
+        if column is None or stop <= start:
+            return {None}
+        part = column.slice(start, stop - start)
+        if pa.types.is_dictionary(part.type) and not part.null_count:
+            codes = numbers_of(part.indices)
+            if (codes == codes[0]).all():  # nearly always: no text is decoded twice
+                return {self.text(name, start)}
+        return set(part.to_pylist())
+
     def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
         """A column's values in some rows, or None where the column is missing or one of them is null."""
         column = self._columns.get(name)
@@ -82,9 +94,15 @@ class Rows:
         part = column.slice(start, stop - start)
         if part.null_count:
             return None
+        if not is_list(part.type):
+            return numbers_of(part)
         if pa.types.is_fixed_size_list(part.type):
-            return numbers_of(part.flatten()).reshape(stop - start, part.type.list_size)
-        return numbers_of(part)
+            width = int(part.type.list_size)
+        else:
+            width = int(np.diff(numbers_of(column.offsets)).max())
+            if (np.diff(numbers_of(part.offsets)) != width).any():
+                raise pa.ArrowInvalid(f"column {name!r} holds lists of different sizes")
+        return numbers_of(part.flatten()).reshape(stop - start, width)
 
 
 class Column:
@@ -110,6 +128,16 @@ class Column:
     @property
     def array(self) -> NDArray[Any] | None:
         return None if self._missing else self._array
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a list, of a fixed size or not (as pandas and polars write lists)."""
+    return bool(pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a list's values, or of a plain column's."""
+    return kind.value_type if is_list(kind) else kind
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:

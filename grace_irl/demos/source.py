@@ -81,9 +81,26 @@ def check_finite(states: NDArray[Any], where: str, fields: Sequence[str] = ()) -
 
 
 def build(states: NDArray[Any], where: str, fields: Sequence[str] = (), **parts: Any) -> Trajectory:
-    """A `Trajectory` whose complaints about NaN name the field; `parts` are its other attributes."""
+    """A `Trajectory` whose complaints about NaN name the field; `parts` are its other attributes.
+
+    Raises:
+        InputError: states, names of fields or actions that cannot be used.
+    """
     if states.ndim == 2:
+        if fields and len(fields) != states.shape[1]:
+            raise InputError(
+                f"{where}: {len(fields)} names of fields for states of {states.shape[1]} numbers; expected one each"
+            )
         check_finite(states, where, fields)
+    actions = parts.get("actions")
+    if actions is not None and actions.dtype.kind not in "biuf":
+        raise InputError(f"{where}: actions are {actions.dtype}; expected numbers: write them as numbers, or none")
+    if actions is not None and actions.dtype.kind == "f" and not np.isfinite(actions).all():
+        step = int(np.argwhere(~np.isfinite(actions))[0][0])
+        raise InputError(
+            f"{where}, step {step}: found action {actions[step].tolist()}; expected finite numbers: "
+            "clean the data, or leave the actions out"
+        )
     return Trajectory(states, source=where, **parts)
 
 

@@ -59,6 +59,8 @@ class Trajectory:
                 f"{where}: grid states are {self.states.dtype} of shape {self.states.shape}; "
                 "expected integers of shape (T+1, h, w, 3)"
             )
+        if 0 in self.states.shape:
+            raise InputError(f"{where}: states of shape {self.states.shape[1:]}; expected at least one number in each")
         if self.kind == "vector" and self.states.dtype.kind not in "fiu":
             raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers")
         if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():

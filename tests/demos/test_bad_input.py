@@ -175,6 +175,69 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
         write_parquet(lambda t: t.replace_schema_metadata({"grace_irl": '{"kind": "ui"}'})),
         ("'ui'", "reads 'vector' and 'grid'"),
     ),
+    "episode by name": (
+        write_parquet(lambda t: t.set_column(0, "episode", pa.array(["a", "a", "b"]))),
+        ("'episode' is string", "expected an integer"),
+    ),
+    "instruction by number": (
+        write_parquet(lambda t: t.append_column("instruction", pa.array([1, 1, 2]))),
+        ("'instruction' is int64", "expected text"),
+    ),
+    "action by name": (
+        write_parquet(lambda t: t.append_column("action", pa.array(["left", None, None]))),
+        ("'action' is string", "expected a number"),
+    ),
+    "end by name": (
+        write_parquet(lambda t: t.append_column("terminated", pa.array(["no", "yes", "yes"]))),
+        ("'terminated' is string", "expected a bool"),
+    ),
+    "lists of two sizes": (
+        write_parquet(lambda t: t.set_column(1, "state", pa.array([[1.0, 2], [3], [3, 4]]))),
+        ("episode 0", "different sizes"),
+    ),
+    "actions of two sizes": (
+        write_parquet(
+            lambda t: t.set_column(0, "episode", pa.array([0, 0, 0])).append_column(
+                "action", pa.array([[1.0, 2], [3], None], pa.list_(pa.float64()))
+            )
+        ),
+        ("'action' holds lists of different sizes",),
+    ),
+    "two roles in an episode": (
+        write_parquet(lambda t: t.append_column("role", pa.array(["expert", "negative", "expert"]))),
+        ("episode 0: role 'expert' and then 'negative'", "episode of its own"),
+    ),
+    "two instructions in an episode": (
+        write_parquet(lambda t: t.append_column("instruction", pa.array(["go", "stop", "go"]))),
+        ("instruction 'go' and then 'stop'",),
+    ),
+    "names of other fields": (
+        write_parquet(lambda t: t.replace_schema_metadata({"grace_irl": '{"kind": "vector", "fields": ["x"]}'})),
+        ("1 names of fields for states of 2 numbers",),
+    ),
+    "no numbers in a state": (
+        write_npz(observations=np.zeros((5, 0)), episode_lengths=np.array([5])),
+        ("shape (0,)", "at least one number"),
+    ),
+    "NaN among actions": (
+        write_npz(**{**ROWS, "actions": np.array([[0], [1], [np.nan], [0], [0]])}),
+        ("episode 0, step 2: found action [nan]", "leave the actions out"),
+    ),
+    "actions by name": (
+        write_npz(**{**ROWS, "actions": np.array(["left"] * 5)}),
+        ("actions are <U4", "expected numbers"),
+    ),
+    "too few actions": (write_npz(**{**ROWS, "actions": np.zeros((3, 1))}), ("3 actions for 5 rows",)),
+    "lengths of half a row": (
+        write_npz(**{**ROWS, "episode_lengths": np.array([2.5, 2.5])}),
+        ("episode_lengths are float64", "expected one count"),
+    ),
+    "negative lengths": (write_npz(**{**ROWS, "episode_lengths": np.array([6, -1])}), ("the least -1", "at least 1")),
+    "indices of half a row": (
+        write_npz(obs=np.zeros((7, 2)), acts=np.zeros(5), indices=np.array([2.5])),
+        ("indices",),
+    ),
+    "unknown role in npz": (write_npz(**{**ROWS, "roles": np.array(["tutor"])}), ("'tutor'", "'expert'")),
     "empty folder": (lambda folder: folder, ("no demonstrations in this folder",)),
 }
 
@@ -269,6 +332,27 @@ def test_one_role_is_not_enough(role: str, missing: str, vectors: Demonstrations
 def test_nothing_named() -> None:
     with pytest.raises(InputError, match="at least one file"):
         load([])
+
+
+def test_roles_of_each_episode_go_before_the_name_of_the_file(tmp_path: Path) -> None:
+    """docs/demonstrations.md lists `roles` among a plain npz's arrays; a name says only what the file does not."""
+    lengths, roles = np.array([2, 3]), np.array(["negative", "expert"])
+    for name in ("expert.npz", "rollouts.npz"):
+        np.savez(tmp_path / name, **{**ROWS, "episode_lengths": lengths, "roles": roles})
+        assert [demonstration.role for demonstration in load([tmp_path / name])] == ["negative", "expert"]
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
+def test_lists_as_pandas_and_polars_write_them(kind: Callable[[pa.DataType], pa.DataType], tmp_path: Path) -> None:
+    """Neither writes lists of a fixed size."""
+    states, actions = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], [[0.5], [0.25], None, None]
+    columns = {"episode": [0, 0, 0, 1], "state": pa.array(states, kind(pa.float64()))}
+    pq.write_table(pa.table({**columns, "action": pa.array(actions, kind(pa.float64()))}), tmp_path / "expert.parquet")
+    first, second = (demonstration.trajectory for demonstration in load([tmp_path / "expert.parquet"]))
+    assert first.states.tolist() == states[:3]
+    assert second.states.tolist() == states[3:]
+    assert first.actions is not None
+    assert first.actions.tolist() == [[0.5], [0.25]]
 
 
 def test_a_stream_stops_at_the_damage(tmp_path: Path) -> None:
