@@ -18,7 +18,9 @@ from grace_irl.sandbox.protocol import Limits, Mode, Outcome, Sandbox
 Floats = NDArray[np.float64]
 
 CPU_PER_STATE = 1e-3  # seconds added to the limit per state: some fifty times what a realistic reward takes
-WALL_PER_STATE = 5e-3  # a machine that is busy with other work must not make a program invalid
+WALL_PER_STATE: dict[Mode, float] = {"batch": 5e-3, "strict": 25e-3}
+"""Seconds. A machine that is busy, with a model's server for one, must not make a program invalid; strict mode hands
+every state over and back, and waits for its turn on the processor twice."""
 
 
 class RewardSource:
@@ -61,7 +63,7 @@ class RewardSource:
         states = self.states(digests)
         limits = replace(
             self._limits,
-            wall_s=self._limits.wall_s + WALL_PER_STATE * states,
+            wall_s=self._limits.wall_s + WALL_PER_STATE[mode] * states,
             cpu_s=self._limits.cpu_s + CPU_PER_STATE * states,
         )
         order = [self._place[digest] for digest in shuffled]

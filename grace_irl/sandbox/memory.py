@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import time
 from collections.abc import Sequence
 
 F_ADD_SEALS, F_GET_SEALS = 1033, 1034
@@ -18,6 +20,8 @@ _PARTS = 256
 """Buffers of one `pwritev`; POSIX systems take 1024 or more."""
 
 _AT_ONCE = 1 << 30
+
+_SEALING_S, _SEALING_PAUSE_S = 20.0, 0.02
 
 
 def create(size: int) -> int:
@@ -38,11 +42,27 @@ def create(size: int) -> int:
 
 
 def seal(fd: int, seals: int) -> None:
-    """Fix the size, or the size and the contents, for good and for every process."""
-    if hasattr(os, "memfd_create"):
-        import fcntl
+    """Fix the size, or the size and the contents, for good and for every process.
 
-        fcntl.fcntl(fd, F_ADD_SEALS, seals)
+    The kernel says EBUSY while something else holds a page of it for a moment, such as its own batches of pages on a
+    machine that is short of memory or time: asked again, it agrees.
+
+    Raises:
+        OSError: it does not agree within `_SEALING_S`.
+    """
+    if not hasattr(os, "memfd_create"):
+        return
+    import fcntl
+
+    give_up = time.monotonic() + _SEALING_S
+    while True:
+        try:
+            fcntl.fcntl(fd, F_ADD_SEALS, seals)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(_SEALING_PAUSE_S)
 
 
 def write_all(fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
