@@ -190,12 +190,13 @@ class ChatServer:
             completion = self._completion(payload, behaviour, count)
         finally:
             self.in_flight -= 1
-        whole = await self._send(writer, behaviour, json.dumps(behaviour.edit(completion)).encode())
-        if whole and behaviour.status == 200 and behaviour.body is None and completion["choices"]:
+        body = json.dumps(behaviour.edit(completion)).encode()
+        # Counted before it is sent: the one who gets it may look at once.
+        if behaviour.sent >= 1.0 and behaviour.status == 200 and behaviour.body is None and completion["choices"]:
             self.served += [choice["message"]["content"] for choice in completion["choices"]]
             self.tokens_in += completion["usage"]["prompt_tokens"]
             self.tokens_out += completion["usage"]["completion_tokens"]
-        return whole
+        return await self._send(writer, behaviour, body)
 
     def _completion(self, payload: dict[str, Any], behaviour: Behaviour, count: int) -> dict[str, Any]:
         wanted = payload.get("n", 1)
