@@ -46,7 +46,7 @@ ANSWERS = 3
 GOAL = 0.999
 """Held-out accuracy; what a state does not show (what is carried) keeps PickupLoc's best rule at 0.9997."""
 NOISY = 2  # of 8 negative trajectories
-EACH = 2  # trajectories of either role per level, in the program for all levels
+EACH, HELD_OUT_EACH = 2, 20  # trajectories of either role per level, in the program for all levels
 CASES = ("base", "one", "noisy", "quarter", "all")
 
 
@@ -127,7 +127,7 @@ def whole(levels: list[str], arguments: argparse.Namespace, mixed: bool) -> Case
         for place, found in enumerate(sets(level, arguments, mixed)):
             experts = [item for item in found if item.role == "expert"]
             negatives = [item for item in found if item.role == "negative"]
-            count = EACH if place == 0 else len(experts)
+            count = EACH if place == 0 else HELD_OUT_EACH
             parts[place] += [replace(item, task=level) for item in (*experts[:count], *negatives[:count])]
     train, test = (replace(found, items=tuple(part)) for part in parts)
     return Case("all-scrambled" if mixed else "all-plain", train, test)
