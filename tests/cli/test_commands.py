@@ -217,6 +217,13 @@ def test_no_command_shows_what_there_is(arguments: list[str], capsys: pytest.Cap
     assert answer.err == ""
 
 
+def test_the_module_exits_as_the_command_does() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "grace_irl", "show", "absent"], capture_output=True, cwd=ROOT, timeout=60
+    )
+    assert done.returncode == 2
+
+
 def test_what_is_quoted_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "a\x1b[31mb\x07"]) == 2
     assert "a\\x1b[31mb\\x07: no such folder" in capsys.readouterr().err
