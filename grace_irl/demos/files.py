@@ -92,6 +92,8 @@ def expand(path: str | Path) -> list[str | Path]:
     Raises:
         InputError: a folder without demonstrations, or with a pickle among them.
     """
+    if str(path) == "":  # a variable that is not set, most likely: it would name the folder where we stand
+        raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
     if not folder.is_dir() or dataset_folder(path) is not None:
         return [path]

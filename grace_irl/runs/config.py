@@ -253,7 +253,9 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{file}: {error.strerror}; expected a TOML file for --config") from None
+        raise InputError(
+            f"{file}: {error.strerror}; expected a TOML file of settings, such as a run's config.toml"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: not TOML ({error}); expected the shape of a run's config.toml") from None
 

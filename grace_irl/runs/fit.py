@@ -233,7 +233,7 @@ def _located(config: Config) -> Config:
     """Paths made absolute, so that the run can be resumed from anywhere; a Minari id stays as it is."""
 
     def located(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(str(Path(name).absolute()) if Path(name).exists() else name for name in names)
+        return tuple(str(Path(name).absolute()) if name and Path(name).exists() else name for name in names)
 
     data = config.data
     goals = str(Path(data.goals).absolute()) if data.goals else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -18,12 +19,25 @@ from grace_irl.runs.store import Store
 
 
 def require_absent(folder: Path) -> None:
-    """Raises InputError for a folder that exists and holds something."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    """Raises InputError for a folder that exists and holds something, or that cannot be made."""
+    try:
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        place = next((parent for parent in folder.absolute().parents if parent.exists()), folder)
+    except OSError as error:
+        raise _impossible(folder, error.strerror) from None
+    if taken:
         raise InputError(
             f"{folder}: exists already; "
             f"expected a new folder for --out: choose another, or go on with --resume {folder}"
         )
+    if not place.is_dir():
+        raise _impossible(folder, f"{place} is a file")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise _impossible(folder, f"{place} cannot be written to")
+
+
+def _impossible(folder: Path, why: str | None) -> InputError:
+    return InputError(f"{folder}: no folder can be made there ({why}); expected a place for --out: choose another")
 
 
 def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalAnswer] = ()) -> None:
@@ -34,9 +48,15 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         config: of the run.
         problem: what it is about; without a mark where the goal states are still to be asked for.
         goals: what is known of goal states.
+
+    Raises:
+        InputError: it cannot be made there.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    except OSError as error:
+        raise _impossible(folder, error.strerror) from None
     try:
         temporary.chmod(0o755)
         paths = RunPaths(temporary)

@@ -168,11 +168,16 @@ def checked(config: Config, problem: Problem) -> Config:
     Raises:
         InputError: for a name that is not registered, and for whatever the proposer lacks.
     """
-    found = kind(config.proposer.name)
+    found, model = kind(config.proposer.name), config.model
     if config.search.reshape and not found.reshapes:
         raise InputError(
             f"--reshape {config.search.reshape} with proposer {config.proposer.name!r}, which cannot reshape; "
             "expected a model: give --llm-url or --proposer manual, or leave --reshape out"
+        )
+    if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
+        raise InputError(
+            f"--max-cost {config.stop.max_cost:g} without prices: no cost would ever be counted; expected "
+            "--set model.price_in=… or model.price_out=…, of a million tokens"
         )
     return found.check(config, problem)
 

@@ -126,7 +126,7 @@ def _read(path: Path) -> Recorded:
                 goals.append(GoalAnswer(**(said | {"indices": indices})))
                 continue
             answers[int(row["index"]), int(row["attempt"])] = Proposal(**{k: v for k, v in row.items() if k in names})
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"{path}, line {reached}: not a recording ({said}); expected one made by grace-irl export --recording"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from contextlib import contextmanager
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
@@ -86,6 +87,7 @@ class Store:
             raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
         self._path = path
         self._lock = threading.RLock()
+        self._open = False
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         try:
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -93,6 +95,7 @@ class Store:
             if create:
                 self._create()
             self._check()
+            self._open = True
         except sqlite3.DatabaseError as error:
             self._db.close()
             raise InputError(f"{path}: not the database of a run ({error}); expected one made by fit") from None
@@ -271,19 +274,32 @@ class Store:
         return [(row[0], row[1], row[2]) for row in rows]
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
+        with self._lock, self._troubles():
             return self._db.execute(sql, values).fetchall()
 
     def _write(self, statements: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> None:
-        with self._lock:
+        with self._lock, self._troubles():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 for sql, rows in statements:
                     self._db.executemany(sql, rows)
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # a full disk ends it by itself
+                    self._db.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _troubles(self) -> Iterator[None]:
+        """Full disks, damaged files and files that another process holds are no defects of ours."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if not self._open or isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
+                raise
+            raise GraceError(
+                f"{self._path}: {error}; expected a whole database, on a disk with room: free some space, or put a copy back"
+            ) from None
 
 
 _ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final) VALUES (?, ?, ?, ?, ?, ?)"

@@ -121,6 +121,28 @@ def test_a_folder_that_exists_is_refused_untouched(tmp_path: Path) -> None:
         run_in(tmp_path / "file")
 
 
+@pytest.mark.parametrize("name", ["file/run", "file/a/run", "x" * 300])
+def test_a_place_where_no_folder_can_be_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match=r"no folder can be made there .*choose another"):
+        run_in(tmp_path / name)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_place_that_lets_nobody_write_is_refused_before_the_data_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda place, mode: False)  # root may write nearly everywhere
+    with pytest.raises(InputError, match="cannot be written to"):
+        start(resolve(flags={"data.demos": ("absent.parquet",)}), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_path_is_not_the_folder_where_we_stand(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a path is empty"):
+        start(resolve(flags={"data.demos": ("",)}), tmp_path / "run")
+
+
 def test_an_empty_folder_will_do(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     assert run_in(tmp_path / "run").reward_path.exists()

@@ -131,13 +131,14 @@ def test_a_run_replays_bit_for_bit_without_its_server(tmp_path: Path) -> None:
 def test_a_recording_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"format": "other"}\n')
     (tmp_path / "b.jsonl").write_text("")
+    (tmp_path / "d.jsonl").write_text("[" * 100_000)
     with ChatServer(answer=Model()) as server:
         run = run_with(server, tmp_path / "run", **{"search.generations": 0})
     with opened(run.folder) as (store, config):
         write_recording(store, config, tmp_path / "c.jsonl")
     lines = (tmp_path / "c.jsonl").read_text().splitlines()
     (tmp_path / "c.jsonl").write_text("\n".join([lines[0], lines[1], lines[2][:40]]))
-    for name, said in (("a", "line 1"), ("b", "line 1"), ("c", "line 3"), ("absent", "No such file")):
+    for name, said in (("a", "line 1"), ("b", "line 1"), ("c", "line 3"), ("d", "line 1"), ("absent", "No such file")):
         with pytest.raises(InputError, match=said) as caught:
             opened_recording(tmp_path / f"{name}.jsonl")
         assert "\n" not in str(caught.value)
@@ -150,6 +151,7 @@ def test_a_recording_of_something_else_is_refused(tmp_path: Path) -> None:
         ({"model.name": "other"}, [{"id": "model"}], "no model 'other'; it has: model"),
         ({}, [{"id": "a"}, {"id": "b"}], "name it with --model"),
         ({"model.context": "absent.txt"}, [{"id": "model"}], "absent.txt"),
+        ({"stop.max_cost": 1.0}, [{"id": "model"}], "--max-cost 1 without prices"),
     ],
 )
 def test_what_cannot_begin_writes_nothing(

@@ -124,6 +124,23 @@ def test_threads_may_write_at_once(store: Store) -> None:
     assert all(len(store.get(f"p{i}", map(str, range(20)))) == 20 for i in range(4))
 
 
+def test_a_full_disk_is_said_in_one_line_and_what_is_there_stays(store: Store) -> None:
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(GraceError, match=r"run\.db: database or disk is full; expected .*free some space"):
+        store.set_meta("large", "x" * 1_000_000)
+    store._db.execute("PRAGMA max_page_count = 100000")
+    assert store.meta("large") == ""
+    store.set_meta("large", "fits")
+    assert store.meta("large") == "fits"
+
+
+def test_a_database_that_lost_a_table_is_no_defect(store: Store) -> None:
+    store._db.execute("DROP TABLE proposals")
+    with pytest.raises(GraceError, match="no such table: proposals; expected a whole database"):
+        store.spent()
+
+
 def test_a_newer_run_an_absent_one_and_another_file_are_refused(tmp_path: Path) -> None:
     newer = tmp_path / "newer.db"
     Store(newer, create=True).close()

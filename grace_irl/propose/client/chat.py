@@ -236,7 +236,8 @@ class ChatClient:
                 return Catalogue(await bound.wire.models())
             except Failure as failure:
                 problem = failure
-        if self.settings.model and problem.status not in (0, 401, 403):  # not every server lists its models
+        hopeless = problem.status in (0, 401, 403) or problem.kind == "web page"
+        if self.settings.model and not hopeless:  # not every server lists its models
             return Catalogue()
         raise self._judge.at_first_contact(problem)
 

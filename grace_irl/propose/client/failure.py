@@ -12,6 +12,7 @@ Kind = Literal[
     "time-out",
     "empty body",
     "malformed body",
+    "web page",
     "no answer",
     "too long",
     "rejected",

@@ -39,6 +39,11 @@ class Judge:
             )
         if failure.status in (401, 403):
             return self._refused_key(failure)
+        if failure.kind == "web page":
+            return InputError(
+                f"{self.url} answers with a web page; expected a server that speaks OpenAI's protocol: "
+                "correct --llm-url"
+            )
         return InputError(
             f"the server at {self.url} does not list its models ({self.quote(failure)}); "
             "name one with --model, or correct --llm-url"

@@ -73,6 +73,8 @@ class Wire:
             raise Failure("time-out", f"no answer within {seconds:g} s") from None
         except self._library.OpenAIError as error:
             raise self._failure(error) from None
+        if body.lstrip().startswith(b"<"):
+            raise Failure("web page", "a web page", status=200)
         try:
             listed = json.loads(body)["data"]
             return [dict(one) for one in listed if isinstance(one["id"], str)]

@@ -364,8 +364,19 @@ def test_something_else_that_listens() -> None:
         with pytest.raises(InputError, match="no server at"):
             asyncio.run(client.open())
         greeting.join()
-    with ChatServer(models_body=b"<html>") as pages, pytest.raises(InputError, match="does not list its models"):
-        Talk(pages).texts()
+    with ChatServer(models_body=b"[]") as other_page, pytest.raises(InputError, match="does not list its models"):
+        Talk(other_page).texts()
+
+
+@pytest.mark.parametrize("name", ["", "model"])
+def test_a_web_page_is_no_server(name: str) -> None:
+    """Also where the model is named: asking it for answers would try for minutes what cannot come."""
+    with (
+        ChatServer(models_body=b"\n<!doctype html><html>") as pages,
+        pytest.raises(InputError, match="answers with a web page; expected"),
+    ):
+        asyncio.run(ChatClient(ChatSettings(pages.url, model=name)).open())
+    assert pages.payloads == []
 
 
 def test_a_server_that_still_loads_is_waited_for(server: ChatServer) -> None:
