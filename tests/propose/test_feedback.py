@@ -1,0 +1,104 @@
+"""What a prompt says of a parent: rewards and debug texts, fetched from the real sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from grace_irl.demos.labels import Problem, label
+from grace_irl.demos.split import split
+from grace_irl.evaluate.cache import MemoryCache
+from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
+from grace_irl.evaluate.log_pi import log_pi
+from grace_irl.programs.program import Program
+from grace_irl.propose.feedback import material
+from grace_irl.propose.prompter import Prompter, PromptSettings
+from grace_irl.propose.protocol import Parent
+from grace_irl.propose.workbench import Workbench
+from grace_irl.sandbox import Limits, Sandbox, open_sandbox
+from grace_irl.search.protocol import Request
+from tests.fakes.data import vector_set
+
+SOURCE = """
+class Reward:
+    def __init__(self, extra_info=None):
+        self.seen = 0
+
+    def reward_fn(self, state):
+        self.seen += 1
+        return float(state[0] > 0)
+
+    def debug_fn(self, state):
+        return f"state {self.seen}, first number {state[0]:.3f}"
+
+
+def debug(expert_states, negative_states):
+    return f"{len(expert_states)} against {len(negative_states)} states"
+"""
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with open_sandbox(workers=1) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return label(split(vector_set(noise=0.1), 0.34, 0), "all")
+
+
+def parent_of(source: str, problem: Problem, sandbox: Sandbox, cache: MemoryCache) -> Parent:
+    program = Program(sandbox.inspect(source).id, source, 10)
+    evaluator = DiscriminatorEvaluator(problem, sandbox, log_pi=log_pi(problem, "constant"), cache=cache)
+    try:
+        return Parent(program, evaluator.evaluate([program])[0])
+    finally:
+        evaluator.close()
+
+
+def test_debug_texts_are_of_the_wrong_states(problem: Problem, sandbox: Sandbox) -> None:
+    cache = MemoryCache()
+    parent = parent_of(SOURCE, problem, sandbox, cache)
+    assert parent.evaluation.failures
+    bench = Workbench(problem, sandbox, rewards=cache)
+    found = material(bench, Request(9, "mutate", (parent.program.id,), seed=1), [parent])
+    train = {item.trajectory.digest: item.trajectory for item in problem.train}
+    assert found.debug
+    for (digest, step), text in found.debug.items():
+        assert text == f"state {step + 1}, first number {train[digest].states[step][0]:.3f}"
+    assert set(found.debug) <= {(failure.digest, failure.step) for failure in parent.evaluation.failures}
+    positive = sum(int(item.positive.sum()) for item in problem.train)
+    states = sum(len(item.positive) for item in problem.train)
+    assert found.overall == f"{positive} against {states - positive} states"
+    assert set(found.rewards) <= set(train)
+    prompt = Prompter(bench, PromptSettings(), "code").write(
+        Request(9, "mutate", (parent.program.id,), seed=1), [parent]
+    )
+    assert found.overall in prompt.user
+    assert any(text in prompt.user for text in found.debug.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('return f"state {self.seen}, first number {state[0]:.3f}"', "raise ValueError('no')"), ""),
+        (
+            ('return f"{len(expert_states)} against', 'while True: pass\n    return f"{len(expert_states)} against'),
+            "timeout",
+        ),
+    ],
+)
+def test_debug_functions_that_fail_cost_nothing_else(
+    problem: Problem, sandbox: Sandbox, change: tuple[str, str], said: str
+) -> None:
+    cache = MemoryCache()
+    source = SOURCE.replace(*change)
+    parent = parent_of(source, problem, sandbox, cache)
+    assert parent.evaluation.valid
+    bench = replace(Workbench(problem, sandbox, rewards=cache), limits=Limits(wall_s=2.0, cpu_s=1.0))
+    found = material(bench, Request(9, "mutate", (parent.program.id,), seed=1), [parent])
+    assert said in found.overall
+    assert found.rewards
