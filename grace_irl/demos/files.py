@@ -132,7 +132,7 @@ def role_of(source: Source, path: str | Path) -> Role | None:
     raise InputError(
         f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected "
         "one: "
-        "rename it, or pass negatives with --negatives"
+        "rename it, state it (grace-irl demos convert --role), or pass negatives with --negatives"
     )
 
 

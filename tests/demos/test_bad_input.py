@@ -319,7 +319,7 @@ def test_mixed_fields(vectors: Demonstrations, tmp_path: Path) -> None:
 
 def test_no_role(tmp_path: Path) -> None:
     np.savez(tmp_path / "rollouts.npz", **ROWS)
-    refuses(tmp_path / "rollouts.npz", "no role", "--negatives")
+    refuses(tmp_path / "rollouts.npz", "no role", "demos convert --role", "--negatives")
 
 
 @pytest.mark.parametrize(("role", "missing"), [("expert", "negative"), ("negative", "expert")])
