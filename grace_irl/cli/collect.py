@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from grace_irl.cli.output import print_json
+from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError
@@ -51,6 +51,7 @@ def collect(
     task: Annotated[str | None, typer.Option(help="Task name; by default the environment's id.")] = None,
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
     recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Play episodes with a policy and keep them as demonstrations.
@@ -75,6 +76,7 @@ def collect(
         if value is not None and value not in allowed:
             raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
     path = Path(cast(Path, out))
+    require_new(path, force=force)
     # A place that no writer takes is found out before the episodes are played, and not after.
     open_writer(path, Metadata("vector"), cast("Format | None", format_))
     from grace_irl.rl.collect import Tally

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.goals import goal_table
-from grace_irl.cli.output import print_json
+from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
@@ -72,6 +72,7 @@ def convert(
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
     environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
     json_: Json = False,
 ) -> None:
     """Write demonstrations in another format, and state what the source does not say.
@@ -81,6 +82,7 @@ def convert(
     _one_of("--format", format_, get_args(Format))
     _one_of("--role", role, get_args(Role))
     _one_of("--label", label, get_args(LabelRule))
+    require_new(Path(target), force=force)
     fields = None
     if environment is not None:
         from grace_irl.rl.views import vector_fields

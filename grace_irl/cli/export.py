@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from grace_irl.atomic import write_atomically
-from grace_irl.cli.output import console, print_json
+from grace_irl.cli.output import console, print_json, require_new
 from grace_irl.errors import InputError
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.run import best_record, opened
@@ -78,8 +78,7 @@ def _target(out: Path | None, program: str, recording: Path | None, *, library: 
 def _require_writable(path: Path, *, force: bool) -> None:
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InputError(f"{path}: cannot be written there; expected a file in a folder that exists")
-    if path.exists() and not force:
-        raise InputError(f"{path}: exists already; expected a new file: choose another, or overwrite it with --force")
+    require_new(path, force=force)
 
 
 def _program(run: Path, path: Path, prefix: str, *, as_json: bool) -> None:

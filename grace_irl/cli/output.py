@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
+from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Metrics, shown
 from grace_irl.runs.codec import plain
 
@@ -59,3 +61,9 @@ def print_source(out: Console, source: str) -> None:
         out.print(Syntax(source, "python", word_wrap=True, background_color="default"))
     else:
         print(source, flush=True)
+
+
+def require_new(path: Path, *, force: bool) -> None:
+    """Raises InputError for a file that exists, unless it may be overwritten."""
+    if path.is_file() and not force:
+        raise InputError(f"{path}: exists already; expected a new file: choose another, or overwrite it with --force")

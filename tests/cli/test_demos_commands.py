@@ -217,3 +217,18 @@ def test_bad_usage(
     assert message in err
     assert len(err.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_exists_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = tmp_path / "mine.parquet"
+    source = "datasets/babyai-go-to-obj/expert.parquet"
+    target.write_bytes(b"mine")
+    collect = ["collect", "--env", "BabyAI-GoToObj-v0", "--policy", "bot", "--episodes", "1", "--role", "expert"]
+    for arguments in (["demos", "convert", source, str(target)], [*collect, "--out", str(target)]):
+        assert main(arguments) == 2
+        said = capsys.readouterr().err
+        assert "exists already" in said
+        assert "--force" in said
+        assert target.read_bytes() == b"mine"
+    assert main(["demos", "convert", source, str(target), "--force"]) == 0
+    assert main(["demos", "inspect", str(target)]) == 0
