@@ -1,0 +1,147 @@
+"""The client when a server misbehaves: nothing lost, nothing counted twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from grace_irl.propose.client import CallFailed, ChatClient
+from tests.propose.client import server as says
+from tests.propose.client.server import Behaviour, ChatServer
+from tests.propose.client.talk import PROMPT, Talk
+
+FAULTS = {
+    "reset": (says.RESET, "connection"),
+    "closed": (says.CLOSED, "connection"),
+    "reset midway": (says.RESET_MIDWAY, "connection"),
+    "closed midway": (says.CLOSED_MIDWAY, "connection"),
+    "empty body": (says.EMPTY, "empty body"),
+    "malformed": (says.MALFORMED, "malformed body"),
+    "no choice": (says.NO_CHOICE, "no answer"),
+    "busy": (says.BUSY, "busy"),
+    "broken": (says.BROKEN, "server error"),
+    "not ready": (says.NOT_READY, "server error"),
+    "10 MB": (says.huge(10_000_000), "too long"),
+    "late": (Behaviour(wait=30.0), "time-out"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_after_a_fault_the_answers_are_whole_and_counted_once(server: ChatServer, name: str) -> None:
+    fault, kind = FAULTS[name]
+    server.script = [fault]
+    talk = Talk(server, timeout=0.3 if name == "late" else 20.0)
+    got = talk.texts(2)
+    assert got == server.served
+    assert len(got) == 2
+    counters = talk.client.counters
+    assert dict(counters.failures) == {kind: 1}
+    assert (counters.calls, counters.answers, counters.retries) == (1, 2, 1)
+    assert (counters.tokens_in, counters.tokens_out) == (server.tokens_in, server.tokens_out)
+    assert not talk.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "requests"),
+    [
+        ("reset midway", 4),
+        ("empty body", 4),
+        ("malformed", 4),
+        ("no choice", 4),
+        ("broken", 4),
+        ("10 MB", 2),
+        ("late", 3),
+    ],
+)
+def test_a_fault_that_stays_fails_this_call_only(server: ChatServer, name: str, requests: int) -> None:
+    fault, kind = FAULTS[name]
+    server.rule = lambda payload: fault
+    talk = Talk(server, attempts=4, timeout=0.2 if name == "late" else 20.0)
+
+    async def twice(client: ChatClient) -> list[str]:
+        with pytest.raises(CallFailed, match=f"no answer after {requests} tries") as raised:
+            await client.complete(PROMPT)
+        assert (raised.value.kind, raised.value.answers) == (kind, ())
+        server.rule = lambda payload: None
+        return [one.text for one in await client.complete(PROMPT)]
+
+    assert talk.run(twice) == server.served
+    assert len(server.payloads) == requests + 1
+
+
+def test_ten_megabytes_are_not_read_to_their_end(server: ChatServer) -> None:
+    """The client leaves after `max_bytes`: a server that sends for ever is left, too."""
+    server.script = [says.huge(50_000_000)]
+    talk = Talk(server, max_bytes=5000, attempts=1)
+    with pytest.raises(CallFailed, match="an answer of more than 5000 bytes"):
+        talk.texts()
+
+
+def test_ten_megabytes_of_error_are_one_line(server: ChatServer) -> None:
+    server.rule = lambda payload: says.error(400, "no\n" * 3_000_000)
+    with pytest.raises(CallFailed, match="refuses the request") as raised:
+        Talk(server).texts()
+    assert len(str(raised.value)) < 400
+    assert "\n" not in str(raised.value)
+
+
+def test_a_call_that_is_given_up_leaves_the_client_usable(server: ChatServer) -> None:
+    server.script = [Behaviour(wait=30.0)]
+
+    async def given_up(client: ChatClient) -> str:
+        call = asyncio.create_task(client.complete(PROMPT))
+        while not client.counters.in_flight:
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert client.counters.in_flight == 0
+        return (await client.complete(PROMPT))[0].text
+
+    assert [Talk(server, concurrency=1).run(given_up)] == server.served
+
+
+def test_a_storm_of_faults_loses_and_doubles_nothing(server: ChatServer) -> None:
+    kinds = [fault for name, (fault, _) in FAULTS.items() if name not in ("late", "10 MB")]
+    server.script = [kinds[place % len(kinds)] if place % 2 else says.OK for place in range(65)]
+    server.script.append(FAULTS["10 MB"][0])  # one: two for the same call would fail it
+    talk = Talk(server, concurrency=8, attempts=60)
+
+    async def many(client: ChatClient) -> list[str]:
+        parts = await asyncio.gather(*(client.complete(PROMPT, 1 + place % 3, seed=place) for place in range(40)))
+        assert [len(part) for part in parts] == [1 + place % 3 for place in range(40)]
+        return [one.text for part in parts for one in part]
+
+    got = talk.run(many)
+    assert sorted(got) == sorted(server.served)
+    assert len(set(got)) == len(got) == sum(1 + place % 3 for place in range(40))
+    counters = talk.client.counters
+    assert (counters.tokens_in, counters.tokens_out) == (server.tokens_in, server.tokens_out)
+    assert (counters.calls, sum(counters.failures.values())) == (40, 33)
+    assert server.most_in_flight <= 8
+
+
+def test_fewer_choices_than_asked_for_are_made_up_and_remembered(server: ChatServer) -> None:
+    """As llama.cpp's server, which gives one whatever `n` says."""
+    server.rule = lambda payload: Behaviour(choices=1)
+    talk = Talk(server)
+
+    async def twice(client: ChatClient) -> list[int]:
+        got = [one.text for _ in range(2) for one in await client.complete(PROMPT, 4, seed=10)]
+        assert len(set(got)) == 8
+        return [payload.get("n", 1) for payload in server.payloads]
+
+    assert talk.run(twice) == [4, 3, 1, 1, 1, 1, 1, 1]
+    # every answer has its own seed, or the same one would come again; single ones go out at once, in any order
+    seeds = [payload["seed"] for payload in server.payloads]
+    assert [*seeds[:2], *sorted(seeds[2:4]), *sorted(seeds[4:])] == [10, 11, 12, 13, 10, 11, 12, 13]
+    assert sorted(server.served) == sorted(f"answer {place} choice 0 of {PROMPT.text}" for place in range(8))
+
+
+def test_what_came_before_a_failure_is_handed_over(server: ChatServer) -> None:
+    server.rule = lambda payload: says.BROKEN if payload.get("seed") == 2 else Behaviour(choices=1)
+    with pytest.raises(CallFailed) as raised:
+        Talk(server, attempts=2).texts(4, seed=0)
+    assert sorted(one.text for one in raised.value.answers) == sorted(server.served)
+    assert len(server.served) == 3

@@ -1,0 +1,182 @@
+"""The client when the server, its model or room for a prompt is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from grace_irl.errors import InputError
+from grace_irl.propose.client import ChatClient, ChatSettings, ContextOverflow, ServerGone
+from tests.propose.client import server as says
+from tests.propose.client.server import ChatServer
+from tests.propose.client.talk import PROMPT, Talk
+
+
+def test_a_server_that_goes_away_is_waited_for(server: ChatServer) -> None:
+    """It stops with answers under way, and comes back: every call gets its answers, and each counts once."""
+    server.latency = lambda count: 0.3 if count < 8 else 0.0
+    talk = Talk(server, patience=60.0)
+
+    def out_and_back() -> None:
+        while server.in_flight < 8:
+            time.sleep(0.01)
+        server.stop()
+        while not talk.notes:
+            time.sleep(0.01)
+        server.start()
+
+    async def many(client: ChatClient) -> list[str]:
+        parts = await asyncio.gather(*(client.complete(PROMPT, 2) for _ in range(8)))
+        return [one.text for part in parts for one in part]
+
+    outage = threading.Thread(target=out_and_back)
+    outage.start()
+    got = talk.run(many)
+    outage.join()
+    assert sorted(got) == sorted(server.served)
+    assert len(got) == 16
+    assert [note.partition(" (")[0].partition(" after")[0] for note in talk.notes] == [
+        "the server is away",
+        "the server is back",
+    ]
+    counters = talk.client.counters
+    assert (counters.calls, counters.answers, counters.waits) == (8, 16, 1)
+    assert (counters.tokens_in, counters.tokens_out) == (server.tokens_in, server.tokens_out)
+
+
+def test_a_server_that_does_not_come_back_stops_the_run(server: ChatServer) -> None:
+    talk = Talk(server, patience=0.2, concurrency=2)
+
+    async def then_gone(client: ChatClient) -> None:
+        await client.complete(PROMPT)
+        server.stop()
+        calls = await asyncio.gather(*(client.complete(PROMPT) for _ in range(6)), return_exceptions=True)
+        assert all(isinstance(error, ServerGone) for error in calls)
+        assert "away for the 0.2 s of --llm-patience" in str(calls[0])
+
+    talk.run(then_gone)
+    assert len(talk.notes) == 1  # calls that waited for a place do not wait all over again
+    server.start()
+
+
+def test_no_server() -> None:
+    with ChatServer() as server:
+        gone = Talk(server)
+    with pytest.raises(InputError, match=r"no server at http://127\.0\.0\.1:\d+/v1: .*grace-irl serve starts one"):
+        gone.texts()
+
+
+def test_something_else_that_listens() -> None:
+    """A port of another protocol, and one that sends pages."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def greet() -> None:
+            connection, _ = other.accept()
+            connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+            connection.close()
+
+        greeting = threading.Thread(target=greet)
+        greeting.start()
+        client = ChatClient(ChatSettings(f"http://127.0.0.1:{other.getsockname()[1]}"))
+        with pytest.raises(InputError, match="no server at"):
+            asyncio.run(client.open())
+        greeting.join()
+    with ChatServer(models_body=b"[]") as other_page, pytest.raises(InputError, match="does not list its models"):
+        Talk(other_page).texts()
+
+
+@pytest.mark.parametrize("name", ["", "model"])
+def test_a_web_page_is_no_server(name: str) -> None:
+    """Also where the model is named: asking it for answers would try for minutes what cannot come."""
+    with (
+        ChatServer(models_body=b"\n<!doctype html><html>") as pages,
+        pytest.raises(InputError, match="answers with a web page; expected"),
+    ):
+        asyncio.run(ChatClient(ChatSettings(pages.url, model=name)).open())
+    assert pages.payloads == []
+
+
+def test_a_server_that_still_loads_is_waited_for(server: ChatServer) -> None:
+    server.models_status = 503
+    talk = Talk(server)
+
+    def ready() -> None:
+        while not talk.notes:
+            time.sleep(0.01)
+        server.models_status = 200
+
+    loading = threading.Thread(target=ready)
+    loading.start()
+    assert talk.texts() == server.served
+    loading.join()
+
+
+@pytest.mark.parametrize(
+    ("models", "wanted", "message"),
+    [
+        ([{"id": "a"}], "b", "the server has no model 'b'; it has: a; correct --model"),
+        ([{"id": "a"}, {"id": "b"}], "", "2 models .a, b."),
+        ([], "", "0 models .none"),
+    ],
+)
+def test_models_that_are_not_there(server: ChatServer, models: list[dict[str, Any]], wanted: str, message: str) -> None:
+    server.models = models
+    with pytest.raises(InputError, match=message):
+        Talk(server, model=wanted).texts()
+
+
+def test_a_model_that_goes_away(server: ChatServer) -> None:
+    server.rule = lambda payload: says.error(404, "The model `model` does not exist.", code=404)
+    with pytest.raises(InputError, match="the server has no model 'model'; it has: model"):
+        Talk(server).texts()
+
+
+def test_a_server_that_lists_nothing_is_asked_for_the_model_that_is_named(server: ChatServer) -> None:
+    server.models_status = 404
+    assert Talk(server, model="mine").texts() == server.served
+    assert server.payloads[0]["model"] == "mine"
+    with pytest.raises(InputError, match="does not list its models"):
+        Talk(server).texts()
+
+
+def test_no_chat_at_the_address(server: ChatServer) -> None:
+    server.rule = lambda payload: says.error(404, "Not Found")
+    with pytest.raises(InputError, match="no chat completions at"):
+        Talk(server).texts()
+
+
+def test_a_context_that_is_too_short(server: ChatServer) -> None:
+    said = "maximum context length is 900 tokens. However, your prompt contains at least 901 input tokens"
+    server.rule = lambda payload: says.error(400, said)
+    with pytest.raises(ContextOverflow, match="901 tokens or more") as raised:
+        Talk(server).texts()
+    assert (raised.value.limit, raised.value.prompt_tokens) == (900, 901)
+    assert len(server.payloads) == 1
+
+
+@pytest.mark.parametrize(("prompt_tokens", "fits"), [(1000, True), (7680, True), (7681, False)])
+def test_the_answer_is_shortened_before_the_prompt(server: ChatServer, prompt_tokens: int, fits: bool) -> None:
+    """As older vLLM has it: prompt and `max_tokens` together must fit; 512 tokens are the least that is of use."""
+    room = 8192 - prompt_tokens
+    said = f"maximum context length is 8192 tokens and your request has {prompt_tokens} input tokens"
+    server.rule = lambda payload: says.error(400, said) if payload["max_tokens"] > room else None
+    talk = Talk(server, max_tokens=8000)
+    if fits:
+        assert talk.texts() == server.served
+        assert [payload["max_tokens"] for payload in server.payloads] == [8000, room]
+    else:
+        with pytest.raises(ContextOverflow):
+            talk.texts()
+
+
+def test_the_context_bounds_what_is_asked_for(server: ChatServer) -> None:
+    server.models = [{"id": "model", "max_model_len": 2048}]
+    talk = Talk(server, max_tokens=4096)
+    assert talk.run(lambda client: client.context_length()) == 2048
+    talk.texts()
+    assert server.payloads[0]["max_tokens"] == 2047
