@@ -18,7 +18,7 @@ Role = Literal["expert", "negative"]
 Split = Literal["train", "held_out"]
 LabelRule = Literal["all", "last", "goal"]
 
-KIND_OF_NDIM: dict[int, StateKind] = {2: "vector", 4: "grid"}
+KIND_OF_NDIM: dict[int, StateKind] = {1: "ui", 2: "vector", 4: "grid"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,8 @@ class Trajectory:
     """One episode, as programs see it.
 
     Attributes:
-        states: `(T+1, n)` floats (vector) or `(T+1, h, w, 3)` integers (grid), in order.
+        states: `(T+1, n)` floats (vector), `(T+1, h, w, 3)` integers (grid) or `(T+1,)` screens (ui), in order;
+            a screen is XML in UTF-8, dtype `S` (`grace_irl.demos.screens`).
         actions: `(T, ...)`, or None where the source stores states only.
         extra_info: the instruction, or "".
         rewards: `(T,)` true rewards, never shown to a search; or None.
@@ -51,7 +52,8 @@ class Trajectory:
     def __post_init__(self) -> None:
         where = self.source or "trajectory"
         if self.states.ndim not in KIND_OF_NDIM:
-            raise InputError(f"{where}: states have shape {self.states.shape}; expected (T+1, n) or (T+1, h, w, 3)")
+            found = f"{where}: states have shape {self.states.shape}"
+            raise InputError(f"{found}; expected (T+1, n), (T+1, h, w, 3), or screens (T+1,)")
         if len(self.states) == 0:
             raise InputError(f"{where}: no states; expected at least one")
         if self.kind == "grid" and not (self.states.shape[3] == 3 and self.states.dtype.kind in "iu"):
@@ -61,6 +63,8 @@ class Trajectory:
             )
         if 0 in self.states.shape:
             raise InputError(f"{where}: states of shape {self.states.shape[1:]}; expected at least one number in each")
+        if self.kind == "ui" and self.states.dtype.kind != "S":
+            raise InputError(f"{where}: ui states are {self.states.dtype}; expected bytes: XML in UTF-8")
         if self.kind == "vector" and self.states.dtype.kind not in "fiu":
             raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers")
         if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():
