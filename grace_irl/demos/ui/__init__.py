@@ -1,0 +1,1 @@
+"""Screens: what knows the XML of a user interface."""

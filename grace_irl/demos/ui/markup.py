@@ -1,0 +1,168 @@
+"""The XML of a screen: read from anybody's file without harm, and written in one spelling."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+
+from lxml import etree
+
+from grace_irl.errors import InputError
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Longest text of one screen. Real ones have 10 KB to 1 MB."""
+
+MAX_NODES = 100_000
+"""Most nodes of one screen. Real ones have 10 to 2,000."""
+
+MAX_DEPTH = 256
+"""Deepest nesting, the root included: what lxml takes by default, so that every program can parse every state."""
+
+ATTRIBUTES: dict[str, str] = {
+    "index": "0",
+    "text": "",
+    "resource-id": "",
+    "class": "",
+    "package": "",
+    "content-desc": "",
+    "checkable": "false",
+    "checked": "false",
+    "clickable": "false",
+    "enabled": "true",
+    "focusable": "false",
+    "focused": "false",
+    "scrollable": "false",
+    "long-clickable": "false",
+    "password": "false",
+    "selected": "false",
+    "bounds": "[0,0][0,0]",
+}
+"""What every node of a uiautomator dump has, in its order, and what stands there when a source does not say."""
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
+_ENCODING = re.compile(r"""encoding\s*=\s*["']([^"'>]*)["']""")
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+def parse(data: bytes | str, where: str = "") -> etree._Element:
+    """The tree of one screen: a `<hierarchy>` of `<node>`s, without comments and without text between them.
+
+    No entity is expanded, no DTD, file or address is looked at, and what is refused for its size is refused
+    before it is parsed. Bytes are UTF-8, or UTF-16 with its byte order mark.
+
+    Args:
+        data: XML, with or without a declaration; of a text, what it declares as its encoding does not matter.
+        where: file and step, for messages.
+
+    Raises:
+        InputError: not the XML of a screen, or larger than `MAX_BYTES`, `MAX_NODES` or `MAX_DEPTH`.
+    """
+    where = where or "screen"
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{where}: a screen of {len(data):,} bytes; expected at most {MAX_BYTES:,}: drop it")
+    text = data if isinstance(data, str) else _decoded(data, where)
+    if "\0" in text:
+        raise InputError(f"{where}: a null character at {text.index(chr(0))}; expected XML, which holds none")
+    declaration = _DECLARATION.match(text)
+    if declaration:
+        text = text[declaration.end() :]
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise InputError(f"{where}: XML with a DOCTYPE or entities; expected a plain <hierarchy>: remove them")
+    if text.count("<") > 2 * MAX_NODES:
+        raise InputError(f"{where}: {text.count('<'):,} tags; expected a screen of at most {MAX_NODES:,} nodes")
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: half a surrogate pair; expected text that is Unicode: write it again") from None
+    # Its own parser for every text: one parser keeps the names and errors of all it ever read.
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(encoded, parser)
+    except etree.XMLSyntaxError as error:
+        raise InputError(f"{where}: {_reason(error)}; expected the XML of one screen: <hierarchy>…") from None
+    return _checked(root, where)
+
+
+def write(root: etree._Element) -> str:
+    """The canonical text of a tree: no declaration, nothing between the nodes, attributes in their order."""
+    return str(etree.tostring(root, encoding="unicode", with_tail=False))
+
+
+def hierarchy(rotation: int = 0) -> etree._Element:
+    """An empty screen, for sources that have no XML of their own."""
+    root = etree.Element("hierarchy")
+    root.set("rotation", str(rotation))
+    return root
+
+
+def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
+    """Appends a node with all of `ATTRIBUTES`, in their order, and then what else `values` has.
+
+    Args:
+        parent: a node or the root; the new node's index is its place among the children, unless `values` says.
+        values: attributes by name. A truth is written "true" or "false", None is left to the default, and any
+            text is rinsed.
+    """
+    stated = {name: _spelled(value) for name, value in values.items() if value is not None}
+    stated.setdefault("index", str(len(parent)))
+    return etree.SubElement(parent, "node", {**ATTRIBUTES, **stated})
+
+
+def rinse(text: str) -> str:
+    """The text with U+FFFD for each character that XML cannot hold: controls, lone surrogates, U+FFFE, U+FFFF."""
+    return _ILLEGAL.sub("\ufffd", text)
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return rinse(str(value))
+
+
+def _decoded(data: bytes, where: str) -> str:
+    bom, encoding = next((pair for pair in _BOMS if data.startswith(pair[0])), (b"", "utf-8"))
+    try:
+        text = data[len(bom) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{where}: byte {error.start} is not {encoding.upper()} ({error.reason}); expected XML in UTF-8"
+        ) from None
+    declaration = _DECLARATION.match(text)
+    declared = _ENCODING.search(declaration[0]) if declaration else None
+    if declared and not encoding.startswith(declared[1].lower()) and declared[1].lower() not in ("utf8", "us-ascii"):
+        raise InputError(
+            f"{where}: declares the encoding {declared[1][:40]!r}; expected UTF-8, or UTF-16 with its byte order mark"
+        )
+    return text
+
+
+def _checked(root: etree._Element, where: str) -> etree._Element:
+    """The tree with nothing between its nodes, once it is made of what a screen is made of."""
+    if root.tag != "hierarchy":
+        raise InputError(f"{where}: root <{str(root.tag)[:80]}>; expected <hierarchy>, as uiautomator dumps it")
+    for element in root.iter():
+        if element is not root and element.tag != "node":
+            raise InputError(f"{where}: an element <{str(element.tag)[:80]}>; expected only <node> in a <hierarchy>")
+        for between in (element.text, element.tail):
+            if between and not between.isspace():
+                raise InputError(f"{where}: text {between.strip()[:40]!r} between nodes; expected it in attributes")
+        element.text = element.tail = None
+    return root
+
+
+def _reason(error: etree.XMLSyntaxError) -> str:
+    """What is wrong with a text, on one line and bounded: a name in it may be as long as the text."""
+    if "depth" in str(error.msg):
+        return f"nodes nested deeper than {MAX_DEPTH}"
+    line = " ".join(str(error.msg or "empty text").split())
+    return f"not well-formed XML ({line[:160]})"
