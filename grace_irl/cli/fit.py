@@ -139,7 +139,7 @@ def _print(run: Run, *, as_json: bool) -> None:
 def _leave(interrupted: Interrupted) -> None:
     """Says what is saved and leaves at once: a thread that still computes would hold the exit up."""
     print(
-        f"grace-irl: interrupted; saved. Go on with: grace-irl fit --resume {interrupted.folder}",
+        f"grace-irl: interrupted; saved. Go on with: grace-irl fit {RunPaths(interrupted.folder).resume}",
         file=sys.stderr,
     )
     if interrupted.best is not None:

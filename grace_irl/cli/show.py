@@ -30,16 +30,16 @@ SHOWN_FATES, SHOWN_EVENTS = 20, 5
 def show(
     run: Annotated[Path, typer.Argument(help="The folder of a run; a live one will do.")],
     program: Annotated[
-        str,
+        str | None,
         typer.Option("--program", metavar="ID", help="One program: its source, score, lineage and fates."),
-    ] = "",
+    ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the best programs to list.")] = 10,
     fates: Annotated[bool, typer.Option("--fates", help="Every candidate's fate, not only the last ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Show a run: its best programs, its progress, and what became of each candidate."""
     with opened(run) as (store, config):
-        if program:
+        if program is not None:
             _show_program(store, run, program, as_json=as_json)
         else:
             prices = Prices(config.model.price_in, config.model.price_out)

@@ -99,7 +99,7 @@ class MaxSeconds:
 
     def check(self, progress: Progress) -> str:
         """See `StopRule`."""
-        return f"max_seconds: {progress.seconds:.1f} s" if progress.seconds >= self.limit else ""
+        return f"max_seconds: {progress.seconds:.2f} s" if progress.seconds >= self.limit else ""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def require_absent(folder: Path) -> None:
     if taken:
         raise InputError(
             f"{folder}: exists already; "
-            f"expected a new folder for --out: choose another, or go on with --resume {folder}"
+            f"expected a new folder for --out: choose another, or go on with {RunPaths(folder).resume}"
         )
     if not place.is_dir():
         raise _impossible(folder, f"{place} is a file")

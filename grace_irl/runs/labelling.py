@@ -141,7 +141,7 @@ def ask(labelling: Labelling, asking: Asking, folder: Path, store: Store, in_fli
         raise Interrupted(folder, None) from None
     except GraceError as error:
         store.add_event("failed", str(error))
-        raise type(error)(f"{error}; what was done is saved: go on with --resume {folder}") from error
+        raise type(error)(f"{error}; what was done is saved: go on with {RunPaths(folder).resume}") from error
     finally:
         labelling = replace(labelling, answers=tuple(store.goals()))
         _save(labelling, folder)
@@ -152,7 +152,7 @@ def ask(labelling: Labelling, asking: Asking, folder: Path, store: Store, in_fli
         said_so = (
             f"{source or 'an expert trajectory'} ({digest}): no goal states after {ANSWERS} answers, the last: "
             f"{failure}{more}; write them into {RunPaths(folder).goals}, such as {digest} = [12], or [] for none, "
-            f"and go on with --resume {folder}, which asks for what is still missing"
+            f"and go on with {RunPaths(folder).resume}, which asks for what is still missing"
         )
         store.add_event("failed", said_so)
         raise GraceError(said_so)
@@ -171,7 +171,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         problem = labelling.problem()
         require_both_sides(problem.train)
     except InputError as error:
-        raise InputError(f"{error}; correct {RunPaths(folder).goals}, and go on with --resume {folder}") from None
+        raise InputError(f"{error}; correct {RunPaths(folder).goals}, and go on with {RunPaths(folder).resume}") from None
     if trajectory_rows(problem) != store.trajectories():
         store.set_problem(problem)
         found = labelling.goals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,11 @@ class RunPaths:
     """Where a run keeps what (docs/runs.md)."""
 
     folder: Path
+
+    @property
+    def resume(self) -> str:
+        """What to add to `grace-irl fit` to go on with this run, as a shell reads it."""
+        return f"--resume {shlex.quote(str(self.folder))}"
 
     @property
     def config(self) -> Path:

@@ -89,7 +89,7 @@ class Session:
             raise Interrupted(self.folder, best_so_far) from None
         except GraceError as error:
             self.store.add_event("failed", str(error))
-            raise type(error)(f"{error}; what was done is saved: go on with --resume {self.folder}") from error
+            raise type(error)(f"{error}; what was done is saved: go on with {RunPaths(self.folder).resume}") from error
         finally:
             evaluator.close()
         self.store.add_event("stopped", reason)

@@ -107,6 +107,8 @@ def test_show(fitted: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture
     assert found["program"] in capsys.readouterr().out
     assert main(["show", str(folder), "--program", found["program"][:8]]) == 0
     assert "class Reward" in capsys.readouterr().out
+    assert main(["show", str(folder), "--program", ""]) == 2  # a variable that is not set, most likely
+    assert "starts with ''" in capsys.readouterr().err
     assert main(["show", str(folder), "--program", found["program"], "--json"]) == 0
     assert last_object(capsys.readouterr().out)["program"]["id"] == found["program"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grace_irl.atomic import write_atomically
-from grace_irl.runs.paths import default_folder
+from grace_irl.runs.paths import RunPaths, default_folder
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -35,3 +35,8 @@ def test_the_default_folder_carries_the_sets_name(tmp_path: Path, monkeypatch: p
     first.mkdir(parents=True)
     assert default_folder("datasets/babyai-go-to-obj") != first
     assert default_folder("D4RL/door/human-v2").name.startswith("human-v2-")
+
+
+def test_the_advice_to_resume_can_be_pasted_into_a_shell() -> None:
+    assert RunPaths(Path("runs/my run; 2")).resume == "--resume 'runs/my run; 2'"
+    assert RunPaths(Path("runs/one")).resume == "--resume runs/one"
