@@ -171,7 +171,9 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         problem = labelling.problem()
         require_both_sides(problem.train)
     except InputError as error:
-        raise InputError(f"{error}; correct {RunPaths(folder).goals}, and go on with {RunPaths(folder).resume}") from None
+        raise InputError(
+            f"{error}; correct {RunPaths(folder).goals}, and go on with {RunPaths(folder).resume}"
+        ) from None
     if trajectory_rows(problem) != store.trajectories():
         store.set_problem(problem)
         found = labelling.goals

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from contextlib import contextmanager
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -298,7 +298,8 @@ class Store:
             if not self._open or isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
                 raise
             raise GraceError(
-                f"{self._path}: {error}; expected a whole database, on a disk with room: free some space, or put a copy back"
+                f"{self._path}: {error}; expected a whole database, on a disk with room: "
+                "free some space, or put a copy back"
             ) from None
 
 
