@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.screenshots import Screenshot
 from grace_irl.errors import InputError
 
 StateKind = Literal["vector", "grid", "ui"]
@@ -35,6 +36,7 @@ class Trajectory:
         terminated: the environment ended the episode.
         truncated: a time limit ended it.
         source: where it came from (file and episode), for messages and provenance.
+        screenshots: a picture of each state, or None for a state without; () where the source has none.
 
     Raises:
         InputError: for shapes that do not fit together, or states that are not finite.
@@ -48,6 +50,7 @@ class Trajectory:
     terminated: bool = False
     truncated: bool = False
     source: str = ""
+    screenshots: tuple[Screenshot | None, ...] = ()
 
     def __post_init__(self) -> None:
         where = self.source or "trajectory"
@@ -76,6 +79,10 @@ class Trajectory:
                 raise InputError(
                     f"{where}: {len(column)} {name} for {len(self.states)} states; expected {self.num_steps}"
                 )
+        if self.screenshots and len(self.screenshots) != len(self.states):
+            raise InputError(
+                f"{where}: {len(self.screenshots)} screenshots for {len(self.states)} states; expected one each"
+            )
 
     @property
     def kind(self) -> StateKind:

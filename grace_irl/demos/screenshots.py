@@ -1,0 +1,93 @@
+"""Pictures of states: where they lie, read only when somebody asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from grace_irl.errors import InputError
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Largest picture that is read. Real ones have 50 KB to 5 MB."""
+
+SIGNATURES: dict[str, tuple[bytes, int]] = {
+    "image/png": (b"\x89PNG\r\n\x1a\n", 0),
+    "image/jpeg": (b"\xff\xd8\xff", 0),
+    "image/webp": (b"WEBP", 8),
+}
+"""What the formats that models and browsers take begin with, and where."""
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+
+
+class Screenshot(Protocol):
+    """A picture of one state, which stays where its source has it."""
+
+    def read(self) -> bytes:
+        """The encoded picture: PNG, JPEG or WebP.
+
+        Raises:
+            InputError: it is gone, too large, or something else.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class FileScreenshot:
+    """A picture in a file, or in some bytes of one.
+
+    Attributes:
+        path: the file.
+        start: offset of its first byte.
+        length: bytes; None takes the rest of the file.
+    """
+
+    path: Path
+    start: int = 0
+    length: int | None = None
+
+    def read(self) -> bytes:
+        """See `Screenshot.read`."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.start)
+                data = file.read(MAX_BYTES + 1 if self.length is None else min(self.length, MAX_BYTES + 1))
+        except OSError as error:
+            raise InputError(f"{self.path}: no screenshot ({error.strerror}); expected a picture there") from None
+        return checked(data, str(self.path))
+
+
+def checked(data: bytes, where: str) -> bytes:
+    """The same bytes, if they may be a picture.
+
+    Raises:
+        InputError: too many, or of no format of `SIGNATURES`.
+    """
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{where}: a screenshot above {MAX_BYTES:,} bytes; expected less: scale it down")
+    media_type(data, where)
+    return data
+
+
+def media_type(data: bytes, where: str) -> str:
+    """The media type of an encoded picture.
+
+    Raises:
+        InputError: of no format of `SIGNATURES`.
+    """
+    for name, (signature, start) in SIGNATURES.items():
+        if data[start : start + len(signature)] == signature:
+            return name
+    raise InputError(f"{where}: begins with {data[:8].hex()}; expected a screenshot in PNG, JPEG or WebP")
+
+
+def beside(file: Path) -> FileScreenshot | None:
+    """The picture that belongs to a file of one state: of the same stem, beside it or in a folder `screenshots`
+    beside it or beside its folder."""
+    for folder in (file.parent, file.parent / "screenshots", file.parent.parent / "screenshots"):
+        for suffix in SUFFIXES:
+            picture = folder / f"{file.stem}{suffix}"
+            if picture.is_file():
+                return FileScreenshot(picture)
+    return None
