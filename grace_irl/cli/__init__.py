@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from grace_irl.errors import GraceError
 
-MANY = ("--demos", "--negatives")  # options that take several values after one flag
+MANY = ("--demos", "--negatives", "--from")  # options that take several values after one flag
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

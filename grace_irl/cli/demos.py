@@ -1,4 +1,4 @@
-"""`grace-irl demos`: look at demonstrations, convert them, scramble them."""
+"""`grace-irl demos`: look at demonstrations, choose, convert and scramble them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from grace_irl.cli.goals import goal_table
 from grace_irl.cli.output import print_json, require_new
+from grace_irl.cli.select import select
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
@@ -24,7 +25,8 @@ from grace_irl.demos.summary import EXAMPLES, GridCodes, Summary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
 
-app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, convert them, scramble them.")
+app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
+app.command()(select)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 

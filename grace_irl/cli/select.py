@@ -1,0 +1,159 @@
+"""`grace-irl demos select`: choose trajectories from any demo files and write them to files of their own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from grace_irl.cli.output import console, print_json, require_new
+from grace_irl.demos.conditions import Conditions
+from grace_irl.demos.files import Format
+from grace_irl.demos.select import Chosen, Selection, Selector, empty
+from grace_irl.demos.select_recipe import read_select_recipe
+from grace_irl.demos.trajectory import Role
+from grace_irl.errors import InputError
+
+PATTERN = "Python regular expression, searched in the instruction; case is ignored"
+
+
+def select(
+    sources: Annotated[list[str] | None, typer.Option("--from", help="Files, folders or Minari ids.")] = None,
+    out: Annotated[str | None, typer.Option(help="File to write; the folder of a recipe's files.")] = None,
+    goal: Annotated[str | None, typer.Option(help=f"{PATTERN}.")] = None,
+    not_goal: Annotated[str | None, typer.Option(help="The same, which must not be found.")] = None,
+    package: Annotated[
+        list[str] | None, typer.Option(help="App of at least one screen, such as '*.deskclock'; several: any of them.")
+    ] = None,
+    not_package: Annotated[list[str] | None, typer.Option(help="App that no screen may show.")] = None,
+    min_states: Annotated[int | None, typer.Option(help="Fewest states.")] = None,
+    max_states: Annotated[int | None, typer.Option(help="Most states.")] = None,
+    success: Annotated[
+        bool | None,
+        typer.Option("--success/--failure", help="Rewards above 0 in sum, or, without rewards, ended by itself."),
+    ] = None,
+    from_role: Annotated[str | None, typer.Option(help="Role that the source states.")] = None,
+    from_task: Annotated[str | None, typer.Option(help="Task that the source states.")] = None,
+    role: Annotated[str | None, typer.Option(help="Role to give: expert or negative.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task name to give.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Take at most so many, by the seed.")] = None,
+    held_out: Annotated[float | None, typer.Option(help="Share to hold out, by the seed, such as 0.2.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of --sample and --held-out.  [default: 0, or the recipe's]")] = None,
+    recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is chosen, and write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+) -> None:
+    """Choose trajectories by goal, app, length, success, task and role, and write them.
+
+    Example: grace-irl demos select --from shards/ --goal 'set .*timer' --package '*.deskclock' --success
+        --role expert --task 'set timer' --sample 12 --out set-timer.parquet
+    """
+    for option, value, allowed in (
+        ("--role", role, get_args(Role)),
+        ("--from-role", from_role, get_args(Role)),
+        ("--format", format_, get_args(Format)),
+    ):
+        if value is not None and value not in allowed:
+            raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
+    if not sources:
+        raise InputError("no --from; expected files, folders or Minari ids to choose from")
+    if out is None and not dry_run:
+        raise InputError("no --out; expected the file to write (the folder, of a recipe), or --dry-run")
+    conditions: dict[str, Any] = {
+        "goal": goal,
+        "not_goal": not_goal,
+        "package": tuple(package or ()),
+        "not_package": tuple(not_package or ()),
+        "min_states": min_states,
+        "max_states": max_states,
+        "success": success,
+        "from_role": from_role,
+        "from_task": from_task,
+    }
+    settings: dict[str, Any] = {"role": role, "task": task, "sample": sample, "held_out": held_out}
+    selections: Sequence[Selection]
+    if recipe is not None:
+        beside = next((name for name, value in {**conditions, **settings}.items() if value not in (None, ())), None)
+        if beside is not None:
+            raise InputError(f"--recipe beside --{beside.replace('_', '-')}; expected one or the other")
+        read = read_select_recipe(recipe)
+        selections = read.into(out or "")
+        seed = read.seed if seed is None else seed
+    else:
+        selections = (Selection(out or "(dry run)", Conditions(**conditions), **settings),)
+    if not dry_run:
+        for selection in selections:
+            require_new(Path(selection.out), force=force)
+    waiting = Console(stderr=True)
+    with waiting.status("") as line:
+        selector = Selector(
+            sources,
+            selections,
+            seed or 0,
+            progress=lambda file: line.update(f"reading {file}") if sys.stderr.isatty() else None,
+        )
+        chosen = selector.choose()
+        if not dry_run:
+            selector.write(chosen, cast("Format | None", format_))
+    _report(chosen, written=not dry_run, as_json=json_)
+
+
+def _report(chosen: Sequence[Chosen], *, written: bool, as_json: bool) -> None:
+    for one in chosen:
+        if not one.matches:
+            typer.echo(empty(one), err=True)
+        elif one.missing:
+            wanted = one.selection.sample
+            typer.echo(f"{one.selection.out}: {len(one.matches)} of the {wanted} that were asked for", err=True)
+    if as_json:
+        print_json({"files": [_object(one) for one in chosen], "written": written})
+        return
+    for one in chosen:
+        console().print(_table(one))
+        role_, task_ = one.selection.role or "as they state", one.selection.task or "as they state"
+        verb = "written" if written else "would be written"
+        typer.echo(
+            f"{one.selection.out}: {len(one.matches)} trajectories, {one.states} states {verb}"
+            f"{_held(one)}; role {role_}, task {task_}\n"
+        )
+
+
+def _table(one: Chosen) -> Table:
+    """How many met each condition, of those before it."""
+    table = Table(title=Text(one.selection.out), title_justify="left", box=None, pad_edge=False)
+    table.add_column("condition", overflow="fold")
+    table.add_column("left", justify="right")
+    table.add_row("trajectories read", str(one.funnel.seen))
+    for name, count in one.funnel.left.items():
+        table.add_row(Text(name), str(count))
+    if one.taken:
+        table.add_row("not in an earlier file", str(one.free))
+    if one.selection.sample is not None:
+        table.add_row(f"sample of at most {one.selection.sample}", str(len(one.matches)))
+    return table
+
+
+def _held(one: Chosen) -> str:
+    return "" if one.held_out is None else f", {one.number_held_out} held out"
+
+
+def _object(one: Chosen) -> dict[str, Any]:
+    return {
+        "path": one.selection.out,
+        "read": one.funnel.seen,
+        "left": one.funnel.left,
+        "taken": one.taken,
+        "trajectories": len(one.matches),
+        "states": one.states,
+        "held_out": None if one.held_out is None else one.number_held_out,
+        "role": one.selection.role,
+        "task": one.selection.task,
+    }

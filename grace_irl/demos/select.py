@@ -1,0 +1,270 @@
+"""Chooses demonstrations by conditions and writes them to files of their own, one trajectory in memory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from grace_irl.demos.conditions import Conditions, Funnel
+from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
+from grace_irl.demos.header import merge
+from grace_irl.demos.source import Source
+from grace_irl.demos.trajectory import Demonstration, Role, Split
+from grace_irl.errors import InputError
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What goes into one file.
+
+    Attributes:
+        out: the file, or a Minari id.
+        conditions: what a demonstration must meet.
+        role: of everything chosen; None keeps what the source says.
+        task: name of the task of everything chosen; None keeps what the source says.
+        sample: choose at most so many, by the seed; None takes all.
+        held_out: share that is held out, by the seed, instead of what the source says; None keeps that.
+
+    Raises:
+        InputError: a sample below 1, or a share that is not between 0 and 1.
+    """
+
+    out: str
+    conditions: Conditions = field(default_factory=Conditions)
+    role: Role | None = None
+    task: str | None = None
+    sample: int | None = None
+    held_out: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.sample is not None and self.sample < 1:
+            raise InputError(f"--sample {self.sample}; expected at least 1")
+        if self.held_out is not None and not 0 < self.held_out < 1:
+            raise InputError(f"--held-out {self.held_out}; expected a share above 0 and below 1, such as 0.2")
+
+
+class Match(NamedTuple):
+    """A demonstration that meets the conditions: where it is, and what it is."""
+
+    file: int
+    number: int
+    digest: str
+    states: int
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a selection chose.
+
+    Attributes:
+        selection: what was asked for.
+        funnel: how many met each condition.
+        taken: how many met them all, but are in the file of an earlier selection.
+        free: how many are not.
+        matches: what is written, in the order of the sources.
+        held_out: digests of what is held out; None where the sources' own sides are kept.
+    """
+
+    selection: Selection
+    funnel: Funnel
+    taken: int
+    free: int
+    matches: tuple[Match, ...]
+    held_out: frozenset[str] | None
+
+    @property
+    def states(self) -> int:
+        """States of everything chosen."""
+        return sum(match.states for match in self.matches)
+
+    @property
+    def number_held_out(self) -> int:
+        """How many of the trajectories are held out by the selection's share."""
+        return sum(match.digest in (self.held_out or ()) for match in self.matches)
+
+    @property
+    def missing(self) -> int:
+        """How many fewer there are than the sample that was asked for."""
+        return max((self.selection.sample or 0) - len(self.matches), 0)
+
+    def side(self, digest: str, stated: Split | None) -> Split | None:
+        """The side of a trajectory that is chosen."""
+        if self.held_out is None:
+            return stated
+        return "held_out" if digest in self.held_out else "train"
+
+
+class Selector:
+    """Runs selections over files, folders and Minari ids.
+
+    Sources are read twice: once to see what meets the conditions, once to write it. So nothing but one trajectory,
+    and a few bytes for each that meets the conditions, is in memory. What is chosen depends on what the trajectories
+    are and on the seed, never on the order of files. No trajectory goes into two files: the earlier selection has it,
+    and equal trajectories (same states, actions and instruction) count as one there.
+
+    Args:
+        paths: where to choose from.
+        selections: what goes where.
+        seed: of samples and of held-out shares.
+        progress: called with each file when it is begun; every file is read once or twice.
+
+    Raises:
+        InputError: no paths or selections, a negative seed, two selections for one file, one that is also a source, or
+            data that cannot be used.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        selections: Sequence[Selection],
+        seed: int = 0,
+        *,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        if seed < 0:
+            raise InputError(f"--seed {seed}; expected 0 or more")
+        self._files = list(dict.fromkeys(file for path in paths for file in expand(path)))
+        if not self._files:
+            raise InputError("nothing to choose from; expected files, folders or Minari ids: name them with --from")
+        self._selections = tuple(selections)
+        self._seed = seed
+        self._progress = progress or (lambda _: None)
+        outs = [str(selection.out) for selection in selections]
+        twice = next((out for out, count in Counter(outs).items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"{twice}: two selections for one file; expected a file for each: rename one")
+        sources = {Path(file).resolve() for file in self._files}
+        clash = next((out for out in outs if Path(out).resolve() in sources), None)
+        if clash is not None:
+            raise InputError(f"{clash}: source and target are the same; expected another name")
+        self._metadata = merge([open_source(file).header for file in self._files], [str(file) for file in self._files])
+
+    def choose(self) -> tuple[Chosen, ...]:
+        """What each selection takes; nothing is written.
+
+        Raises:
+            InputError: data that cannot be used, or a held-out share of equal trajectories.
+        """
+        funnels = [Funnel(selection.conditions) for selection in self._selections]
+        found: list[list[Match]] = [[] for _ in funnels]
+        for place, _ in enumerate(self._files):
+            for number, item in self._read(place):
+                for funnel, matches in zip(funnels, found, strict=True):
+                    if funnel.passes(item):
+                        trajectory = item.trajectory
+                        matches.append(Match(place, number, trajectory.digest, len(trajectory.states)))
+        taken: set[str] = set()
+        chosen = []
+        for selection, funnel, matches in zip(self._selections, funnels, found, strict=True):
+            free = [match for match in matches if match.digest not in taken]
+            kept = free
+            if selection.sample is not None and len(free) > selection.sample:
+                kept = sorted(sorted(free, key=self._key("sample"))[: selection.sample])
+            held_out = None if selection.held_out is None or not kept else self._held_out(selection, kept)
+            chosen.append(Chosen(selection, funnel, len(matches) - len(free), len(free), tuple(kept), held_out))
+            taken |= {match.digest for match in kept}
+        return tuple(chosen)
+
+    def write(self, chosen: Sequence[Chosen], format: Format | None = None) -> None:
+        """Writes what was chosen: all files, each whole, or none.
+
+        Args:
+            chosen: of `choose`.
+            format: of the files; follows their names.
+
+        Raises:
+            InputError: a selection that chose nothing, files that cannot be written, or sources that changed.
+        """
+        for one in chosen:
+            if not one.matches:
+                raise InputError(empty(one))
+        wanted: dict[int, dict[int, tuple[Chosen, str, int]]] = {}
+        for writer, one in enumerate(chosen):
+            for match in one.matches:
+                wanted.setdefault(match.file, {})[match.number] = one, match.digest, writer
+        with ExitStack() as stack:
+            writers = [stack.enter_context(open_writer(c.selection.out, self._metadata, format)) for c in chosen]
+            for place, numbers in sorted(wanted.items()):
+                left = set(numbers)
+                for number, item in self._read(place):
+                    if number not in left:
+                        continue
+                    one, digest, writer = numbers[number]
+                    if item.trajectory.digest != digest:
+                        break
+                    writers[writer].add(_restated(item, one))
+                    left.discard(number)
+                    if not left:
+                        break
+                if left:
+                    raise InputError(
+                        f"{self._files[place]}: changed while it was read; expected the same twice: run it again"
+                    )
+
+    def _read(self, place: int) -> Iterator[tuple[int, Demonstration]]:
+        file = self._files[place]
+        self._progress(str(file))
+        opened = open_source(file)
+        return enumerate(opened.demonstrations(self._role(opened, file), np.empty))
+
+    def _role(self, opened: Source, file: str | Path) -> Role | None:
+        """The role that a file states; any, where it states none and every selection gives one."""
+        given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
+        try:
+            return role_of(opened, file)
+        except InputError:
+            if None in given or len(given) < len(self._selections):
+                raise
+            return given[0]
+
+    def _key(self, what: str) -> Callable[[Match], tuple[bytes, int, int]]:
+        """An order of trajectories by chance, the same wherever they lie."""
+
+        def key(match: Match) -> tuple[bytes, int, int]:
+            drawn = hashlib.sha256(f"{self._seed} {what} {match.digest}".encode()).digest()
+            return drawn, match.file, match.number
+
+        return key
+
+    def _held_out(self, selection: Selection, kept: Sequence[Match]) -> frozenset[str]:
+        """Digests of the share that is held out: at least one trajectory, and never all; equal ones together."""
+        counts = Counter(match.digest for match in kept)
+        if len(counts) < 2:
+            raise InputError(
+                f"{selection.out}: --held-out {selection.held_out} of {len(kept)} equal trajectories; expected at "
+                "least two that differ: choose more, or state no share"
+            )
+        wanted = min(max(round((selection.held_out or 0) * len(kept)), 1), len(kept) - 1)
+        order = list(dict.fromkeys(match.digest for match in sorted(kept, key=self._key("held out"))))
+        held: set[str] = set()
+        size = 0
+        for digest in order:
+            if size + counts[digest] <= wanted:
+                held.add(digest)
+                size += counts[digest]
+        return frozenset(held or {min(order, key=counts.__getitem__)})
+
+
+def empty(chosen: Chosen) -> str:
+    """Why a selection chose nothing, in one line."""
+    why = chosen.funnel.emptied_by()
+    if not why:
+        why = f"all {chosen.taken} that meet its conditions are in the file of an earlier selection"
+    return f"{chosen.selection.out}: nothing is chosen ({why}); expected at least one trajectory: change that"
+
+
+def _restated(item: Demonstration, chosen: Chosen) -> Demonstration:
+    selection = chosen.selection
+    return replace(
+        item,
+        role=selection.role or item.role,
+        task=item.task if selection.task is None else selection.task,
+        split=chosen.side(item.trajectory.digest, item.split),
+    )

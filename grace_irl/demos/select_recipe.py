@@ -1,0 +1,93 @@
+"""Recipes of selections: TOML files that say which demonstrations go into the files of a set."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from grace_irl.demos.conditions import Conditions
+from grace_irl.demos.select import Selection
+from grace_irl.demos.trajectory import Role
+from grace_irl.errors import InputError
+
+LISTS = ("package", "not_package")
+TYPES: Mapping[str, type] = {
+    **dict.fromkeys(("out", "role", "task", "from_role", "from_task", "goal", "not_goal"), str),
+    **dict.fromkeys(("sample", "min_states", "max_states"), int),
+    **dict.fromkeys(LISTS, list),
+    "success": bool,
+    "held_out": float,
+}
+"""Keys of a [[file]] table; they are called as the options of `grace-irl demos select`."""
+
+
+@dataclass(frozen=True)
+class SelectRecipe:
+    """A recipe.
+
+    Attributes:
+        selections: what goes into each file; files are relative to the folder that is written.
+        seed: of samples and of held-out shares.
+    """
+
+    selections: tuple[Selection, ...]
+    seed: int = 0
+
+    def into(self, folder: str | Path) -> tuple[Selection, ...]:
+        """The selections with their files in a folder."""
+        return tuple(replace(one, out=str(Path(folder) / one.out)) for one in self.selections)
+
+
+def read_select_recipe(path: str | Path) -> SelectRecipe:
+    """The selections of a recipe: `seed`, and a [[file]] table for each file.
+
+    Raises:
+        InputError: not TOML, or keys that are unknown, missing or of another type or value.
+    """
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: not readable as TOML ({error}); expected a recipe with [[file]] tables") from None
+    tables, seed = document.get("file"), document.get("seed", 0)
+    if not isinstance(tables, list) or not tables or not set(document) <= {"file", "seed"}:
+        raise InputError(f"{path}: keys {', '.join(document) or 'none'}; expected [[file]] tables, seed, nothing else")
+    if type(seed) is not int or seed < 0:
+        raise InputError(f"{path}: seed = {seed!r}; expected a whole number of at least 0")
+    return SelectRecipe(tuple(_selection(table, f"{path}, file {n}") for n, table in enumerate(tables, 1)), seed)
+
+
+def _selection(table: object, where: str) -> Selection:
+    if not isinstance(table, dict):
+        raise InputError(f"{where}: {table!r}; expected a table")
+    for key, value in table.items():
+        if key not in TYPES or not _is(value, TYPES[key]):
+            raise InputError(
+                f"{where}: {key} = {value!r}; expected the keys "
+                + ", ".join(
+                    f"{name} ({'list of str' if kind is list else kind.__name__})" for name, kind in TYPES.items()
+                )
+            )
+    for name in ("role", "from_role"):
+        if name in table and table[name] not in get_args(Role):
+            raise InputError(f"{where}: {name} {table[name]!r}; expected 'expert' or 'negative'")
+    out = Path(table.get("out", ""))
+    if not out.name or out.is_absolute() or ".." in out.parts:
+        raise InputError(
+            f"{where}: out = {str(table.get('out', ''))!r}; expected the name of a file in the set's folder"
+        )
+    names = {field.name for field in fields(Conditions)}
+    about: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
+    try:
+        conditions = Conditions(**{key: value for key, value in about.items() if key in names})
+        return Selection(conditions=conditions, **{key: value for key, value in about.items() if key not in names})
+    except InputError as error:  # it names the option, which is called as the key
+        raise InputError(f"{where}: {error}") from None
+
+
+def _is(value: object, kind: type) -> bool:
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return type(value) is kind
