@@ -20,7 +20,7 @@ FULL := $(VENV)/full.stamp
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help fit test lint types format bench lock clean distclean
+.PHONY: help fit test lint types format bench lock protos clean distclean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -77,6 +77,12 @@ lock: ## Renew the exact pins in requirements/ (needs uv)
 	echo setuptools | $(LOCK) pyproject.toml - --constraint requirements/full.lock --output-file requirements/core.tmp
 	mv requirements/core.tmp requirements/core.lock
 	rm requirements/all.tmp
+
+# Its version and the protobuf runtime of pyproject.toml go together: grace_irl/demos/ui/protos/README.md.
+PROTOC ?= protoc
+
+protos: ## Generate the protocol buffers' Python again (needs protoc)
+	$(PROTOC) -I. --python_out=. --pyi_out=. grace_irl/demos/ui/protos/*.proto
 
 clean: ## Remove caches and build output; runs and the environment stay
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
