@@ -14,9 +14,9 @@ import numpy as np
 
 from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
-from grace_irl.demos.header import merge
+from grace_irl.demos.header import Header, merge
 from grace_irl.demos.source import Source
-from grace_irl.demos.trajectory import Demonstration, Role, Split
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split
 from grace_irl.errors import InputError
 
 
@@ -144,7 +144,7 @@ class Selector:
         clash = next((out for out in outs if Path(out).resolve() in sources), None)
         if clash is not None:
             raise InputError(f"{clash}: source and target are the same; expected another name")
-        self._metadata = merge([open_source(file).header for file in self._files], [str(file) for file in self._files])
+        self._headers: dict[int, Header] = {}
 
     def choose(self) -> tuple[Chosen, ...]:
         """What each selection takes; nothing is written.
@@ -160,6 +160,7 @@ class Selector:
                     if funnel.passes(item):
                         trajectory = item.trajectory
                         matches.append(Match(place, number, trajectory.digest, len(trajectory.states)))
+        self._metadata()
         taken: set[str] = set()
         chosen = []
         for selection, funnel, matches in zip(self._selections, funnels, found, strict=True):
@@ -189,8 +190,9 @@ class Selector:
         for writer, one in enumerate(chosen):
             for match in one.matches:
                 wanted.setdefault(match.file, {})[match.number] = one, match.digest, writer
+        metadata = self._metadata()
         with ExitStack() as stack:
-            writers = [stack.enter_context(open_writer(c.selection.out, self._metadata, format)) for c in chosen]
+            writers = [stack.enter_context(open_writer(one.selection.out, metadata, format)) for one in chosen]
             for place, numbers in sorted(wanted.items()):
                 left = set(numbers)
                 for number, item in self._read(place):
@@ -212,7 +214,12 @@ class Selector:
         file = self._files[place]
         self._progress(str(file))
         opened = open_source(file)
+        self._headers[place] = opened.header
         return enumerate(opened.demonstrations(self._role(opened, file), np.empty))
+
+    def _metadata(self) -> Metadata:
+        """Of all sources together, each of which has been read."""
+        return merge([self._headers[place] for place in range(len(self._files))], [str(file) for file in self._files])
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
         """The role that a file states; any, where it states none and every selection gives one."""
