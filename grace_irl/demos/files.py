@@ -15,6 +15,7 @@ from grace_irl.demos.header import Header, merge
 from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
+from grace_irl.demos.ui import readers as ui
 from grace_irl.errors import InputError
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow"]
@@ -43,7 +44,9 @@ def _npz(path: Path) -> Source:
 
 
 # A format is imported when a file of its kind is met: the model of trajectories alone imports none of them.
-READERS: dict[str, Callable[[Path], Source]] = {".parquet": _parquet, ".npz": _npz}
+ARRAYS: dict[str, Callable[[Path], Source]] = {".parquet": _parquet, ".npz": _npz}
+READERS = {**ARRAYS, **ui.READERS}
+"""By how a name ends."""
 
 
 def open_source(path: str | Path) -> Source:
@@ -63,11 +66,13 @@ def open_source(path: str | Path) -> Source:
         )
     if file.suffix in PICKLES:
         raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
-    reader = READERS.get(file.suffix)
+    if ui.is_episode(file):
+        return ui.open_episode(file)
+    reader = next((READERS[end] for end in READERS if file.name.endswith(end)), None)
     if reader is None or not file.is_file():
         raise InputError(
-            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)} or a "
-            "Minari dataset"
+            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)}, a Minari "
+            "dataset, or a folder of screens"
         )
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
@@ -89,23 +94,24 @@ def require_utf8(path: str | Path) -> None:
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files that a path stands for: itself, or what lies in a folder, sorted by name.
 
+    Texts that may be screens (`ui.TEXTS`) count where a folder has nothing else: elsewhere they are cards and recipes.
+
     Raises:
         InputError: a folder without demonstrations, or with a pickle among them.
     """
     if str(path) == "":  # a variable that is not set, most likely: it would name the folder where we stand
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
-    if not folder.is_dir() or dataset_folder(path) is not None:
+    if not folder.is_dir() or dataset_folder(path) is not None or ui.is_episode(folder):
         return [path]
-    known = {*READERS, *PICKLES}
-    files = sorted(
-        file
-        for file in folder.iterdir()
-        if not file.name.startswith(".") and (file.suffix in known or _is_minari(file))
-    )
+    known = {*ARRAYS, *PICKLES}
+    inside = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
+    files = [file for file in inside if file.suffix in known or _is_minari(file) or ui.is_episode(file)]
+    files = files or [file for file in inside if file.name.endswith(ui.TEXTS)]
     if not files:
         raise InputError(
-            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files or Minari datasets"
+            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files, Minari datasets or "
+            "folders of screens"
         )
     return list(files)
 

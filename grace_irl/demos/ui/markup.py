@@ -36,9 +36,9 @@ ATTRIBUTES: dict[str, str] = {
     "long-clickable": "false",
     "password": "false",
     "selected": "false",
-    "bounds": "[0,0][0,0]",
 }
-"""What every node of a uiautomator dump has, in its order, and what stands there when a source does not say."""
+"""What every node of a uiautomator dump has, in its order, and what stands there when a source does not say. Then come
+its bounds, which nothing can stand for."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
@@ -93,9 +93,20 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
     return _checked(root, where)
 
 
-def write(root: etree._Element) -> str:
-    """The canonical text of a tree: no declaration, nothing between the nodes, attributes in their order."""
-    return str(etree.tostring(root, encoding="unicode", with_tail=False))
+def write(root: etree._Element, where: str = "") -> str:
+    """The canonical text of a tree: no declaration, nothing between the nodes, attributes in their order.
+
+    Args:
+        root: what `parse` gave, or what was built with `hierarchy` and `add`.
+        where: file and step, for messages.
+
+    Raises:
+        InputError: the text would be longer than `MAX_BYTES`; escapes may make it longer than what was parsed.
+    """
+    text = str(etree.tostring(root, encoding="unicode", with_tail=False))
+    if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode()) > MAX_BYTES):
+        raise InputError(f"{where or 'screen'}: more than {MAX_BYTES:,} bytes as XML; expected at most that: drop it")
+    return text
 
 
 def hierarchy(rotation: int = 0) -> etree._Element:
@@ -106,7 +117,7 @@ def hierarchy(rotation: int = 0) -> etree._Element:
 
 
 def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
-    """Appends a node with all of `ATTRIBUTES`, in their order, and then what else `values` has.
+    """Appends a node with all of `ATTRIBUTES`, in their order, its bounds, and then what else `values` has.
 
     Args:
         parent: a node or the root; the new node's index is its place among the children, unless `values` says.
@@ -115,7 +126,8 @@ def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
     """
     stated = {name: _spelled(value) for name, value in values.items() if value is not None}
     stated.setdefault("index", str(len(parent)))
-    return etree.SubElement(parent, "node", {**ATTRIBUTES, **stated})
+    bounds = {"bounds": stated["bounds"]} if "bounds" in stated else {}
+    return etree.SubElement(parent, "node", {**ATTRIBUTES, **bounds, **stated})
 
 
 def rinse(text: str) -> str:

@@ -1,0 +1,144 @@
+"""Reads AutoDroid's records: screens of an app as HTML-like text, in YAML.
+
+A file is `{records: [{State: …, Choice: …, Input: …, …}], task_name: …}`. Each record's State is a state, in order; one
+file is one episode. A state is a list of elements without nesting, `<button id=3 text='Search'>July<br>2023</button>`:
+
+| element | class | flags |
+|---|---|---|
+| `button` | `android.widget.Button` | clickable |
+| `checkbox` | `android.widget.CheckBox` | clickable, checkable, checked as it says |
+| `input` | `android.widget.EditText` | clickable, focusable |
+| `p` | `android.widget.TextView` | |
+
+What is between the tags is the text, with `<br>` as a line break; `text='…'` is the description; `id` is the index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from grace_irl.demos.ui import markup
+from grace_irl.demos.ui.androidworld import flat
+from grace_irl.demos.ui.episode import Episode, EpisodeSource
+from grace_irl.demos.ui.texts import read_text
+from grace_irl.errors import InputError
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Longest file. Real ones have 20 to 100 KB."""
+
+MAX_DEPTH = 16
+"""Deepest nesting of the YAML. Records have 4 levels."""
+
+CLASSES: dict[str, dict[str, object]] = {
+    "button": {"class": "android.widget.Button", "clickable": True},
+    "checkbox": {"class": "android.widget.CheckBox", "clickable": True, "checkable": True},
+    "input": {"class": "android.widget.EditText", "clickable": True, "focusable": True},
+    "p": {"class": "android.widget.TextView"},
+}
+
+UNNAMED = "utg"
+"""What AutoDroid writes as the task of an exploration without one."""
+
+_OPENING = re.compile(r"\s*<(button|checkbox|input|p) +id=(\d{1,9})(?: +checked=(True|False))?(?: +text=')?")
+
+
+def open_records(path: Path) -> EpisodeSource:
+    """A file of records.
+
+    Raises:
+        InputError: not YAML, not such records, or a state that cannot be read.
+    """
+
+    def records() -> Mapping[str, Any]:
+        found = read_yaml(read_text(path, MAX_BYTES), str(path))
+        if not isinstance(found, Mapping) or not isinstance(found.get("records"), list):
+            raise InputError(f"{path}: no list 'records'; expected the YAML of AutoDroid")
+        return found
+
+    def screens() -> Iterator[str]:
+        for number, record in enumerate(records()["records"]):
+            where = f"{path}, record {number}"
+            state = record.get("State") if isinstance(record, Mapping) else None
+            if not isinstance(state, str):
+                raise InputError(f"{where}: no text 'State'; expected one, such as \"<button id=0>OK</button>\"")
+            yield flat(read_elements(state, where), where)
+
+    name = records().get("task_name")
+    task = "" if not isinstance(name, str) or name == UNNAMED else markup.rinse(name)
+    return EpisodeSource(path, Episode(screens, " ".join(task.split())))
+
+
+def read_elements(state: str, where: str) -> list[dict[str, object]]:
+    """The attributes of each element of a state.
+
+    Raises:
+        InputError: something else is there.
+    """
+    elements: list[dict[str, object]] = []
+    at = 0
+    while opening := _OPENING.match(state, at):
+        tag, index, checked = opening.groups()
+        end = state.find(f"</{tag}>", opening.end())
+        inside, described = opening.end(), ""
+        if opening[0].endswith("'"):
+            quote = state.find("'>", opening.end(), end)
+            inside, described = quote + 1, state[opening.end() : quote]
+        begin = state.find(">", inside, end)
+        if end < 0 or begin < 0 or state[inside:begin].strip(" ") or inside == 0:
+            raise InputError(
+                f"{where}: {opening[0].strip()[:40]!r} is not closed; expected <{tag} id={index}>…</{tag}>"
+            )
+        elements.append(
+            {
+                "index": index,
+                "text": state[begin + 1 : end].replace("<br>", "\n"),
+                "content-desc": described,
+                "checked": checked == "True",
+                **CLASSES[tag],
+            }
+        )
+        at = end + len(f"</{tag}>")
+    if state[at:].strip():
+        raise InputError(f"{where}: {state[at:].strip()[:40]!r}; expected <button>, <checkbox>, <input> or <p>")
+    return elements
+
+
+def read_yaml(text: str, where: str) -> Any:
+    """What a YAML file holds, as mappings, lists and texts: of its events, so that no tag makes anything.
+
+    Raises:
+        InputError: not YAML, an alias (which may stand for any amount of data), or nested deeper than `MAX_DEPTH`.
+    """
+    try:
+        import yaml
+    except ImportError:
+        raise InputError(
+            f"{where}: YAML needs PyYAML, which is not installed; install the extra, pip install 'grace-irl[android]'"
+        ) from None
+    done: list[Any] = []
+    open_: list[list[Any]] = [done]  # what is being read, outermost first; a mapping as its keys and values in turn
+    try:
+        for event in yaml.parse(markup.rinse(text), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.AliasEvent):
+                raise InputError(f"{where}: the alias *{event.anchor[:40]}; expected YAML without aliases")
+            if isinstance(event, yaml.ScalarEvent):
+                open_[-1].append(event.value)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                open_.append([])
+                if len(open_) > MAX_DEPTH:
+                    raise InputError(f"{where}: YAML nested deeper than {MAX_DEPTH}; expected the records of AutoDroid")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                parts = open_.pop()
+                open_[-1].append(_mapping(parts) if isinstance(event, yaml.MappingEndEvent) else parts)
+    except yaml.YAMLError as error:
+        raise InputError(f"{where}: not YAML ({' '.join(str(error).split())[:160]}); expected a whole file") from None
+    if len(done) != 1:
+        raise InputError(f"{where}: {len(done)} YAML documents; expected one")
+    return done[0]
+
+
+def _mapping(parts: list[Any]) -> dict[str, Any]:
+    return {key: value for key, value in zip(parts[::2], parts[1::2], strict=True) if isinstance(key, str)}

@@ -1,0 +1,99 @@
+"""Names that sources give to what a node has, and how their values become attributes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grace_irl.demos.ui.screen import bounds_of
+
+# By attribute: the names that sources use for it, the best first. Case, "_", "-" and a leading "is" do not matter.
+NAMES: dict[str, tuple[str, ...]] = {
+    "text": ("text",),
+    "resource-id": ("resourceid", "viewidresourcename", "resourcename"),
+    "class": ("classname", "class"),
+    "package": ("packagename", "package"),
+    "content-desc": ("contentdescription", "contentdesc", "accessibilitytext"),
+    "checkable": ("checkable",),
+    "checked": ("checked",),
+    "clickable": ("clickable",),
+    "enabled": ("enabled",),
+    "focusable": ("focusable",),
+    "focused": ("focused",),
+    "scrollable": ("scrollable",),
+    "long-clickable": ("longclickable",),
+    "password": ("password",),
+    "selected": ("selected",),
+    "visible-to-user": ("visibletouser", "visible"),
+    "hint": ("hinttext", "hint"),
+    "editable": ("editable",),
+    "tooltip": ("tooltiptext", "tooltip"),
+    "state-description": ("statedescription",),
+    "pane-title": ("panetitle",),
+    "drawing-order": ("drawingorder",),
+}
+"""The attributes that are taken over, and no others: what else a source says of a node is left out."""
+
+SIDES = ("left", "top", "right", "bottom")
+CORNERS = ("x1", "y1", "x2", "y2")
+LIMITS = ("xmin", "ymin", "xmax", "ymax")
+
+
+def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
+    """The attributes of one node.
+
+    Args:
+        stated: what a source says of it; a later mapping is asked where an earlier one is silent. A value that is
+            neither text nor number nor truth counts as not said.
+    """
+    found: dict[str, Any] = {}
+    for mapping in reversed(stated):
+        found.update({_plain(name): value for name, value in mapping.items() if value is not None})
+    out: dict[str, object] = {}
+    for attribute, names in NAMES.items():
+        values = [found[name] for name in names if isinstance(found.get(name), str | int | float)]
+        if values:
+            out[attribute] = next((value for value in values if value != ""), "")
+    bounds = rectangle(found)
+    if bounds is not None:
+        out["bounds"] = spelled(bounds)
+    return out
+
+
+def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
+    """Where a node is, of names as `_plain` writes them: in any of the ways that sources spell it."""
+    for name in ("bboxpixels", "bounds", "boundsinscreen", "bbox"):
+        value = found.get(name)
+        if isinstance(value, str):
+            return bounds_of(value)
+        if isinstance(value, Mapping):
+            named = {_plain(key): number for key, number in value.items()}
+            for names in (SIDES, LIMITS):
+                if names[2] in named or names[3] in named:  # a side that is 0 may be left out
+                    return _numbers([named.get(side, 0) for side in names])
+        if isinstance(value, Sequence):
+            flat = [number for part in value for number in (part if isinstance(part, Sequence) else [part])]
+            return _numbers(flat)
+    if any(corner in found for corner in CORNERS):
+        return _numbers([found.get(corner, 0) for corner in CORNERS])
+    return None
+
+
+def spelled(bounds: Sequence[int]) -> str:
+    """A rectangle as uiautomator writes it."""
+    left, top, right, bottom = bounds
+    return f"[{left},{top}][{right},{bottom}]"
+
+
+def _plain(name: object) -> str:
+    plain = re.sub("[^a-z0-9]", "", str(name).lower())
+    return plain[2:] if plain.startswith("is") and len(plain) > 2 else plain
+
+
+def _numbers(values: Sequence[object]) -> tuple[int, int, int, int] | None:
+    if len(values) != 4 or not all(isinstance(v, int | float) and math.isfinite(v) for v in values):
+        return None
+    whole = [int(v) for v in values if isinstance(v, int | float)]
+    return (whole[0], whole[1], whole[2], whole[3]) if all(abs(number) < 10**9 for number in whole) else None

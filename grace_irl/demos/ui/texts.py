@@ -1,0 +1,57 @@
+"""Reads text files of a bounded size: plain, gzipped, and JSON."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+from grace_irl.errors import InputError
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Longest text that is read whole, once unpacked. Real histories have up to 10 MB."""
+
+
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The whole file, unpacked where its name ends in `.gz`.
+
+    Raises:
+        InputError: not readable, damaged, or longer than `limit` once unpacked.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = bytes(file.read(limit + 1))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not readable ({error}); expected a whole file: write or copy it again") from None
+    if len(data) > limit:
+        raise InputError(f"{path}: longer than {limit:,} bytes; expected at most that: split it")
+    return data
+
+
+def read_text(path: Path, limit: int = MAX_BYTES) -> str:
+    """The whole file as text.
+
+    Raises:
+        InputError: see `read_bytes`; or not UTF-8.
+    """
+    try:
+        return read_bytes(path, limit).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: byte {error.start} is not UTF-8 ({error.reason}); expected text in UTF-8") from None
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        InputError: see `read_text`; or not JSON, or nested too deep to be read.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise InputError(f"{path}: JSON nested too deep; expected at most some hundred levels") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({str(error)[:160]}); expected a whole file: write it again") from None

@@ -1,0 +1,98 @@
+"""Reads accessibility trees as JSON: one object for one screen, with `children`, however its tool names the rest.
+
+Read and tested with Trailblaze's captures (`trailblazeNodeTree`, else `viewHierarchy`); any object with `children`
+and fields of the usual names (`grace_irl.demos.ui.fields`) will do, at the top or under one of `ROOTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from grace_irl.demos.screenshots import FileScreenshot, Screenshot, beside
+from grace_irl.demos.ui import markup
+from grace_irl.demos.ui.androidworld import history
+from grace_irl.demos.ui.episode import Episode, EpisodeSource
+from grace_irl.demos.ui.fields import attributes
+from grace_irl.demos.ui.folder import instruction_of
+from grace_irl.demos.ui.texts import read_json
+from grace_irl.errors import InputError
+
+ROOTS = ("trailblazeNodeTree", "viewHierarchy", "activity", "root", "tree", "hierarchy")
+"""Keys that the tree may be under, the best first."""
+
+
+def open_json(path: Path) -> EpisodeSource:
+    """A JSON file with screens: a tree as an episode of one state, or an AndroidWorld history.
+
+    Raises:
+        InputError: neither, or it cannot be used.
+    """
+    found = read_json(path)
+    if isinstance(found, list):
+        return EpisodeSource(path, history(path, lambda: read_json(path)))
+
+    def screens() -> Iterator[str]:
+        yield write_tree(read_json(path), str(path))
+
+    tree(found, str(path))
+    return EpisodeSource(path, Episode(screens, instruction_of(found, path), screenshots=_screenshots(found, path)))
+
+
+def tree(found: object, where: str) -> Mapping[str, Any]:
+    """The root node of what a file holds.
+
+    Raises:
+        InputError: it has none.
+    """
+    top = found
+    while isinstance(top, Mapping):
+        inner = next((top[key] for key in ROOTS if isinstance(top.get(key), Mapping)), None)
+        if inner is None:
+            break
+        top = inner
+    if not isinstance(top, Mapping) or not (isinstance(top.get("children"), list) or top is not found):
+        raise InputError(
+            f"{where}: no screen; expected a tree of nodes with 'children' (at the top, or under {ROOTS[0]!r} and "
+            "the like), or the steps of a history"
+        )
+    return top
+
+
+def write_tree(found: object, where: str) -> str:
+    """A tree as canonical XML, its children in their order.
+
+    Raises:
+        InputError: no tree, too many nodes, or nested too deep.
+    """
+    root = markup.hierarchy()
+    count = 0
+    stack: list[tuple[Any, etree._Element, int]] = [(tree(found, where), root, 1)]
+    while stack:
+        node, parent, depth = stack.pop()
+        count += 1
+        if not isinstance(node, Mapping):
+            raise InputError(f"{where}: a node is {str(node)[:40]}; expected an object")
+        if depth >= markup.MAX_DEPTH:
+            raise InputError(f"{where}: nodes nested deeper than {markup.MAX_DEPTH}; expected the tree of one screen")
+        if count > markup.MAX_NODES:
+            raise InputError(f"{where}: more than {markup.MAX_NODES:,} nodes; expected the tree of one screen")
+        detail = node.get("driverDetail")
+        element = markup.add(parent, attributes(*([detail] if isinstance(detail, Mapping) else []), node))
+        children = node.get("children")
+        if isinstance(children, list):
+            # Some tools write null for what they could not read.
+            stack += [(child, element, depth + 1) for child in reversed(children) if child is not None]
+    return markup.write(root, where)
+
+
+def _screenshots(found: Mapping[str, Any], path: Path) -> tuple[Screenshot | None, ...]:
+    """The picture that the file names, if it lies beside it, or else the one of the same name."""
+    named = found.get("screenshotFile")
+    if isinstance(named, str) and Path(named).name == named and (path.parent / named).is_file():
+        return (FileScreenshot(path.parent / named),)
+    picture = beside(path)
+    return (picture,) if picture else ()
