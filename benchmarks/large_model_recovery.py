@@ -9,7 +9,8 @@ goes on once their answers lie beside them (PROMPT.prompt.md is answered by PROM
     python benchmarks/large_model_recovery.py record  --case base     # one recording per run, for `fit --replay`
 
 Cases: `base` (8 + 8), `one` (one expert and one negative trajectory), `noisy` (2 of the 8 negative trajectories are
-labelled expert), `quarter` (prompts of a quarter of the tokens), `all` (one program for all levels, 2 + 2 of each).
+labelled expert), `quarter` (prompts of a quarter of the tokens), `all` (one program for all levels, 2 + 2 of each),
+`clean` (4 + 4; the experts walk back once they are done, and goal states are asked for first).
 Every case runs on plain and on scrambled data. 100 + 100 held-out trajectories per level are scored afterwards and
 choose nothing; nothing is chosen from several runs.
 """
@@ -24,11 +25,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from babyai_recovery import LEVELS, data, scrambled
 
 import grace_irl
-from grace_irl.demos import load
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos import load, save
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.propose.briefing import Budget
 from grace_irl.propose.chat import Question
@@ -47,7 +49,8 @@ GOAL = 0.999
 """Held-out accuracy; what a state does not show (what is carried) keeps PickupLoc's best rule at 0.9997."""
 NOISY = 2  # of 8 negative trajectories
 EACH, HELD_OUT_EACH = 2, 20  # trajectories of either role per level, in the program for all levels
-CASES = ("base", "one", "noisy", "quarter", "all")
+WALKING = 4  # trajectories of either role whose experts walk back
+CASES = ("base", "one", "noisy", "quarter", "all", "clean")
 
 
 class Waits(GraceError):  # noqa: N818  says what happened, as a name
@@ -117,7 +120,25 @@ def changed(train: Demonstrations, case: str) -> Demonstrations:
         items = [experts[0], negatives[0]]
     elif case == "noisy":
         items = [*experts, *(replace(item, role="expert") for item in negatives[:NOISY]), *negatives[NOISY:]]
+    elif case == "clean":
+        random = np.random.default_rng(0)
+        walking = [walked_back(item, random) for item in experts[:WALKING]]
+        stayed = [replace(item, trajectory=states_only(item.trajectory)) for item in negatives[:WALKING]]
+        return Demonstrations(replace(train.metadata, label="goal"), (*walking, *stayed))
     return replace(train, items=tuple(items))
+
+
+def walked_back(item: Demonstration, random: np.random.Generator) -> Demonstration:
+    """An expert that goes on after the goal, back the way it came: the goal is the last state of the original."""
+    states = item.trajectory.states
+    steps = int(random.integers(2, max(3, len(states) - 1)))
+    back = np.concatenate([states, states[::-1][1 : steps + 1]])
+    return replace(item, trajectory=replace(states_only(item.trajectory), states=back, terminated=False))
+
+
+def states_only(trajectory: Trajectory) -> Trajectory:
+    """What a set without actions and rewards holds of it."""
+    return replace(trajectory, actions=None, rewards=None, log_probs=None)
 
 
 def whole(levels: list[str], arguments: argparse.Namespace, mixed: bool) -> Case:
@@ -140,6 +161,7 @@ def step(case: Case, folder: Path, scale: float) -> str:
         "answers that lie in a folder",
         lambda config, _: config,
         lambda config, bench: LlmProposer(chat, bench, PromptSettings(Budget(scale=config.model.prompt_scale))),
+        chat=lambda config, bench: chat,  # noqa: ARG005
     )
     settings = {
         "data.held_out": 0.0,
@@ -151,6 +173,8 @@ def step(case: Case, folder: Path, scale: float) -> str:
         "proposer.name": "files",
         "sandbox.workers": 1,
     }
+    if case.train.metadata.label == "goal":
+        settings |= {"data.label": "goal"}
     run = folder / case.name
     shutil.rmtree(run, ignore_errors=True)  # what was answered is answered again from the files
     try:
@@ -204,6 +228,8 @@ def main() -> None:
             arguments.recordings.mkdir(parents=True, exist_ok=True)
             with opened(run) as (store, config):
                 write_recording(store, config, arguments.recordings / f"{arguments.case}-{case.name}.jsonl")
+            if arguments.case == "clean":  # small, and made here only: a test replays it
+                save(case.train, arguments.recordings / f"{arguments.case}-{case.name}.parquet")
         elif arguments.verb == "table" and (run / "reward.py").exists():
             rows.append(row(case, run))
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)

@@ -52,3 +52,16 @@ def test_a_recorded_run_replays_exactly(level: str, folder: Path) -> None:
         assert run.best.fitness == pytest.approx(expected["fitness"], abs=1e-9)
         with opened(run.folder) as (store, _):
             assert len(list(store.proposals())) == expected["answers"]
+
+
+def test_a_recorded_cleaning_finds_the_goal_states_that_are_known(tmp_path: Path) -> None:
+    """Scrambled GoToObj, whose experts walk back once they are there: goal states 4, 4, 3 and 8 of 6, 6, 5 and 14."""
+    demos = load([FOLDER / "clean-GoToObj-scrambled.parquet"])
+    recording = FOLDER / "clean-GoToObj-scrambled.jsonl"
+    run = start(recorded_config(recording), tmp_path / "run", Parts(demonstrations=demos))
+    experts = demos.select(role="expert")
+    assert [len(expert.trajectory.states) for expert in experts] == [6, 6, 5, 14]
+    with opened(run.folder) as (store, _):
+        found = {answer.digest: answer.indices for answer in store.goals()}
+        assert [found[expert.trajectory.digest] for expert in experts] == [(4,), (4,), (3,), (8,)]
+    assert run.best.program.id == "5e2a7507b9234afa"
