@@ -47,6 +47,7 @@ class Budget:
         trajectories: of all trajectories in a prompt.
         negative: of one negative trajectory, where expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
+        negative_screens: the same where states are screens, each of which takes as much as several grids.
         dense: of one trajectory where every expert state is positive (rule "all"): the statistics say more.
         source: of a parent's source.
         debug: what debug(expert_states, negative_states) said.
@@ -63,6 +64,7 @@ class Budget:
     context: int = 3_000
     trajectories: int = 10_000
     negative: int = 120
+    negative_screens: int = 500
     dense: int = 800
     source: int = 6_000
     debug: int = 1_000
@@ -155,6 +157,7 @@ def brief(
         return render(
             "system",
             about=view.about,
+            kind=problem.metadata.kind,
             answer_format=answer_format,
             rule=problem.rule,
             terse=terse,

@@ -12,6 +12,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.backdrop import Code, Place, backdrop, codes_in, commonest, runs
+from grace_irl.propose.views.view import FULL_GOAL
 from grace_irl.propose.views.words import table
 
 Size = tuple[int, int]
@@ -25,6 +26,10 @@ class GridView:
 
     Nothing is known of what codes mean: the background is what most cells hold most of the time.
     """
+
+    restated = FULL_GOAL
+    recalls = 1
+    coarser = None  # a state has one form
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         del metadata  # a grid's codes have no names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from grace_irl.propose.views.view import View
 MAX_DEBUG = 300
 """Characters of one state's debug text."""
 
-_MAX_FULL = 120  # tokens of a goal state that is written in full beside its changes
+_QUICK = 60  # characters of a change that no other state makes much shorter
+_LINE = "\n  "  # begins a further line of a state
 _SHORT = 100  # states of a trajectory that is tried whole before anything is left out
 _LEAST = 3  # states of the shortest form
 
@@ -70,12 +72,14 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     """The lines of a trajectory, at most so many tokens (estimated) where that leaves its least.
 
     Steps are left out in this order: those far from the ends and from the focus, evenly; then what surrounds
-    the focus. The first and the last state always stay; gaps say how many states they hold.
+    the focus. The first and the last state always stay; gaps say how many states they hold. Where even the least
+    is too long, a coarser view writes it, if there is one.
     """
     order = _order(shown)
     limits = [limit for limit in (tokens, shown.limit) if limit is not None]
     if not limits:
         return _lines(view, shown, order)
+    view = _fine(view, shown, order, min(limits))
     # Gaps take lines, too: the whole of a quiet trajectory may be shorter than parts of it.
     if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order)) <= min(limits):
         return whole
@@ -101,8 +105,19 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
 def least(view: View, shown: Shown) -> int:
     """Tokens of the shortest form: the first state, the last, and what matters most of the others."""
     order = _order(shown)
+    return _shortest(_fine(view, shown, order, 0), shown, order)
+
+
+def _shortest(view: View, shown: Shown, order: Sequence[int]) -> int:
     # A gap takes a line, too: of a few states the whole may be shorter.
     return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, len(order)})
+
+
+def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
+    """The finest view in which the least of a trajectory takes so many tokens, or else the coarsest."""
+    while view.coarser is not None and _shortest(view, shown, order) > tokens:
+        view = view.coarser
+    return view
 
 
 def _order(shown: Shown) -> list[int]:
@@ -127,6 +142,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
     marked = shown.marks and positive.any() and not positive.all()
     lines: list[str] = []
     before = -1
+    seen: list[int] = []  # steps that are written
     same: list[int] = []  # states in a row that are what the state before them was
     changes = 0  # since a state was written in full
 
@@ -141,7 +157,8 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
         goal = "GOAL " if marked and positive[step] else ""
         note = goal + _reward(shown, step)
         first = before < 0
-        text = view.state(states[step]) if first or shown.full else view.change(states[before], states[step])
+        text = view.state(states[step]) if first or shown.full else _change(view, states, seen[-view.recalls :], step)
+        seen.append(step)
         if step > before + 1:
             close(step)
         if text == "no change" and not note and not shown.debug.get(step):
@@ -152,7 +169,9 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
         changes = 0 if first else changes + 1
         if goal and shown.restate and changes > 1:
             full = view.state(states[step])
-            text += f"; in full: {full}" if full not in text and estimate(full) <= _MAX_FULL else ""
+            if full not in text and estimate(full) <= view.restated:
+                lines_apart = "\n" in text or "\n" in full
+                text += f"{_LINE if lines_apart else '; '}in full: {full}"
         lines.append(f"{step + 1}: {note}{text}")
         if shown.debug.get(step):
             said = " ".join(shown.debug[step].split())
@@ -160,6 +179,20 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
         before = step
     close(len(states))
     return "\n".join(lines)
+
+
+def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
+    """What changed since the last of some states, or since the one before it that makes it much shorter."""
+    text = view.change(states[bases[-1]], states[step])
+    for base in reversed(bases[:-1]):
+        if text == "no change" or len(text) < _QUICK:
+            break
+        other = view.change(states[base], states[step])
+        if other == "no change":
+            return f"as {base + 1}"
+        if 2 * estimate(other) < estimate(text):
+            text = f"since {base + 1}: {other}"
+    return text
 
 
 def _reward(shown: Shown, step: int) -> str:

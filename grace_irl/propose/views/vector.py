@@ -14,6 +14,7 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.programs.contract import state_dtype
 from grace_irl.propose.statistics import field_statistics
 from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.views.view import FULL_GOAL
 
 MAX_FIELDS = 24
 """Fields in a row; of wider vectors those with the largest effect."""
@@ -21,6 +22,10 @@ MAX_FIELDS = 24
 
 class VectorView:
     """Vectors `(n,)`: rows of numbers, each rounded to about a tenth of its field's deviation."""
+
+    restated = FULL_GOAL
+    recalls = 1
+    coarser = None  # a state has one form
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         states = np.concatenate([item.trajectory.states for item in items]).astype(np.float64)

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
+FULL_GOAL = 120
+"""Tokens of a goal state that is written in full beside its changes, where states are short."""
 
 
 class View(Protocol):
     """States of one kind as text. Built from training data only, and the same over all calls of a run.
 
-    `T` below is text of one line, without a line break.
+    A `state` below is one of `Trajectory.states`. `T` is text for the place after a state's number: one line, or
+    more of which all but the first are indented by two spaces or more.
+
+    Attributes:
+        restated: tokens of a goal state that is written in full beside its changes, at most.
+        recalls: from how many of the states shown before a change may be told; 1: from the last one only.
     """
+
+    @property
+    def restated(self) -> int: ...
+
+    @property
+    def recalls(self) -> int: ...
 
     @property
     def about(self) -> str:
         """What a program is handed as a state: type, shape, axes. Goes into the system part."""
+        ...
+
+    @property
+    def coarser(self) -> View | None:
+        """The same view with about half the tokens for a state; None where a state has no shorter form."""
         ...
 
     def legend(self, tokens: int) -> str:
@@ -26,10 +43,10 @@ class View(Protocol):
         """What the words of instructions go with in the states, several lines; "" where there is nothing to say."""
         ...
 
-    def state(self, state: NDArray[Any]) -> str:
+    def state(self, state: Any) -> str:
         """One state in full (T)."""
         ...
 
-    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+    def change(self, before: Any, after: Any) -> str:
         """What differs between two states (T); the full state where that is shorter."""
         ...

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ CHANCE = 0.2
 """What codes that have nothing to do with a word would show more often than this is left out."""
 
 PER_WORD = 3
+
+Thing = TypeVar("Thing", str, tuple[int, int])
 
 _WORD = re.compile(r"\w+")
 _CHANNELS = "abc"
@@ -50,24 +54,46 @@ def associations(items: Sequence[Labelled]) -> dict[str, tuple[int, tuple[Associ
         By word: n, and its codes. Words without any are left out.
     """
     reached = [item for item in items if item.positive.any() and item.trajectory.extra_info]
-    texts = [frozenset(_WORD.findall(item.trajectory.extra_info.lower())) for item in reached]
-    present = [_near_goal(item) for item in reached]
-    counts = {value: sum(value in each for each in present) for value in frozenset[tuple[int, int]]().union(*present)}
-    found: dict[str, tuple[int, tuple[Association, ...]]] = {}
+    texts = [words_of(item.trajectory.extra_info) for item in reached]
+    return {
+        word: (count, tuple(Association(*value, elsewhere, chance) for value, elsewhere, chance in chosen))
+        for word, (count, chosen) in going_with(texts, [_near_goal(item) for item in reached]).items()
+    }
+
+
+def going_with(
+    texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]
+) -> dict[str, tuple[int, list[tuple[Thing, int, float]]]]:
+    """For each word that some texts have and others lack: the things that are there whenever the word is.
+
+    Args:
+        texts: the words of each instruction.
+        present: what is there, for each instruction.
+
+    Returns:
+        By word: how many texts have it, and its things, likeliest first (`PER_WORD` at most): the thing, without
+        the word how often it is there, and the probability that it is always with the word by chance.
+    """
+    counts = Counter(thing for each in present for thing in each)
+    found: dict[str, tuple[int, list[tuple[Thing, int, float]]]] = {}
     for word in sorted(frozenset[str]().union(*texts)):
         having = [n for n, text in enumerate(texts) if word in text]
-        if len(having) == len(reached):
+        if len(having) == len(texts):
             continue
         chosen = [
-            Association(*value, counts[value] - len(having), (counts[value] / len(reached)) ** len(having))
-            for value in frozenset.intersection(*(present[n] for n in having))
-            if counts[value] < len(reached)
+            (thing, counts[thing] - len(having), (counts[thing] / len(texts)) ** len(having))
+            for thing in frozenset.intersection(*(present[n] for n in having))
+            if counts[thing] < len(texts)
         ]
-        chosen = [each for each in chosen if each.chance <= CHANCE]
+        chosen = sorted((each for each in chosen if each[2] <= CHANCE), key=lambda each: (each[2], each[0]))
         if chosen:
-            ranked = sorted(chosen, key=lambda each: (each.chance, each.channel, each.code))
-            found[word] = len(having), tuple(ranked[:PER_WORD])
+            found[word] = len(having), chosen[:PER_WORD]
     return found
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words and numbers of a text, in small letters."""
+    return frozenset(_WORD.findall(text.lower()))
 
 
 def table(items: Sequence[Labelled], tokens: int) -> str:

@@ -1,0 +1,160 @@
+"""What differs between two screens, node by node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from difflib import SequenceMatcher
+
+from grace_irl.propose.views.outline import Item, Outline, named, quoted
+
+MOST = 400
+"""Nodes that are new or gone, from which on two screens are different ones."""
+
+NEAR = 40  # characters of a label that says where a node is
+
+
+def difference(before: Outline, after: Outline) -> list[str] | None:
+    """Lines `~` for nodes that changed what they say, `+` for new ones, `-` for those that are gone.
+
+    [] where both have the same nodes; None where so much differs that nobody would call it a change.
+    """
+    old, new = _apart(before, after)
+    if len(old) + len(new) > MOST:
+        return None
+    apart = frozenset(old), frozenset(new)
+    pairs, old, new = _paired(before, after, old, new)
+    foreground = Counter(item.package for item in after.items).most_common(1)
+    main = foreground[0][0] if foreground else ""
+    alike = Counter(_fixed(item, ()) for item in after.items)
+    numbers: Counter[str] = Counter()
+    number = []
+    for item in after.items:
+        numbers[_fixed(item, ())] += 1
+        number.append(numbers[_fixed(item, ())])
+    lines = []
+    for one, two in pairs:
+        item = after.items[two]
+        if item.key == before.items[one].key:  # what stands elsewhere, such as a mark in another row
+            here, there = _where(before, one, apart[0]), _where(after, two, apart[1])
+            if here != there:
+                lines.append(f"~ {_of(item, main)}{item.line}: {here or 'alone'} -> {there or 'alone'}")
+            continue
+        several = alike[_fixed(item, ())]
+        which = f" ({number[two]} of {several})" if several > 1 else ""
+        lines.append(f"~ {_of(item, main)}{_change(before.items[one], item)}{which}")
+    lines += [
+        f"- {_of(before.items[one], main)}{before.items[one].line}{_after(_where(before, one, old))}" for one in old
+    ]
+    fresh = frozenset(new)
+    for two in new:
+        depth, above = 0, after.above(two, fresh)
+        while above >= 0:
+            depth, above = depth + 1, after.above(above, fresh)
+        where = "" if depth else _after(_where(after, two, new))
+        lines.append(f"+ {' ' * depth}{_of(after.items[two], main)}{after.items[two].line}{where}")
+    return lines
+
+
+def _apart(before: Outline, after: Outline) -> tuple[list[int], list[int]]:
+    """Places of the items that only one of two outlines has, or has elsewhere."""
+    one, two = [item.key for item in before.items], [item.key for item in after.items]
+    # What both begin and end with needs no comparison: long lists differ in a few rows.
+    start = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    rest = min(len(one), len(two)) - start
+    end = next((n for n in range(rest) if one[-1 - n] != two[-1 - n]), rest)
+    one, two = one[start : len(one) - end], two[start : len(two) - end]
+    if len(one) + len(two) > 2 * MOST:  # comparing takes their product
+        return list(range(start, start + len(one))), list(range(start, start + len(two)))
+    old: list[int] = []
+    new: list[int] = []
+    for kind, a, b, c, d in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+        if kind != "equal":
+            old += range(start + a, start + b)
+            new += range(start + c, start + d)
+    return old, new
+
+
+def _paired(
+    before: Outline, after: Outline, old: Sequence[int], new: Sequence[int]
+) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Items that are the same node before and after, and those that are not.
+
+    The same node has the same class and id, and where that is nothing or stands for several, the same label or
+    the same states.
+    """
+    pairs: list[tuple[int, int]] = []
+    gone, fresh = list(old), list(new)
+    for alike in (_same_line, _same_label, _same_slot):
+        for two in list(fresh):
+            one = next((n for n in gone if alike(before.items[n], after.items[two])), None)
+            if one is not None:
+                pairs.append((one, two))
+                gone.remove(one)
+                fresh.remove(two)
+    return sorted(pairs, key=lambda pair: pair[1]), gone, fresh
+
+
+def _same_line(one: Item, two: Item) -> bool:
+    return one.key == two.key
+
+
+def _same_label(one: Item, two: Item) -> bool:
+    return one.slot == two.slot and bool(one.label) and (one.text, one.desc) == (two.text, two.desc)
+
+
+def _same_slot(one: Item, two: Item) -> bool:
+    return one.slot == two.slot and bool(one.identity)
+
+
+def _change(one: Item, two: Item) -> str:
+    """`CheckBox* 'S' #day: unchecked -> checked`."""
+    old, new = one.values(), two.values()
+    told = [name for name in ("text", "desc", "hint") if getattr(one, name) != getattr(two, name)]
+    parts = []
+    for name in told:
+        # "desc=text" of both says nothing that the text does not say.
+        if name == "desc" and old.get(name) == new.get(name) == "desc=text":
+            parts.append("desc=text")
+            continue
+        label = "" if name == "text" else f"{name} "
+        values = (quoted(getattr(item, name)) for item in (one, two))
+        parts.append(label + " -> ".join(values))
+    gone = [state for state in one.states if state not in two.states]
+    come = [state for state in two.states if state not in one.states]
+    if gone and come:
+        parts.append(f"{' '.join(gone)} -> {' '.join(come)}")
+    elif come:
+        parts.append(f"now {' '.join(come)}")
+    elif gone:
+        parts.append(f"no longer {' '.join(gone)}")
+    return f"{_fixed(two, told)}: {'; '.join(parts)}"
+
+
+def _fixed(item: Item, told: Sequence[str]) -> str:
+    """A line without what changed."""
+    return item.written(leave_out=(*told, "states"))
+
+
+def _where(outline: Outline, place: int, apart: Collection[int]) -> str:
+    """In or beside what a node is, by a label that both screens have; "" where nothing near it has one."""
+    above = outline.items[place].parent
+    if above < 0:
+        return ""
+    if label := outline.items[above].label:
+        return f"in {quoted(label, NEAR)}"
+    for other in range(above + 1, len(outline.items)):
+        if outline.items[other].parent < above:
+            break
+        if other not in apart and (label := outline.items[other].label):
+            return f"beside {quoted(label, NEAR)}"
+    return ""
+
+
+def _after(where: str) -> str:
+    return f" ({where})" if where else ""
+
+
+def _of(item: Item, main: str) -> str:
+    """The package of a node that is not of the app in front."""
+    return "" if item.package == main else f"{named(item.package)}: "

@@ -1,0 +1,254 @@
+"""A screen as lines: the nodes that say something, each on one line, indented below what it lies in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from grace_irl.demos.ui.screen import Node, Screen
+from grace_irl.errors import InputError
+from grace_irl.propose.tokens import estimate
+
+LONGEST = 300
+"""Characters of one text, description or id; what is longer is cut, and says how much is missing."""
+
+_PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
+_INDENT = 3  # spaces before an outermost node: what follows a state's number stands two further in
+
+
+@dataclass(frozen=True)
+class Item:
+    """A node as an outline writes it.
+
+    Attributes:
+        package: of the node.
+        parent: place among the items of what it lies in, or -1.
+        kind: its class without a package, "*" where it is clickable.
+        text, desc, hint: as the state has them.
+        identity: its resource-id: `#name`, or `id '…'` where it is not of the node's package; "" without.
+        states: checked or unchecked, selected, focused, disabled, scrollable, …
+        place: its bounds, where nothing else tells it from others; or "".
+    """
+
+    package: str
+    parent: int
+    kind: str
+    text: str
+    desc: str
+    hint: str
+    identity: str
+    states: tuple[str, ...]
+    place: str = ""
+
+    @cached_property
+    def line(self) -> str:
+        """All of it on one line."""
+        return self.written()
+
+    @cached_property
+    def key(self) -> str:
+        """The same for equal lines of one package."""
+        return f"{self.package}\n{self.line}"
+
+    @cached_property
+    def slot(self) -> tuple[str, str, str]:
+        """What stays when a node changes what it says: package, class and id."""
+        return self.package, self.kind, self.identity
+
+    def cost(self, longest: int) -> int:
+        """Tokens of the line with its end; however far it is indented."""
+        return self._cost if len(self.line) <= longest else estimate(f"  {self.written(longest)}\n")
+
+    @cached_property
+    def _cost(self) -> int:
+        return estimate(f"  {self.line}\n")
+
+    @property
+    def label(self) -> str:
+        """What a user reads there."""
+        return self.text or self.desc or self.hint
+
+    @property
+    def importance(self) -> int:
+        """3: its state may differ; 2: it is read; 1: it has a name; 0: neither."""
+        if any(state in _TELLING for state in self.states):
+            return 3
+        return 2 if self.label else 1 if self.identity else 0
+
+    def values(self, longest: int = LONGEST) -> dict[str, str]:
+        """Text, description and hint as they are written, by name; those that it has."""
+        found = {"text": quoted(self.text, longest)} if self.text else {}
+        if self.desc:
+            found["desc"] = "desc=text" if self.desc == self.text else f"desc {quoted(self.desc, longest)}"
+        if self.hint and self.hint not in (self.text, self.desc):
+            found["hint"] = f"hint {quoted(self.hint, longest)}"
+        return found
+
+    def written(self, longest: int = LONGEST, leave_out: Collection[str] = ()) -> str:
+        """The line.
+
+        Args:
+            longest: characters of each text.
+            leave_out: "text", "desc", "hint", "states".
+        """
+        values = {name: value for name, value in self.values(longest).items() if name not in leave_out}
+        text = values.pop("text", "")
+        states = () if "states" in leave_out else self.states
+        parts = (self.kind, text, shortened(self.identity, longest), *values.values(), *states, self.place)
+        return " ".join(part for part in parts if part)
+
+
+_TELLING = ("checked", "unchecked", "selected", "focused", "disabled")
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """The items of a screen, in the order of the document.
+
+    Attributes:
+        items: see `Item`.
+        fault: why there is no outline; "" where there is one.
+    """
+
+    items: tuple[Item, ...]
+    fault: str = ""
+
+    @classmethod
+    def of(cls, state: bytes | str) -> Outline:
+        """The outline of a state; never raises."""
+        try:
+            screen = Screen.parse(state)
+        except InputError as error:
+            return cls((), str(error))
+        return cls(tuple(_items(screen)))
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Which lines it has."""
+        return frozenset(item.key for item in self.items)
+
+    def write(self, kept: Collection[int], longest: int = LONGEST) -> list[str]:
+        """The lines of some items, below a line for each package.
+
+        Args:
+            kept: places among the items.
+            longest: characters of each text.
+        """
+        lines: list[str] = []
+        depths: dict[int, int] = {}
+        package: str | None = None
+        for place, item in enumerate(self.items):
+            if place not in kept:
+                continue
+            above = self.above(place, kept)
+            depths[place] = depths[above] + 1 if above >= 0 else 0
+            if item.package != package:
+                package = item.package
+                lines.append(f"  {named(package)}:" if lines else f"{named(package)}:")
+            lines.append(f"{' ' * (_INDENT + depths[place])}{item.written(longest)}")
+        return lines
+
+    def above(self, place: int, kept: Collection[int]) -> int:
+        """The nearest of `kept` that an item lies in, or -1."""
+        above = self.items[place].parent
+        while above >= 0 and above not in kept:
+            above = self.items[above].parent
+        return above
+
+
+def quoted(text: str, longest: int = LONGEST) -> str:
+    """A text as a Python literal, so that nothing in it is invisible; `'abc'…25` where 25 characters are left out."""
+    return f"{text[:longest]!r}…{len(text) - longest}" if len(text) > longest else repr(text)
+
+
+def shortened(word: str, longest: int = LONGEST) -> str:
+    """A name, cut as texts are."""
+    return f"{word[:longest]}…{len(word) - longest}" if len(word) > longest else word
+
+
+def named(package: str) -> str:
+    """A package as the line above its nodes has it."""
+    return package if _PLAIN.fullmatch(package) else f"package {quoted(package, 80)}"
+
+
+def _items(screen: Screen) -> list[Item]:
+    """The nodes that say something: visible, and labelled, interactive, in a state of their own, or a row of others."""
+    # Where no source says where things are, everything is as visible as anything else.
+    nodes = screen.visible or screen.nodes
+    rows = _rows(screen, nodes)
+    items: list[Item] = []
+    placed: dict[int, int] = {}  # by order of the node: the item that it is, or lies in
+    for node in nodes:
+        above = placed.get(node.parent, -1)
+        if node.order in rows or _says(node, items[above] if above >= 0 else None):
+            placed[node.order] = len(items)
+            items.append(_item(screen, node, above))
+        else:
+            placed[node.order] = above
+    return items
+
+
+def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
+    """Containers that are one of several alike, by order: without them nobody could tell which row a node is in."""
+    said = [0] * (len(screen.nodes) + 1)
+    for node in nodes:
+        said[node.order + 1] = bool(node.label or node.clickable or node.checkable)
+    below = list(accumulate(said))
+    alike: dict[tuple[int, str, str], list[int]] = {}
+    for node in nodes:
+        if node.parent >= 0 and below[node.end] - below[node.order + 1] >= 2:
+            alike.setdefault((node.parent, node.class_name, node.resource_id), []).append(node.order)
+    return frozenset(order for orders in alike.values() if len(orders) > 1 for order in orders)
+
+
+def _says(node: Node, above: Item | None) -> bool:
+    if node.label or node.clickable or node.long_clickable or node.checkable or node.scrollable or node.password:
+        return True
+    # Containers hand these two down to all that lies in them.
+    inherited = above.states if above else ()
+    return (
+        node.checked
+        or node.focused
+        or (node.selected and "selected" not in inherited)
+        or (not node.enabled and "disabled" not in inherited)
+    )
+
+
+def _item(screen: Screen, node: Node, above: int) -> Item:
+    kind = node.short_class if _PLAIN.fullmatch(node.short_class) else "node"
+    if kind == "node" and node.class_name:
+        kind = f"node class {quoted(node.class_name, 80)}"
+    identity = _identity(node)
+    states = (
+        *(("checked" if node.checked else "unchecked",) if node.checkable or node.checked else ()),
+        *(("selected",) if node.selected else ()),
+        *(("focused",) if node.focused else ()),
+        *(() if node.enabled else ("disabled",)),
+        *(("scrollable",) if node.scrollable else ()),
+        *(("long-clickable",) if node.long_clickable and not node.clickable else ()),
+        *(("password",) if node.password else ()),
+    )
+    unnamed = not identity and not node.label and not any(each.label for each in screen.below(node))
+    place = "[{},{}][{},{}]".format(*node.bounds) if unnamed and node.bounds else ""
+    return Item(
+        node.package,
+        above,
+        f"{kind}*" if node.clickable else kind,
+        node.text,
+        node.content_desc,
+        node.hint,
+        identity,
+        states,
+        place,
+    )
+
+
+def _identity(node: Node) -> str:
+    prefix = f"{node.package}:id/"
+    name = node.resource_id.removeprefix(prefix)
+    if node.package and name != node.resource_id and _PLAIN.fullmatch(name):
+        return f"#{name}"
+    return f"id {quoted(node.resource_id)}" if node.resource_id else ""

@@ -1,0 +1,178 @@
+"""Screens as outlines: the nodes that say something, one on a line, and changes from screen to screen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, TypeVar
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.views.difference import difference
+from grace_irl.propose.views.fitting import LEAST, fitted
+from grace_irl.propose.views.outline import Outline, named, quoted
+from grace_irl.propose.views.screen_counts import background, sampled, shares, telling_table
+from grace_irl.propose.views.screen_words import reached, words_table
+
+STATE = 640
+"""Tokens of one screen, at most."""
+
+COARSEST = 60  # tokens of a screen in the shortest prompts
+IN_FULL = 4  # tokens of "in full: "
+KEPT = 4_096  # outlines and texts that are kept for the next prompt
+
+Key = TypeVar("Key", bytes, tuple[bytes, ...])
+Value = TypeVar("Value")
+
+ABOUT = """\
+A state is a str: the XML of one screen of a user interface, <hierarchy> with nested <node .../> elements and nothing \
+else. root = lxml.etree.fromstring(state) reads it, and xml.etree.ElementTree does. root.iter("node") goes through the \
+nodes from top to bottom; node.get("text", "") is an attribute; in lxml node.getparent(), node.iterancestors("node") \
+and root.xpath("//node[@checked='true']") work, too. All attributes are strings, any of them may be missing: text, \
+content-desc, resource-id, class, package, hint; checkable, checked, clickable, long-clickable, enabled, focusable, \
+focused, scrollable, selected, password ("true" or "false"); bounds "[left,top][right,bottom]" in pixels.
+Here screens are written as outlines. A line such as
+CheckBox* 'S' #day desc 'Sun\\u200aday' checked
+is <node class="android.widget.CheckBox" clickable="true" text="S" resource-id="PACKAGE:id/day" \
+content-desc="Sun day" checkable="true" checked="true">:
+- class without what is before its last dot; * where clickable is "true"
+- texts in quotes, as a Python program spells them, so that a character that cannot be seen is written as \\u200a; \
+'abc'…25: 25 more characters are left out here
+- # and the resource-id without "PACKAGE:id/", where PACKAGE is the node's package; an id of another form whole, as \
+id 'android:id/title'
+- desc: content-desc; desc=text: content-desc is the same as text; hint: hint
+- checked, or unchecked where checkable is "true" and checked is not; selected, focused, scrollable, password, \
+long-clickable: "true"; disabled: enabled is "false"; [0,0][9,9]: bounds, where nothing else names a node
+A line that ends with a colon is the package of the nodes below it. Indented nodes lie in the node above them, not \
+always directly: nodes without text, description, state or use are left out, and so are those that cannot be seen \
+(visible-to-user "false", or bounds without area), but they are in the XML."""
+
+
+class UiView:
+    """Screens: a state is an outline of what its nodes say, a change what differs between two outlines.
+
+    Nothing is known of any app: what is left out is what nearly all training screens have, and it is said once.
+
+    Args:
+        items: training data.
+        metadata: of the set.
+        tokens: of one screen, at most.
+    """
+
+    restated = STATE
+    recalls = 6
+
+    def __init__(self, items: Sequence[Labelled], metadata: Metadata, tokens: int = STATE) -> None:
+        self._metadata = metadata
+        self._items = items
+        self._tokens = tokens
+        self._outlines: dict[bytes, Outline] = {}
+        self._texts: dict[tuple[bytes, ...], str] = {}
+        self._screens = sampled(items, self._outline)
+        self._shares = shares(self._screens)
+        self._background = background(self._screens, self._shares)
+
+    @property
+    def about(self) -> str:
+        """See `View`."""
+        return ABOUT
+
+    @cached_property
+    def coarser(self) -> UiView | None:
+        """See `View`."""
+        if self._tokens // 2 < COARSEST:
+            return None
+        half = copy(self)  # what was counted stays
+        half._tokens, half._texts = self._tokens // 2, {}
+        half.__dict__.pop("coarser", None)
+        return half
+
+    def legend(self, tokens: int) -> str:
+        """See `View`. The background stays whole, whatever the limit: states are written without it."""
+        lines = []
+        if self._background:
+            lines.append(
+                "Nearly all screens have these nodes, which are not written again; `without` names those missing:"
+            )
+            package = ""
+            for item in sorted(self._background.values(), key=lambda item: (item.package, item.line)):
+                lines += [f" {named(item.package)}:"] if item.package != package else []
+                lines.append(f"  {item.line}")
+                package = item.package
+        lines.append(
+            "Later states of a trajectory are written as changes since the state before, or `since 3`, the third, or in "
+            "full; `as 3`: nothing of that differs. ~ is a node that changed, what it was -> what it is now; + a new "
+            "node; - a node that is gone; (2 of 3): the second of three such nodes from the top; (in 'x'): it lies in the "
+            "node that says x; (beside 'x'): it lies in one node with it."
+        )
+        room = tokens - estimate("\n".join(lines))
+        counted = Counter(item.package for _, _, outline in self._screens for item in outline.items)
+        packages = ", ".join(f"{named(name)} ({count} nodes)" for name, count in counted.most_common(8))
+        texts = [f"Packages: {packages}{', …' if len(counted) > 8 else ''}"] if counted else []
+        texts.append(telling_table(self._screens, room - estimate("\n".join(texts)) - 1))
+        for text in texts:
+            if text and estimate(text) < room:
+                lines.append(text)
+                room -= estimate(text) + 1
+        return "\n".join(lines)
+
+    def words(self, tokens: int) -> str:
+        """See `View`. Nothing where all states of experts are positive: no screen is the goal then."""
+        if any(item.positive.all() and len(item.positive) > 1 for item in self._items):
+            return ""
+        return words_table(reached(self._items, self._outline), tokens)
+
+    def state(self, state: Any) -> str:
+        """See `View`: a package, and below it a line for each node."""
+        return _kept(self._texts, (_digest(state),), lambda: self._written(self._outline(state)))
+
+    def change(self, before: Any, after: Any) -> str:
+        """See `View`: a line for each node that is different."""
+        return _kept(self._texts, (_digest(before), _digest(after)), lambda: self._changed(before, after))
+
+    def _changed(self, before: Any, after: Any) -> str:
+        one, two = self._outline(before), self._outline(after)
+        if one.fault or two.fault:
+            return "no change" if bytes(before) == bytes(after) else f"in full: {self.state(after)}"
+        lines = difference(one, two)
+        if lines is not None and not lines:
+            alike = [item.key for item in one.items] == [item.key for item in two.items]
+            return "no change" if alike else "the same nodes in another order"
+        text = "\n   ".join(lines or ())
+        full = f"in full: {self.state(after)}"
+        return text if text and estimate(text) <= min(estimate(full), self._tokens) else full
+
+    def _written(self, outline: Outline) -> str:
+        if outline.fault:
+            return cut(f"not the XML of a screen: {quoted(outline.fault, 60)}", self._tokens).partition("\n")[0]
+        places = [n for n, item in enumerate(outline.items) if item.key not in self._background]
+        missing = [item.line for key, item in self._background.items() if key not in outline.keys]
+        ending = f"without {'; '.join(missing)}" if missing else ""
+        if missing and len(missing) == len(self._background):
+            ending = "without any of what nearly all screens have"
+        if not outline.items:
+            return "no nodes that say anything"
+        if not places:
+            text = "\n  ".join(["only what nearly all screens have", *([ending] if ending else [])])
+            return text if estimate(text) <= self._tokens - IN_FULL else "only some of what nearly all screens have"
+        return fitted(outline, places, self._shares, max(self._tokens - IN_FULL, LEAST), ending)
+
+    def _outline(self, state: Any) -> Outline:
+        return _kept(self._outlines, _digest(state), lambda: Outline.of(bytes(state)))
+
+
+def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    """What is known by a key, or else what `make` gives, for the next time; the oldest is forgotten."""
+    if key not in known:
+        if len(known) >= KEPT:
+            del known[next(iter(known))]
+        known[key] = make()
+    return known[key]
+
+
+def _digest(state: Any) -> bytes:
+    return hashlib.blake2b(bytes(state), digest_size=16).digest()
