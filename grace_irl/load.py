@@ -106,11 +106,11 @@ class OnlineReward:
     def __init__(self, reward: Any) -> None:
         self._reward = reward
 
-    def reward_fn(self, state: NDArray[Any], *transition: Any) -> Any:
+    def reward_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
         """`reward_fn(state)`, or `reward_fn(state, action, next_state)`, of the program."""
         return self._reward.reward_fn(*_handed(state, *transition))
 
-    def debug_fn(self, state: NDArray[Any], *transition: Any) -> Any:
+    def debug_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
         """`debug_fn` of the program, with the same arguments."""
         return self._reward.debug_fn(*_handed(state, *transition))
 
@@ -120,7 +120,7 @@ class OnlineReward:
         return getattr(self._reward, name)
 
 
-def _handed(state: NDArray[Any], *transition: Any) -> tuple[Any, ...]:
+def _handed(state: NDArray[Any] | str, *transition: Any) -> tuple[Any, ...]:
     if not transition:
         return (as_state(state),)
     action, *after = transition

@@ -29,8 +29,10 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
     The instruction is not a feature. Values are clipped to [-20, 20].
 
     Raises:
-        InputError: no expert step to learn from, or grids of different sizes.
+        InputError: no expert step to learn from, screens, or grids of different sizes.
     """
+    if any(t.kind == "ui" for t in (*experts, *known)):
+        raise InputError("screens (kind ui); --log-pi cloned needs vectors or grids: use --log-pi constant")
     shapes = {t.states.shape[1:] for t in (*experts, *known)}
     if len(shapes) != 1:
         raise InputError(f"states of shapes {sorted(shapes)}; --log-pi cloned needs one shape: use --log-pi constant")

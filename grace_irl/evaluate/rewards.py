@@ -18,9 +18,15 @@ from grace_irl.sandbox.protocol import Limits, Mode, Outcome, Sandbox
 Floats = NDArray[np.float64]
 
 CPU_PER_STATE = 1e-3  # seconds added to the limit per state: some fifty times what a realistic reward takes
+CPU_PER_SCREEN_BYTE = 2.5e-7
+"""Seconds more, as a screen has first to be parsed: some ten times what that takes, with a search or two through it."""
+
 WALL_PER_STATE: dict[Mode, float] = {"batch": 5e-3, "strict": 25e-3}
 """Seconds. A machine that is busy, with a model's server for one, must not make a program invalid; strict mode hands
 every state over and back, and waits for its turn on the processor twice."""
+
+
+WALL_PER_PARSING = 5
 
 
 class RewardSource:
@@ -52,6 +58,11 @@ class RewardSource:
         """How many states these trajectories hold."""
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
+    def _screen_bytes(self, digests: Sequence[str]) -> int:
+        """How many bytes these trajectories hold, each state as wide as the widest, where they are screens."""
+        trajectories = (self._by_digest[digest] for digest in digests)
+        return sum(trajectory.states.nbytes for trajectory in trajectories if trajectory.kind == "ui")
+
     def known(self, program: Program) -> dict[str, Floats]:
         """What the cache knows of this program."""
         return self._cache.get(program.id, self._by_digest)
@@ -61,15 +72,19 @@ class RewardSource:
         with self._lock:
             shuffled = [digests[i] for i in self._rng.permutation(len(digests))]
         states = self.states(digests)
+        parsing_s = CPU_PER_SCREEN_BYTE * self._screen_bytes(digests)
+        cpu_s = CPU_PER_STATE * states + parsing_s
         limits = replace(
             self._limits,
-            wall_s=self._limits.wall_s + WALL_PER_STATE[mode] * states,
-            cpu_s=self._limits.cpu_s + CPU_PER_STATE * states,
+            wall_s=self._limits.wall_s + WALL_PER_STATE[mode] * states + WALL_PER_PARSING * parsing_s,
+            cpu_s=self._limits.cpu_s + cpu_s,
         )
         order = [self._place[digest] for digest in shuffled]
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
         if outcome.status == "timeout":  # says what a faster version has to reach
-            allowed = f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states, {CPU_PER_STATE:g} s for one more"
+            allowed = (
+                f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states, {cpu_s / states:.2g} s for one more"
+            )
             return replace(outcome, message=f"{outcome.message}; {allowed}"), {}
         if outcome.status != "ok":
             return outcome, {}

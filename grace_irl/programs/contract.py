@@ -106,9 +106,16 @@ ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
 """The type in which actions reach a program, discrete ones too."""
 
 
-def as_state(array: NDArray[Any]) -> NDArray[Any]:
-    """One state `(n,)` or `(h, w, 3)` as a program is handed it: a fresh, writable copy of the right type."""
-    return np.array(array, dtype=state_dtype(np.ndim(array)), order="C")
+def as_state(state: NDArray[Any] | bytes | str) -> NDArray[Any] | str:
+    """One state as a program is handed it.
+
+    Of `(n,)` or `(h, w, 3)` a fresh, writable copy of the right type; of a screen, in UTF-8 or a text already, a text.
+    """
+    if isinstance(state, bytes):
+        return state.decode()
+    if isinstance(state, str):
+        return str(state)
+    return np.array(state, dtype=state_dtype(np.ndim(state)), order="C")
 
 
 def as_action(action: Any) -> Any:

@@ -15,8 +15,10 @@ from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.failure import Failure, explain
 from grace_irl.sandbox.lockdown import Budget, Lockdown
-from grace_irl.sandbox.parcel import View, Views
+from grace_irl.sandbox.parcel import View
 from grace_irl.sandbox.protocol import Status
+from grace_irl.sandbox.screen_parcel import ScreenView
+from grace_irl.sandbox.views import AnyViews, open_views
 
 NO_ACTIONS = (
     "reward_fn takes (state, action, next_state), but the data holds states only, or lacks the actions of some "
@@ -33,7 +35,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
         fds: the job's memory and the parcel.
         base_bytes: the address space of the zygote.
     """
-    answer, views = Answer(fds[0]), Views(fds[1])
+    answer, views = Answer(fds[0]), open_views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
         score(candidate, source, views, answer)
@@ -43,7 +45,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Have a program's `debug` compare two sets of states; arguments as for `run_batch`, and `experts`: the parcel
     holds single states, and so many of them are the first set."""
-    answer, views = Answer(fds[0]), Views(fds[1])
+    answer, views = Answer(fds[0]), open_views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
         compare(candidate, source, views, request["experts"], answer)
@@ -102,7 +104,7 @@ def prepare(source: str, *, checks: bool) -> Candidate | Failure:
         return explain(error, "syntax", source)
 
 
-def score(candidate: Candidate, source: str, views: Views, answer: Answer) -> None:
+def score(candidate: Candidate, source: str, views: AnyViews, answer: Answer) -> None:
     """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
     requests = answer.requests()
     phase: Status = "init"
@@ -110,19 +112,23 @@ def score(candidate: Candidate, source: str, views: Views, answer: Answer) -> No
     episode = Episode(answer)
     answer.transitions = candidate.takes_action
     try:
-        for position, view in enumerate(views):
+        for position in range(len(views)):
+            view = views[position]
             phase, where = "init", f"trajectory {answer.job.first + position}"
             episode.begin(start, requests.get(position, {}))
             reward = candidate.start(view.extra_info)
             phase = "runtime"
             if not candidate.takes_action:
-                episode.states(reward, view)
-            elif view.actions is None:
+                if isinstance(view, ScreenView):
+                    episode.screens(reward, view)
+                else:
+                    episode.states(reward, view)
+            elif isinstance(view, ScreenView) or view.actions is None:
                 answer.finish("contract", NO_ACTIONS)
                 return
             else:
                 episode.transitions(reward, view)
-            start += len(view.states)
+            start += view.length
     except BaseException as error:
         if phase == "runtime":
             where = f"state {episode.step} of {where}"
@@ -131,14 +137,14 @@ def score(candidate: Candidate, source: str, views: Views, answer: Answer) -> No
     answer.finish("ok")
 
 
-def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: Answer) -> None:
+def compare(candidate: Candidate, source: str, views: AnyViews, experts: int, answer: Answer) -> None:
     """`debug(expert_states, negative_states)` of the program, each set a list of copies; its text lands in the job."""
     phase: Status = "init"
     try:
         function = candidate.module().get(contract.DEBUG_SETS)
         phase = "runtime"
         if callable(function):
-            states = [view.states[0].astype(view.dtype) for view in views]
+            states = [view.state(0) for view in views]
             answer.debug(0, str(function(states[:experts], states[experts:])))
     except BaseException as error:
         answer.fail(explain(error, phase, source, contract.DEBUG_SETS))
@@ -179,6 +185,15 @@ class Episode:
                 rewards[at + step] = value if type(value) is float else number(value)
         finally:
             self.step = step
+
+    def screens(self, reward: Reward, view: ScreenView) -> None:
+        """reward_fn(state) for each screen, a text."""
+        rewards, at, call = self._answer.rewards, self._start, reward.call
+        for step in range(view.length):
+            self.step = step
+            value = call(view.state(step))
+            rewards[at + step] = value if type(value) is float else number(value)
+            self._debug(reward, step, view.state(step))
 
     def transitions(self, reward: Reward, view: View) -> None:
         """reward_fn(state, action, next_state): entry t+1 rewards the step into state t+1, entry 0 is NaN."""

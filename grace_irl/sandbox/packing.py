@@ -12,16 +12,13 @@ from numpy.typing import NDArray
 from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
-from grace_irl.sandbox.parcel import Content, seal_parcel
+from grace_irl.sandbox.parcel import PORTION_BYTES, Content, seal_parcel
+from grace_irl.sandbox.screen_packing import ScreenPackage, pack_screens
 from grace_irl.sandbox.uniform import action_shape, common_dtype, convert
-
-PORTION_BYTES = 16 << 20
-"""States and actions of one child. A longer run takes several children, one after the other, so that a copy of
-the whole set never lies in memory."""
 
 
 @dataclass(frozen=True)
-class Package:
+class ArrayPackage:
     """The trajectories of one `put`, referred to, not copied.
 
     Attributes:
@@ -78,12 +75,17 @@ class Package:
         return states.size * self.stored.itemsize + (0 if actions is None else 8 * actions.size)
 
 
+Package = ArrayPackage | ScreenPackage
+
+
 def pack(trajectories: Sequence[Trajectory]) -> Package:
-    """Make a set uniform: one type of states, actions for all or for none.
+    """Make a set uniform: one type of states, actions for all or for none; none for screens.
 
     Raises:
         InputError: actions that are not numbers.
     """
+    if any(trajectory.kind == "ui" for trajectory in trajectories):
+        return pack_screens(trajectories)
     with_actions = all(trajectory.actions is not None for trajectory in trajectories)
     actions = [_actions(trajectory) for trajectory in trajectories]
     shape = action_shape([a.shape[1:] for a in actions if a is not None])
@@ -98,7 +100,7 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
     floats = [c.actions for c in contents if c.actions is not None and c.actions.dtype.kind == "f"]
     lengths = np.array([len(content.states) for content in contents], dtype=np.int64)
     stored = common_dtype([content.states for content in contents])
-    return Package(tuple(contents), stored, common_dtype(floats), lengths)
+    return ArrayPackage(tuple(contents), stored, common_dtype(floats), lengths)
 
 
 def _actions(trajectory: Trajectory) -> NDArray[Any] | None:

@@ -25,6 +25,10 @@ action (-1: none)."""
 
 _ALIGNMENT = 64
 
+PORTION_BYTES = 16 << 20
+"""States and actions of one child. A longer run takes several children, one after the other, so that a copy of
+the whole set never lies in memory."""
+
 
 class Content(NamedTuple):
     """One trajectory on its way: states `(T+1, …)`, actions `(T, …)` or None, the instruction in UTF-8."""
@@ -41,6 +45,24 @@ class View(NamedTuple):
     dtype: np.dtype[Any]
     actions: NDArray[Any] | None
     extra_info: str
+
+    @property
+    def length(self) -> int:
+        """T+1, the number of states."""
+        return len(self.states)
+
+    @property
+    def layout(self) -> tuple[str, tuple[int, ...]]:
+        """How a state is read from what `wire` gives: the stored type and the shape."""
+        return self.states.dtype.str, self.states.shape[1:]
+
+    def wire(self, step: int) -> bytes:
+        """The state as it is handed to another process."""
+        return self.states[step].tobytes()
+
+    def state(self, step: int) -> NDArray[Any]:
+        """The state as a program is handed it: a copy of its own."""
+        return self.states[step].astype(self.dtype)
 
 
 def seal_parcel(contents: Sequence[Content], stored: np.dtype[Any]) -> int:

@@ -63,7 +63,7 @@ class ZygotePool:
             raise InputError(f"{workers} workers; expected at least 1")
         # a program that got out of its child would still find no way into this process
         kernel.set_dumpable(False)
-        self.tier, self.layers = tier, tuple(layers)
+        self.tier, self.layers, self._wrap = tier, tuple(layers), tuple(wrap)
         self._handles = itertools.count(1)
         self._packages: dict[int, Package] = {}
         self._lock = threading.Lock()
@@ -211,6 +211,10 @@ class ZygotePool:
             if handle not in self._packages:
                 raise ValueError(f"handle {handle} is not there; expected one that `put` gave and nobody dropped")
             return self._packages[handle]
+
+    def lone_zygote(self) -> Zygote:
+        """One more zygote, which is the caller's to close and no part of the pool."""
+        return Zygote(0, self._wrap)
 
     def close(self) -> None:
         """See `Sandbox`."""

@@ -25,8 +25,9 @@ from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
 from grace_irl.sandbox.failure import Failure
 from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown
-from grace_irl.sandbox.parcel import View, Views
-from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, LENGTH, STATE, TEXT_BYTES, perform
+from grace_irl.sandbox.screen_parcel import LENGTH
+from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, STATE, TEXT_BYTES, perform
+from grace_irl.sandbox.views import AnyView, AnyViews, open_views
 from grace_irl.sandbox.wire import CODES, SOURCE_AT, STATUSES
 
 _OK = CODES["ok"]
@@ -42,11 +43,11 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
     budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes)
     # Both before a state, a count or an order is read: what they inherit is all that they can find.
     players = _fork_players(source, lockdown, request, budget)
-    answer, views = Answer(fds[0]), Views(fds[1])
+    answer, views = Answer(fds[0]), open_views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     requests = answer.requests()
-    lengths = np.array([len(view.states) for view in views], dtype=np.int64)
+    lengths = np.array([view.length for view in views], dtype=np.int64)
     ends = np.cumsum(lengths)
     again = np.full(int(lengths.sum()), np.nan)
     starts, positions = ends - lengths, np.arange(len(views))
@@ -101,7 +102,7 @@ class Feed:
         first: the number of the first trajectory, for messages.
     """
 
-    views: Views
+    views: AnyViews
     starts: NDArray[np.int64]
     requests: dict[int, dict[int, int]]
     positions: NDArray[np.int64]
@@ -181,9 +182,9 @@ class Player:
         if takes_action and view.actions is None:
             return Failure("contract", NO_ACTIONS)
         requests, start = feed.requests.get(position, {}), int(feed.starts[position])
-        states, actions, rewards = view.states, view.actions, feed.rewards
-        for step in range(len(states)):
-            state = states[step].tobytes()
+        actions, rewards = view.actions, feed.rewards
+        for step in range(view.length):
+            state = view.wire(step)
             if takes_action and step and actions is not None:
                 state = actions[step - 1].tobytes() + state
             value, failure = self._ask(STATE, state)
@@ -202,8 +203,10 @@ class Player:
     def _ask(self, op: bytes, payload: bytes) -> tuple[float, Failure | None]:
         data = op + payload
         written = os.write(self._to, data)
-        while written < len(data):
-            written += os.write(self._to, data[written:])
+        if written < len(data):
+            rest = memoryview(data)
+            while written < len(data):
+                written += os.write(self._to, rest[written:])
         frame = os.read(self._from, FRAME.size)
         if len(frame) < FRAME.size:
             frame += self._read(FRAME.size - len(frame))
@@ -257,10 +260,9 @@ def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budg
     ]
 
 
-def _begin(view: View) -> bytes:
+def _begin(view: AnyView) -> bytes:
     action = None if view.actions is None else [view.actions.dtype.str, view.actions.shape[1:]]
-    state = [view.states.dtype.str, view.states.shape[1:]]
-    said = json.dumps({"extra_info": view.extra_info, "state": state, "action": action}).encode()
+    said = json.dumps({"extra_info": view.extra_info, "state": view.layout, "action": action}).encode()
     return LENGTH.pack(len(said)) + said
 
 

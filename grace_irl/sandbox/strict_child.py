@@ -16,12 +16,12 @@ from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.child import debug_text, prepare
 from grace_irl.sandbox.failure import Failure, explain
 from grace_irl.sandbox.protocol import Status
+from grace_irl.sandbox.screen_parcel import LENGTH
 from grace_irl.sandbox.wire import CODES
 
 FRAME = struct.Struct("<Bd")
 """An answer: a status code, and a reward or the length of what follows."""
 
-LENGTH = struct.Struct("<I")
 BEGIN, STATE, DEBUG = b"R", b"S", b"D"
 TEXT_BYTES = 1 << 16
 
@@ -81,8 +81,8 @@ class Stage:
         """Read the next state, with the action that led to it, and reward it."""
         assert self._reward is not None
         if not self._candidate.takes_action:
-            self._last = _receive(self._layout["state"][3])
-            value = self._reward.call(self._array("state", self._last))
+            self._last = self._receive_state()
+            value = self._reward.call(self._state())
             return value if type(value) is float else number(value)
         first = not self._last
         self._action = b"" if first or "action" not in self._layout else _receive(self._layout["action"][3])
@@ -93,8 +93,16 @@ class Stage:
         """debug_fn's text on the state that was just rewarded."""
         assert self._reward is not None
         if not self._candidate.takes_action:
-            return debug_text(self._reward, self._array("state", self._last))
+            return debug_text(self._reward, self._state())
         return debug_text(self._reward, *self._transition()) if self._before else ""
+
+    def _receive_state(self) -> bytes:
+        if "state" in self._layout:
+            return _receive(self._layout["state"][3])
+        return _receive(LENGTH.unpack(_receive(LENGTH.size))[0])
+
+    def _state(self) -> NDArray[Any] | str:
+        return self._array("state", self._last) if "state" in self._layout else self._last.decode()
 
     def _transition(self) -> tuple[NDArray[Any], ...]:
         action = self._array("action", self._action)
@@ -116,12 +124,15 @@ def _layout(
 
 def _receive(size: int) -> bytes:
     data = os.read(_IN, size)
-    while len(data) < size:
-        more = os.read(_IN, size - len(data))
-        if not more:
+    if len(data) == size:
+        return data
+    parts, left = [data], size - len(data)
+    while left:
+        parts.append(os.read(_IN, left))
+        if not parts[-1]:
             os._exit(0)
-        data += more
-    return data
+        left -= len(parts[-1])
+    return b"".join(parts)
 
 
 def _reply_failure(failure: Failure) -> None:
