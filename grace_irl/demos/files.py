@@ -16,12 +16,18 @@ from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.demos.ui import readers as ui
+from grace_irl.demos.ui import tfrecord
 from grace_irl.errors import InputError
 
-Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow"]
-"""Formats to write. `imitation` is an npz in that library's layout; `minari` is hdf5."""
+Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
+"""Formats to write. `imitation` is an npz in that library's layout; `minari` is hdf5; `androidcontrol` a TFRecord."""
 
-SUFFIX: dict[Format, str] = {"parquet": ".parquet", "npz": ".npz", "imitation": ".npz"}
+SUFFIX: dict[Format, str] = {
+    "parquet": ".parquet",
+    "npz": ".npz",
+    "imitation": ".npz",
+    "androidcontrol": tfrecord.SUFFIX,
+}
 """How the names of files end, which is how they are read again."""
 
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
@@ -41,6 +47,12 @@ def _npz(path: Path) -> Source:
     from grace_irl.demos.npz import NpzSource
 
     return NpzSource(path)
+
+
+def _shard(path: Path) -> Source:
+    from grace_irl.demos.ui.androidcontrol import AndroidControlSource
+
+    return AndroidControlSource(path)
 
 
 # A format is imported when a file of its kind is met: the model of trajectories alone imports none of them.
@@ -69,10 +81,12 @@ def open_source(path: str | Path) -> Source:
     if ui.is_episode(file):
         return ui.open_episode(file)
     reader = next((READERS[end] for end in READERS if file.name.endswith(end)), None)
+    if reader is None and tfrecord.is_tfrecord(file):
+        reader = _shard
     if reader is None or not file.is_file():
         raise InputError(
             f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)}, a Minari "
-            "dataset, or a folder of screens"
+            "dataset, a shard of AndroidControl, or a folder of screens"
         )
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
@@ -106,7 +120,11 @@ def expand(path: str | Path) -> list[str | Path]:
         return [path]
     known = {*ARRAYS, *PICKLES}
     inside = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
-    files = [file for file in inside if file.suffix in known or _is_minari(file) or ui.is_episode(file)]
+    files = [
+        file
+        for file in inside
+        if file.suffix in known or _is_minari(file) or ui.is_episode(file) or tfrecord.is_shard_of_folder(file)
+    ]
     files = files or [file for file in inside if file.name.endswith(ui.TEXTS)]
     if not files:
         raise InputError(
@@ -202,9 +220,12 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
         InputError: an unknown format, or a path that the format does not take.
     """
     require_utf8(path)
-    if format in SUFFIX and Path(path).suffix != SUFFIX[format]:
+    is_shard = tfrecord.is_name(path)
+    if format in SUFFIX and Path(path).suffix != SUFFIX[format] and not (format == "androidcontrol" and is_shard):
         raise InputError(f"{path}: not a name for format {format}; expected one that ends in {SUFFIX[format]}")
     name = format or {".parquet": "parquet", ".npz": "npz"}.get(Path(path).suffix)
+    if name is None and is_shard:
+        name = "androidcontrol"
     if name is None and re.search(r"-v\d+$", str(path)):
         name = "minari"
     if name == "parquet":
@@ -219,9 +240,13 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
         from grace_irl.demos.minari_writer import MinariWriter
 
         return MinariWriter(str(path), metadata, "arrow" if name == "minari-arrow" else "hdf5")
+    if name == "androidcontrol":
+        from grace_irl.demos.ui.androidcontrol_writer import AndroidControlWriter
+
+        return AndroidControlWriter(Path(path), metadata)
     raise InputError(
-        f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz or "
-        "-vN (Minari), "
+        f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz, "
+        f"{tfrecord.SUFFIX} or -vN (Minari), "
         f"or --format with one of {', '.join(get_args(Format))}"
     )
 

@@ -24,7 +24,11 @@ class Source(Protocol):
 
     path: Path
     header: Header
-    capacity: int  # bytes, an upper bound on what `demonstrations` allocates
+
+    @property
+    def capacity(self) -> int:
+        """Bytes, an upper bound on what `demonstrations` allocates; a format that does not say it is read once."""
+        ...
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """Every demonstration, in order; states and actions lie in arrays that `allocate` gave.

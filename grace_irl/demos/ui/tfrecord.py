@@ -19,6 +19,8 @@ from grace_irl.errors import InputError
 MAX_RECORD = 512 * 1024 * 1024
 """Bytes. An episode with its screenshots has 5 to 50 MB."""
 
+SUFFIX = ".tfrecord"
+
 GZIP_MAGIC = b"\x1f\x8b"
 
 _HEADER = struct.Struct("<QI")
@@ -29,14 +31,24 @@ _FEATURES = b"\x0a"
 """How a `tf.train.Example` begins: field 1, a message."""
 
 
+def is_name(path: str | Path) -> bool:
+    """Whether a file is called as one: `…-00000-of-00020`, `….tfrecord`, `….tfrecord.gz`."""
+    return bool(_NAME.search(Path(path).name))
+
+
+def is_shard_of_folder(path: Path) -> bool:
+    """Whether what lies in a folder is one; files whose names say that they are something else are not opened."""
+    return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
+
+
 def is_tfrecord(path: Path) -> bool:
-    """Whether a file is one, going by its name (`…-00000-of-00020`, `….tfrecord`) or else by how it begins.
+    """Whether a file is one, going by its name or else by how it begins.
 
     Needs no checksums, so that a file is recognised where the library for them is missing.
     """
     if not path.is_file():
         return False
-    if _NAME.search(path.name):
+    if is_name(path):
         return True
     try:
         with _opened(path) as stream:
@@ -60,6 +72,7 @@ def read_records(path: Path) -> Iterator[bytes]:
         with _opened(path) as stream:
             while (data := _next(stream, f"{path}: record {number}")) is not None:
                 yield data
+                del data  # before the next one is read
                 number += 1
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         reason = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"

@@ -1,0 +1,146 @@
+"""Writes AndroidControl's shards, which `androidcontrol.py` and every other reader of the format reads."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from grace_irl.demos import screens
+from grace_irl.demos.trajectory import Demonstration, Metadata
+from grace_irl.demos.ui import forest, markup, residue
+from grace_irl.demos.ui.androidcontrol import STEP_ARRAYS, array_json
+from grace_irl.demos.ui.record import Record
+from grace_irl.demos.ui.shard import require_extra
+from grace_irl.demos.ui.tfrecord import MAX_RECORD, write_record
+from grace_irl.demos.writing import SetWriter
+from grace_irl.errors import InputError
+
+_EPISODE = re.compile(r": episode (\d{1,18})$")
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class AndroidControlWriter(SetWriter):
+    """A `Writer` of one shard, a record for each demonstration.
+
+    Episodes keep the number that their source names, or get the next that is free. What the format has no place
+    for is kept in a feature of our own (`record.ABOUT`).
+
+    Raises:
+        InputError: what writes shards is not installed, or the states are no screens.
+    """
+
+    def __init__(self, path: Path, metadata: Metadata) -> None:
+        require_extra(path)
+        if metadata.kind != "ui":
+            raise InputError(
+                f"{path}: {metadata.kind} states, and AndroidControl holds screens; expected .parquet or .npz"
+            )
+        super().__init__(path, metadata)
+        self._ids: set[int] = set()
+        self._free = 0
+        self._file: BinaryIO | None = None
+        self._stream: BinaryIO | None = None
+
+    def add(
+        self,
+        demonstration: Demonstration,
+        actions: tuple[str, ...] = (),
+        step_instructions: tuple[str, ...] = (),
+    ) -> None:
+        """See `Writer.add`.
+
+        Args:
+            demonstration: with its screenshots, if it has any; they must be PNG.
+            actions: JSON objects, as texts, one for each step: see `Record.actions`.
+            step_instructions: texts, one for each step.
+        """
+        self._steps = actions, step_instructions
+        super().add(demonstration)
+
+    def _append(self, demonstration: Demonstration, where: str) -> None:
+        trajectory = demonstration.trajectory
+        trees, beside = [], []
+        for step, state in enumerate(trajectory.states):
+            root = markup.parse(screens.text(state), f"{where}, step {step}")
+            found = forest.forest_of(root)
+            tree = found.SerializeToString(deterministic=True)
+            forest.parse(tree, f"{where}, step {step}")
+            trees.append(tree)
+            beside.append(residue.difference(root, forest.hierarchy(found, where)))
+        pictures = [b"" if picture is None else picture.read() for picture in trajectory.screenshots]
+        numbers = {name: getattr(trajectory, name) for name in STEP_ARRAYS}
+        about: dict[str, Any] = {
+            "metadata": asdict(self._metadata),
+            "role": demonstration.role,
+            "task": demonstration.task,
+            "split": demonstration.split,
+            "goals": None if demonstration.goals is None else [int(goal) for goal in demonstration.goals],
+            "terminated": bool(trajectory.terminated),
+            "truncated": bool(trajectory.truncated),
+            "screens": beside,
+        }
+        about |= {name: array_json(array) for name, array in numbers.items() if array is not None}
+        actions, step_instructions = self._steps
+        record = Record(
+            episode_id=self._episode_id(trajectory.source),
+            goal=trajectory.extra_info,
+            trees=tuple(trees),
+            actions=actions,
+            step_instructions=step_instructions,
+            screenshots=tuple(pictures),
+            sizes=tuple(_size(picture, f"{where}, step {step}") for step, picture in enumerate(pictures)),
+            about=about,
+        )
+        record.check(where)
+        self._write(record.serialise(), where)
+
+    def _write(self, data: bytes, where: str) -> None:
+        if len(data) > MAX_RECORD:
+            raise InputError(f"{where}: an episode of {len(data):,} bytes; expected at most {MAX_RECORD:,}: split it")
+        if self._stream is None:
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._part.open("wb")
+            # No name and no time in it: equal sets are equal files.
+            self._stream = cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=self._file, mtime=0))
+        write_record(self._stream, data)
+
+    def _finish(self, header: str) -> None:
+        del header  # every record has its own, because the format has no other place
+        self._close()
+
+    def _discard(self) -> None:
+        self._close()
+        super()._discard()
+
+    def _close(self) -> None:
+        stream, file = self._stream, self._file
+        self._stream = self._file = None
+        if stream is not None and file is not None:
+            try:
+                stream.close()
+            finally:
+                file.close()
+
+    def _episode_id(self, source: str) -> int:
+        named = _EPISODE.search(source)
+        number = int(named[1]) if named else self._free
+        if number in self._ids:
+            number = self._free
+        self._ids.add(number)
+        while self._free in self._ids:
+            self._free += 1
+        return number
+
+
+def _size(picture: bytes, where: str) -> tuple[int, int]:
+    """Width and height of a PNG, in pixels; zeros where there is none."""
+    if not picture:
+        return 0, 0
+    if not picture.startswith(_PNG) or len(picture) < 24:
+        raise InputError(f"{where}: a screenshot that is no PNG; AndroidControl holds PNG: convert it")
+    width, height = struct.unpack(">II", picture[16:24])
+    return width, height

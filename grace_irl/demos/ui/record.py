@@ -1,0 +1,193 @@
+"""One episode of AndroidControl as it lies in a shard: a `tf.train.Example` with the features of its README."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from grace_irl.errors import InputError
+
+if TYPE_CHECKING:
+    from grace_irl.demos.ui.protos.example_pb2 import Features
+
+ABOUT = "grace_irl"
+"""A feature of our own, which other readers pass over: a JSON object with what the others have no place for."""
+
+T = TypeVar("T")
+
+_EXPECTED = "expected the features of AndroidControl (docs/demonstrations.md)"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One episode.
+
+    Attributes:
+        episode_id: the number of the episode in its data set.
+        goal: the instruction.
+        trees: T+1 serialised forests (`forest.py`).
+        actions: T JSON objects, as texts, done between the screens; or () where the source has none.
+        step_instructions: what each action is for, T texts; or ().
+        screenshots: T+1 pictures (PNG), empty where a screen has none; or ().
+        sizes: width and height of each screenshot, in pixels.
+        about: what we keep beside, or None in the records of others.
+    """
+
+    episode_id: int
+    goal: str
+    trees: tuple[bytes, ...]
+    actions: tuple[str, ...] = ()
+    step_instructions: tuple[str, ...] = ()
+    screenshots: tuple[bytes, ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
+    about: Mapping[str, Any] | None = None
+
+    @classmethod
+    def parse(cls, data: bytes, where: str) -> Record:
+        """Reads one.
+
+        Args:
+            data: of one record of a shard.
+            where: file and number of the record, for messages.
+
+        Raises:
+            InputError: no Example, a feature that is missing or of another type, or numbers of trees, actions,
+                instructions and screenshots that do not fit together.
+        """
+        from google.protobuf.message import DecodeError
+
+        from grace_irl.demos.ui.protos.example_pb2 import Example
+
+        try:
+            features = Example.FromString(data).features
+        except DecodeError:
+            raise InputError(f"{where}: not a tf.train.Example; {_EXPECTED}") from None
+        read = _Features(features, where)
+        record = cls(
+            episode_id=read.number("episode_id"),
+            goal=read.text("goal"),
+            trees=read.many("accessibility_trees", bytes),
+            actions=read.many("actions", _utf8),
+            step_instructions=read.many("step_instructions", _utf8),
+            screenshots=read.many("screenshots", bytes),
+            sizes=tuple(zip(read.numbers("screenshot_widths"), read.numbers("screenshot_heights"), strict=False)),
+            about=read.object(ABOUT),
+        )
+        record.check(f"{where}: episode {record.episode_id}")
+        return record
+
+    def serialise(self) -> bytes:
+        """The record's data; equal records are equal bytes."""
+        from grace_irl.demos.ui.protos.example_pb2 import Example
+
+        example = Example()
+        feature = example.features.feature
+        feature["episode_id"].int64_list.value.append(self.episode_id)
+        feature["screenshot_widths"].int64_list.value.extend(width for width, _ in self.sizes)
+        feature["screenshot_heights"].int64_list.value.extend(height for _, height in self.sizes)
+        texts: dict[str, Sequence[bytes]] = {
+            "goal": [self.goal.encode()],
+            "accessibility_trees": self.trees,
+            "screenshots": self.screenshots,
+            "actions": [action.encode() for action in self.actions],
+            "step_instructions": [text.encode() for text in self.step_instructions],
+        }
+        if self.about is not None:
+            texts[ABOUT] = [json.dumps(self.about, ensure_ascii=False, separators=(",", ":")).encode()]
+        for name, values in texts.items():
+            feature[name].bytes_list.value.extend(values)
+        for name in ("screenshots", "actions", "step_instructions"):
+            feature[name].bytes_list.SetInParent()
+        for name in ("screenshot_widths", "screenshot_heights"):
+            feature[name].int64_list.SetInParent()
+        return bytes(example.SerializeToString(deterministic=True))
+
+    def check(self, where: str) -> None:
+        """Refuses parts whose numbers do not fit together, and actions that are no JSON objects.
+
+        Raises:
+            InputError: see `parse`.
+        """
+        screens = len(self.trees)
+        if not screens:
+            raise InputError(f"{where}: no accessibility trees; expected one for each screen")
+        for name, found, expected in (
+            ("actions", len(self.actions), screens - 1),
+            ("step_instructions", len(self.step_instructions), screens - 1),
+            ("screenshots", len(self.screenshots), screens),
+            ("screenshot_widths and screenshot_heights", len(self.sizes), screens),
+        ):
+            if found not in (expected, 0):
+                raise InputError(
+                    f"{where}: {found} {name} for {screens} accessibility trees; expected {expected}, or none: "
+                    "drop the episode"
+                )
+        for step, action in enumerate(self.actions):
+            try:
+                if not isinstance(json.loads(action), dict):
+                    raise ValueError("not an object")
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    f"{where}, step {step}: an action that cannot be read ({error}); expected a JSON object"
+                ) from None
+
+
+class _Features:
+    """The features of one Example, by name and type."""
+
+    def __init__(self, features: Features, where: str) -> None:
+        self._features = features.feature
+        self._where = where
+
+    def text(self, name: str) -> str:
+        """One text, which must be there."""
+        return self._only(name, self.many(name, _utf8))
+
+    def number(self, name: str) -> int:
+        """One whole number, which must be there."""
+        return self._only(name, self.numbers(name))
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """Whole numbers; none where the feature is missing."""
+        return tuple(self._values(name, "int64_list"))
+
+    def many(self, name: str, read: Callable[[bytes], T]) -> tuple[T, ...]:
+        """Byte strings; none where the feature is missing."""
+        try:
+            return tuple(read(value) for value in self._values(name, "bytes_list"))
+        except UnicodeDecodeError:
+            raise InputError(f"{self._where}: feature {name!r} is not UTF-8; {_EXPECTED}") from None
+
+    def object(self, name: str) -> Mapping[str, Any] | None:
+        """A JSON object, or None where the feature is missing."""
+        texts = self.many(name, _utf8)
+        if not texts:
+            return None
+        try:
+            found = json.loads(self._only(name, texts))
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, Mapping):
+            raise InputError(f"{self._where}: feature {name!r} is no JSON object; {_EXPECTED}")
+        return found
+
+    def _values(self, name: str, kind: str) -> Any:
+        feature = self._features.get(name)
+        stated = None if feature is None else feature.WhichOneof("kind")
+        if feature is None or stated is None:
+            return ()
+        if stated != kind:
+            raise InputError(f"{self._where}: feature {name!r} is a {stated}, not a {kind}; {_EXPECTED}")
+        return getattr(feature, kind).value
+
+    def _only(self, name: str, values: Sequence[T]) -> T:
+        if len(values) != 1:
+            found = f"{len(values)} values in" if values else "no"
+            raise InputError(f"{self._where}: {found} feature {name!r}; {_EXPECTED}")
+        return values[0]
+
+
+def _utf8(value: bytes) -> str:
+    return value.decode()
