@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from grace_irl.demos.labels import Problem
-from grace_irl.errors import InputError
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.propose.synthesis.additive_sketcher import AdditiveSketcher
 from grace_irl.propose.synthesis.grid_sketcher import GridSketcher
 from grace_irl.propose.synthesis.sketch import Sketcher
+from grace_irl.propose.synthesis.ui_sketcher import UiSketcher
 from grace_irl.search.protocol import Request
 
 PATIENCE = 20
@@ -33,14 +33,9 @@ class Synthesiser:
     Args:
         problem: labelled demonstrations.
         seed: for everything random in reading the data.
-
-    Raises:
-        InputError: for a state kind that it has no vocabulary for.
     """
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
-        if problem.metadata.kind == "ui":
-            raise InputError("the synthesiser has no vocabulary for ui states; expected vector or grid states")
         self._problem = problem
         self._seed = seed
         self._lock = threading.Lock()
@@ -79,6 +74,8 @@ class Synthesiser:
             happenings = GridSketcher(train, self._seed)
             if happenings.possible:
                 self._sketchers.append(happenings)
+        if self._problem.metadata.kind == "ui":
+            self._sketchers.append(UiSketcher(train))
         if not self._sketchers:
             self._sketchers.append(AdditiveSketcher(train, self._problem.metadata.fields))
         self._initial = [(i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()]

@@ -14,7 +14,6 @@ import pytest
 
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.ranking import ranking
 from grace_irl.programs.check import read
@@ -153,11 +152,6 @@ def test_the_seed_is_heard() -> None:
     synthesiser = Synthesiser(vectors(), 0)
     parent = initial(synthesiser, 0)
     assert len({mutated(synthesiser, parent, seed).sketch for seed in range(8)}) > 1
-
-
-def test_ui_states_are_refused() -> None:
-    with pytest.raises(InputError, match="no vocabulary for ui states; expected vector or grid"):
-        Synthesiser(Problem(Metadata("ui"), "last", ()), 0)
 
 
 def accuracy(source: str, of: Problem) -> float:

@@ -1,0 +1,1 @@
+"""What programs over screens are made of, and how they are found."""

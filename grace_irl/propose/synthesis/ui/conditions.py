@@ -1,0 +1,249 @@
+"""The candidate conditions of a search: what goal screens, and items on them, have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.propose.synthesis.ui.evidence import Evidence
+from grace_irl.propose.synthesis.ui.parsimony import Parsimony
+from grace_irl.propose.synthesis.ui.pattern import Pattern
+from grace_irl.propose.synthesis.ui.reading import Around, Condition, Spoken, Test
+from grace_irl.propose.synthesis.ui.universe import Universe, Vocabulary, count_over
+
+SHARE = 0.08
+"""A condition is tried where it holds in this share of the goals, and in two of them where there are more."""
+RARE = 0.05
+"""The absence of something is tried where no larger share of the goals has it."""
+MAX_PATTERNS = 1_500
+"""Patterns of one universe, those that hold in most goals."""
+MAX_ANCHORS = 16
+"""Ids around which items are looked at, those of most goals."""
+MAX_NEAR = 400
+"""States that are no goals in which what is absent from goals is looked for."""
+TELLING = 0.6
+"""What is shown of the instruction tells goals where at least this share of them shows it and no more than the rest
+of the other states."""
+PER_ANCHOR = 8
+"""Conjunctions of one anchor that are tried as conditions of a screen."""
+
+
+def telling(evidence: Evidence, vocabulary: Vocabulary) -> set[Pattern]:
+    """What of the instruction is shown in most goals, and not in most other states of experts, or of anybody where
+    experts have none: goals are reached by doing what was said."""
+    goals = np.flatnonzero(evidence.missed > 0)
+    others = np.flatnonzero(evidence.near & (evidence.missed == 0))
+    if not len(others):
+        others = np.flatnonzero(evidence.missed == 0)
+    others = others[np.linspace(0, len(others) - 1, min(len(others), MAX_NEAR)).astype(np.int64)]
+    shown: list[Counter[Pattern]] = [Counter(), Counter()]
+    for counted, rows in zip(shown, (goals, others), strict=True):
+        for row in rows.tolist():
+            screen, said = evidence.pairs[row].tolist()
+            found = (vocabulary.patterns[i] for i in vocabulary.fit(set(evidence.sights[screen].looks), said))
+            counted.update(pattern for pattern in found if pattern.shows)
+    return {
+        pattern
+        for pattern, count in shown[0].items()
+        if count >= TELLING * len(goals) and shown[1][pattern] <= (1 - TELLING) * len(others)
+    }
+
+
+class Conditions:
+    """Everything that can be said of these rows.
+
+    Args:
+        evidence: the rows.
+        vocabulary: of these rows.
+        parsimony: prices of what is said.
+    """
+
+    def __init__(self, evidence: Evidence, vocabulary: Vocabulary, parsimony: Parsimony) -> None:
+        self.evidence = evidence
+        self.parsimony = parsimony
+        self._vocabulary = vocabulary
+        self._goals = np.flatnonzero(evidence.missed > 0)
+        self._hits: dict[Condition, NDArray[np.bool_]] = {}
+        self._items = [self._around(anchor) for anchor in self._anchors()]
+        self.screens = self._whole()
+
+    def hits(self, condition: Condition) -> NDArray[np.bool_]:
+        """(rows,) where a condition holds that a universe offers."""
+        return self._hits[condition]
+
+    def known(self, condition: Condition) -> bool:
+        return condition in self._hits
+
+    def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
+        """The looks of each item around an anchor in a row, or of its screen."""
+        sight = self.evidence.sights[self.evidence.pairs[row, 0]]
+        if not anchor:
+            return [sight.looks]
+        return [sight.within(span) for span in sight.items.get(anchor, ())]
+
+    def _anchors(self) -> list[str]:
+        """Ids of goal screens that stand more than once in some screen, those of most goals first."""
+        repeated = {name for sight in self.evidence.sights for name, spans in sight.items.items() if len(spans) > 1}
+        seen: Counter[str] = Counter()
+        for row in self._goals.tolist():
+            sight = self.evidence.sights[self.evidence.pairs[row, 0]]
+            for name, spans in sight.items.items():
+                # An item of a single node says nothing that the node itself does not.
+                if name in repeated and any(end - start > 1 for start, end in spans):
+                    seen[name] += self.evidence.missed[row]
+        ranked = sorted(seen, key=lambda name: (-seen[name], name))
+        return ranked[:MAX_ANCHORS]
+
+    def _fit(self, anchor: str) -> tuple[NDArray[np.int64], list[set[int]]]:
+        """The places of a universe: the row of each, and the patterns that hold there."""
+        owners: list[int] = []
+        fit: list[set[int]] = []
+        for row, (_, said) in enumerate(self.evidence.pairs.tolist()):
+            for looks in self._places(row, anchor):
+                owners.append(row)
+                fit.append(self._vocabulary.fit(set(looks), said))
+        return np.array(owners, dtype=np.int64), fit
+
+    def _common(self, owners: NDArray[np.int64], fit: list[set[int]]) -> list[int]:
+        """Patterns that hold in enough goals."""
+        counted: Counter[int] = Counter()
+        rows: Counter[int] = Counter()
+        weights = self.evidence.missed[owners]
+        by_row: dict[int, set[int]] = {}
+        for place in np.flatnonzero(weights > 0).tolist():
+            by_row.setdefault(int(owners[place]), set()).update(fit[place])
+        for row, patterns in by_row.items():
+            for pattern in patterns:
+                counted[pattern] += self.evidence.missed[row]
+                rows[pattern] += 1
+        enough = SHARE * float(self.evidence.missed.sum())
+        least = min(2, len(self._goals))
+        found = [pattern for pattern in counted if counted[pattern] >= enough and rows[pattern] >= least]
+        return self._ranked(found, counted)[:MAX_PATTERNS]
+
+    def _ranked(self, found: list[int], counted: Counter[int]) -> list[int]:
+        patterns = self._vocabulary.patterns
+        return sorted(found, key=lambda i: (-counted[i], self.parsimony.pattern(patterns[i]), patterns[i].key))
+
+    def _table(self, fit: list[set[int]], patterns: list[int]) -> NDArray[np.bool_]:
+        """(places, patterns) what holds where."""
+        columns = {pattern: column for column, pattern in enumerate(patterns)}
+        table = np.zeros((len(fit), len(patterns)), dtype=np.bool_)
+        for place, found in enumerate(fit):
+            table[place, [columns[pattern] for pattern in found if pattern in columns]] = True
+        return table
+
+    def _around(self, anchor: str) -> tuple[str, Universe]:
+        owners, fit = self._fit(anchor)
+        found = self._common(owners, fit)
+        patterns = [self._vocabulary.patterns[i] for i in found]
+        prices = np.array([self.parsimony.pattern(pattern) for pattern in patterns])
+        table = self._table(fit, found)
+        tests = [Test(pattern) for pattern in patterns]
+        return anchor, Universe(owners, len(self.evidence.pairs), tests, prices, table)
+
+    def _whole(self) -> Universe:
+        """The universe of screens: what is there, what is not, what is there several times, and what items hold."""
+        owners, fit = self._fit("")
+        common = self._common(owners, fit)
+        table = self._table(fit, common)
+        conditions: list[Condition] = [Test(self._vocabulary.patterns[i]) for i in common]
+        absent = self._absent(fit)
+        conditions += [Test(self._vocabulary.patterns[i], 0) for i in absent]
+        parts = [table, ~self._table(fit, absent)]
+        for offered in (self._spoken(), self._counted(), self._bound(), self._conjoined()):
+            conditions += offered
+            parts += [np.stack(list(offered.values()), axis=1)] if offered else []
+        table = np.concatenate(parts, axis=1)
+        self._hits = {condition: table[:, column] for column, condition in enumerate(conditions)}
+        prices = np.array([self.parsimony.condition(condition) for condition in conditions])
+        return Universe(owners, len(self.evidence.pairs), conditions, prices, table)
+
+    def _absent(self, fit: list[set[int]]) -> list[int]:
+        """Patterns that goals hardly ever have and other states of experts do."""
+        had = count_over([fit[row] for row in self._goals.tolist()], self.evidence.missed[self._goals])
+        near = np.flatnonzero(self.evidence.near & (self.evidence.missed == 0))
+        near = near[np.linspace(0, len(near) - 1, min(len(near), MAX_NEAR)).astype(np.int64)]
+        seen = count_over([fit[row] for row in near.tolist()], np.ones(len(near)))
+        few = RARE * float(self.evidence.missed.sum())
+        found = [pattern for pattern in seen if had[pattern] <= few and seen[pattern] >= min(2, len(near))]
+        return self._ranked(found, seen)[:MAX_PATTERNS]
+
+    def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
+        """Words that tell the instructions of goals apart. A program is not to know a goal by its instruction, so they
+        hold of all instructions that are no expert's."""
+        said = [one.words.split() for one in self.evidence.said]
+        asked = sorted({int(i) for i in self.evidence.pairs[self._goals, 1]})
+        telling = {word for i in asked for word in said[i] if len(word) > 2 and not word.isdecimal()}
+        telling -= {word for word in telling if all(word in said[i] for i in asked)}
+        instruction = self.evidence.pairs[:, 1]
+        return {
+            Spoken(word): np.array([word in words or i >= self.evidence.experts for i, words in enumerate(said)])[
+                instruction
+            ]
+            for word in sorted(telling)
+        }
+
+    def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
+        """Ids and marks that stand several times in goals: as often as in any of them."""
+        counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
+        goals = [counts[row] for row in self._goals.tolist()]
+        always = set.intersection(*(set(count) for count in goals)) if goals else set()
+        offered: dict[Condition, NDArray[np.bool_]] = {}
+        for pattern in sorted(always, key=repr):
+            least = min(count[pattern] for count in goals)
+            if least > 1:
+                offered[Test(pattern, least)] = np.array([count[pattern] >= least for count in counts])
+        return offered
+
+    def _occurrences(self, row: int) -> Counter[Pattern]:
+        seen: Counter[Pattern] = Counter()
+        for number, count in Counter(self._places(row, "")[0]).items():
+            look = self.evidence.looks.all[number]
+            for flag in ("", *(flag for flag in ("checked", "selected") if flag in look.flags)):
+                if look.name:
+                    seen[Pattern(name=look.name, flag=flag)] += count
+                if look.kind and flag:
+                    seen[Pattern(kind=look.kind, flag=flag)] += count
+        return seen
+
+    def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
+        """Ids whose numbers lie above or below a limit in all goals: the number of the goal that comes closest."""
+        values = [self._largest(row) for row in range(len(self.evidence.pairs))]
+        goals = [values[row] for row in self._goals.tolist()]
+        always = set.intersection(*(set(value) for value in goals)) if goals else set()
+        offered: dict[Condition, NDArray[np.bool_]] = {}
+        for name in sorted(always):
+            least = min(max(value[name]) for value in goals)
+            most = max(min(value[name]) for value in goals)
+            above = [any(number >= least for number in value.get(name, ())) for value in values]
+            below = [any(number <= most for number in value.get(name, ())) for value in values]
+            offered[Test(Pattern(name=name, bound=">=", limit=least))] = np.array(above)
+            offered[Test(Pattern(name=name, bound="<=", limit=most))] = np.array(below)
+        return offered
+
+    def _largest(self, row: int) -> dict[str, set[float]]:
+        """The numbers that nodes of each id show."""
+        shown: dict[str, set[float]] = {}
+        for number in set(self._places(row, "")[0]):
+            look = self.evidence.looks.all[number]
+            if look.name and look.numbers:
+                shown.setdefault(look.name, set()).update(look.numbers)
+        return shown
+
+    def _conjoined(self) -> dict[Condition, NDArray[np.bool_]]:
+        """What several conditions on one item tell, for each anchor those that tell most."""
+        offered: dict[Condition, NDArray[np.bool_]] = {}
+        for anchor, universe in self._items:
+            for found in universe.best(self.evidence.signed, 4 * PER_ANCHOR):
+                patterns = tuple(_pattern(universe.conditions[column]) for column in found.columns)
+                if len(patterns) > 1 and len(offered) < MAX_ANCHORS * PER_ANCHOR:
+                    offered[Around(anchor, patterns)] = found.hits
+        return offered
+
+
+def _pattern(condition: Condition) -> Pattern:
+    assert isinstance(condition, Test)
+    return condition.pattern

@@ -1,0 +1,151 @@
+"""What programs over screens are made of.
+
+The search calls these functions and `quotation` copies them into programs, word for word, so that a program sees what
+the search saw. Times are seconds, of a day or of a duration; a spelling that can be read in several ways stands for
+all.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from lxml import etree
+
+SYSTEM = "com.android.systemui"
+Node = Any  # an element of lxml
+
+CLOCK = re.compile(
+    r"(?<![\d.,:])(\d{1,2})(?:\.(\d\d)|:(\d\d)(?::(\d\d))?)(?![.:]?\d)(?:\s*([ap])\.?m\b)?", re.IGNORECASE
+)
+HOUR = re.compile(r"(?<![\d.,:])(\d{1,2})\s*(?:([ap])\.?m\b|o'clock)", re.IGNORECASE)
+DURATION = re.compile(
+    r"(?<![\w.,:])(?=\d)(?:(\d{1,6}(?:\.\d+)?)[\s-]?h(?:(?:ou)?rs?)?\.?(?![a-z]))?(?:[\s,]|and)*"
+    r"(?:(\d{1,6}(?:\.\d+)?)[\s-]?m(?:in(?:ute)?s?)?\.?(?![a-z]))?(?:[\s,]|and)*"
+    r"(?:(\d{1,6}(?:\.\d+)?)[\s-]?s(?:ec(?:ond)?s?)?\.?(?![a-z]))?",
+    re.IGNORECASE,
+)
+NUMBER = re.compile(
+    r"(?<![\w.,])([-\u2212]?)"
+    r"([0-9]{1,3}(?:[,'\u2019 ][0-9]{3})+(?![0-9])|[0-9]{1,3}(?:\.[0-9]{3})+(?=,[0-9])|[0-9]{1,15})"
+    r"(?:[.,]([0-9]{1,9}))?(?![.,]?\d)"
+)
+
+
+def nodes(state: str) -> list[Node]:
+    """All nodes of a screen, without the status bar."""
+    root = etree.fromstring(state)
+    for window in root.findall("node"):
+        if window.get("package") == SYSTEM:
+            root.remove(window)
+    return list(root.iter("node"))
+
+
+def all_nodes(state: str) -> list[Node]:
+    """All nodes of a screen."""
+    return list(etree.fromstring(state).iter("node"))
+
+
+def name(node: Node) -> str:
+    """The node's id without its package."""
+    return str(node.get("resource-id", "").rpartition("/")[2])
+
+
+def kind(node: Node) -> str:
+    """The node's class without its package."""
+    return str(node.get("class", "").rpartition(".")[2])
+
+
+def plain(text: str) -> str:
+    """The text in plain letters, with single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def says(node: Node) -> tuple[str, str]:
+    """The node's text and its description."""
+    return plain(node.get("text", "")), plain(node.get("content-desc", ""))
+
+
+def chosen(node: Node) -> set[str]:
+    """The labels of those of its children that are checked or selected."""
+    on = (child for child in node if "true" in (child.get("checked"), child.get("selected")))
+    return {desc or text for text, desc in map(says, on)}
+
+
+def words(*texts: str) -> list[str]:
+    """The words of the texts, in small letters."""
+    return re.findall(r"[^\W_]+", " ".join(texts).casefold())
+
+
+def mentions(instruction: str, texts: Iterable[str]) -> bool:
+    """Whether the instruction holds one of the texts, word for word."""
+    phrases = (" ".join(words(text)) for text in texts)
+    return any(len(phrase) > 2 and f" {phrase} " in f" {instruction} " for phrase in phrases)
+
+
+def echoes(instruction: str, texts: Iterable[str]) -> bool:
+    """Whether the texts and the instruction share a word of four letters or more."""
+    return any(len(word) > 3 and f" {word} " in f" {instruction} " for word in words(*texts))
+
+
+def times(*texts: str) -> set[float]:
+    """All times in the texts, in seconds: "8:25 AM", "20:25", "8.25", "8 am", "00:05:00", "1 hr 5 min"."""
+    found: set[float] = set()
+    for text in texts:
+        for hour, dotted, minute, second, half in CLOCK.findall(text):
+            if second:
+                found.add(3600.0 * int(hour) + 60 * int(minute) + int(second))
+                continue
+            found |= times_of_day(hour, dotted or minute, half)
+            if minute and not half:  # or minutes and seconds
+                found.add(60.0 * int(hour) + int(minute))
+        for hour, half in HOUR.findall(text):
+            found |= times_of_day(hour, "0", half)
+        for parts in DURATION.findall(text):
+            if any(parts):
+                found.add(sum(float(part or 0) * unit for part, unit in zip(parts, (3600, 60, 1), strict=True)))
+    return found
+
+
+def times_of_day(hour: str, minute: str, half: str) -> set[float]:
+    """What a time on a clock can stand for: "8:25" morning or evening, "08:25", "20:25" and "8:25 pm" one of them."""
+    if int(hour) > 23 or int(minute) > 59:
+        return set()
+    morning = 3600.0 * (int(hour) % 12) + 60 * int(minute)
+    if half:
+        return {morning + 43200 * (half in "pP")}
+    if hour[0] == "0" or int(hour) > 12:
+        return {3600.0 * int(hour) + 60 * int(minute)}
+    return {morning, morning + 43200}
+
+
+def numbers(*texts: str) -> set[float]:
+    """All numbers in the texts: "5", "-0.5", "0,5", "1,234.5", "1.234,5"."""
+    found = set()
+    for text in texts:
+        for sign, whole, part in NUMBER.findall(text):
+            value = float(f"{re.sub(r'[^0-9]', '', whole)}.{part or 0}")
+            found.add(-value if sign else value)
+    return found
+
+
+def items(screen: list[Node], anchor: str) -> Iterator[list[Node]]:
+    """For each node with this id the nodes of the largest part of the screen that holds no other one."""
+    anchors = [node for node in screen if name(node) == anchor]
+    held = Counter(part for node in anchors for part in node.iterancestors())
+    for node in anchors:
+        alone = [part for part in (node, *node.iterancestors()) if held[part] < 2]
+        yield list(alone[-1].iter("node"))
+
+
+def best(items: Iterable[list[Node]], tests: Callable[[list[Node]], list[bool]]) -> list[bool]:
+    """The outcomes of the tests for the item that passes most of them."""
+    return max((tests(item) for item in items), key=sum, default=[False])
+
+
+def graded(tests: list[bool]) -> float:
+    """1.0 where all tests hold, else half the share of those that do."""
+    return 1.0 if all(tests) else sum(tests) / len(tests) / 2

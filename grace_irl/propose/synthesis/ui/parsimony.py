@@ -1,0 +1,91 @@
+"""What a reading costs by what it says, whatever the screens show: every condition has a price, in nats."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from grace_irl.propose.synthesis.ui import functions
+from grace_irl.propose.synthesis.ui.pattern import Pattern
+from grace_irl.propose.synthesis.ui.reading import Around, Clause, Condition, Reading, Test
+
+CONDITION = 1.0
+"""Each condition, before what it says."""
+CLAUSE = 3.0
+"""Each clause after the first."""
+AROUND = -0.25
+"""That conditions hold around one node: what belongs together is likelier than what does not."""
+SPOKEN = 1.5
+"""A word of the instruction that tells goals apart."""
+ABSENT = 1.0
+SEVERAL = 1.5
+"""That something is not there; that it is there several times."""
+NAME = 0.25
+KIND = 1.0
+PACKAGE = 0.75
+SAYS = 1.0
+WORD = 1.5
+SHOWS = {"time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
+SHOWS_ANYWHERE = {"time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
+"""A number or a name of the instruction stands anywhere by chance."""
+TOLD = {"time": -0.5, "name": -0.25, "number": 0.25}
+TOLD_ANYWHERE = 0.25
+"""What goals show of the instruction, and other states do not, pays for itself: experts did what they were told."""
+BOUND = 1.5
+CHOSEN = -0.5
+EACH_CHOSEN = 0.1
+FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
+"""What is on or off is what tasks are about; where the focus is, and what is hidden, is mostly an accident."""
+FIGURES = 1.5
+"""A text with figures in it: the next screen shows others."""
+LONG = 1.0
+LONG_TEXT = 40
+"""A text of more letters than this."""
+KNOWN = -0.5
+"""A text of which the instruction holds a word."""
+
+
+class Parsimony:
+    """The prices of what is said about these screens.
+
+    Args:
+        spoken: all words of the instructions.
+        telling: what of the instruction is shown in goals, and seldom elsewhere.
+    """
+
+    def __init__(self, spoken: Collection[str], telling: Collection[Pattern]) -> None:
+        self._telling = frozenset(telling)
+        self._spoken = {word for word in spoken if len(word) > 2}
+
+    def reading(self, reading: Reading) -> float:
+        """The cost of saying so much."""
+        return sum(map(self.clause, reading.clauses)) + CLAUSE * (len(reading.clauses) - 1)
+
+    def clause(self, clause: Clause) -> float:
+        return sum(map(self.condition, clause))
+
+    def condition(self, condition: Condition) -> float:
+        match condition:
+            case Test(pattern, count):
+                return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)
+            case Around(_, patterns):
+                return AROUND + sum(map(self.pattern, patterns))
+            case _:
+                return SPOKEN
+
+    def pattern(self, pattern: Pattern) -> float:
+        if pattern in self._telling and pattern.shows in TOLD:
+            return TOLD[pattern.shows] + (0.0 if pattern.name else TOLD_ANYWHERE) + FLAG.get(pattern.flag, 0.0)
+        price = CONDITION
+        price += NAME * bool(pattern.name) + KIND * bool(pattern.kind) + PACKAGE * bool(pattern.package)
+        price += FLAG.get(pattern.flag, 0.0) + BOUND * bool(pattern.bound)
+        if pattern.says or pattern.word:
+            price += self._text(pattern.says) if pattern.says else WORD
+            price += KNOWN * (not self._spoken.isdisjoint(functions.words(pattern.says, pattern.word)))
+        if pattern.shows:
+            price += SHOWS[pattern.shows] + (0.0 if pattern.name else SHOWS_ANYWHERE[pattern.shows])
+        if pattern.chosen is not None:
+            price += CHOSEN + EACH_CHOSEN * len(pattern.chosen)
+        return price
+
+    def _text(self, text: str) -> float:
+        return SAYS + FIGURES * any(map(str.isdigit, text)) + LONG * (len(text) > LONG_TEXT)
