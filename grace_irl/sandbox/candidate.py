@@ -15,6 +15,10 @@ import numpy as np
 
 from grace_irl.programs import contract
 
+TERMS_METHOD = "terms_fn"
+TERMS, TERM_NAME = 64, 64
+"""Components that are kept of one reward, and characters of the name of one."""
+
 
 class ContractError(Exception):
     """The source defines something else than the contract says."""
@@ -31,9 +35,11 @@ class Candidate:
         tree: the parsed source.
         source: its text: programs that never mention `random` need no generators reset.
         takes_action: reward_fn takes (state, action, next_state).
+        name: of the module that it becomes.
     """
 
-    def __init__(self, tree: ast.Module | str, source: str, *, takes_action: bool) -> None:
+    def __init__(self, tree: ast.Module | str, source: str, *, takes_action: bool, name: str = contract.MODULE) -> None:
+        self._name = name
         self._code = compile(tree, contract.FILENAME, "exec", dont_inherit=True)
         self._uses_random = "random" in source
         self._construct: Callable[[Any, str], Any] | None = None
@@ -44,8 +50,8 @@ class Candidate:
         if self._uses_random:
             random.seed(0)
             np.random.seed(0)
-        module = types.ModuleType(contract.MODULE)
-        sys.modules[contract.MODULE] = module
+        module = types.ModuleType(self._name)
+        sys.modules[self._name] = module
         namespace = module.__dict__
         namespace["__builtins__"] = builtins
         exec(self._code, namespace)
@@ -86,6 +92,24 @@ class Reward:
         if len(arguments) > 1 and _positional(method) < len(arguments):
             arguments = arguments[-1:]
         return str(method(*arguments))
+
+    def terms(self, *arguments: Any) -> dict[str, float]:
+        """terms_fn's named components of the reward just given; {} where there is no terms_fn.
+
+        Arguments as for `debug`.
+
+        Raises:
+            NotANumberError: it gave something else than names and numbers.
+        """
+        method = getattr(self._instance, TERMS_METHOD, None)
+        if method is None:
+            return {}
+        if len(arguments) > 1 and _positional(method) < len(arguments):
+            arguments = arguments[-1:]
+        found = method(*arguments)
+        if not isinstance(found, dict):
+            raise NotANumberError(f"terms_fn returned {type(found).__name__}; expected a dict of numbers by name")
+        return {str(name)[:TERM_NAME]: number(value) for name, value in [*found.items()][:TERMS]}
 
 
 def number(value: Any) -> float:

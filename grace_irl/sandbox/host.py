@@ -58,9 +58,17 @@ class Zygote:
         Raises:
             wire.ClosedError: the zygote died; `restart` it.
         """
+        self.post(request, fds)
+        return self.reply(within_s)
+
+    def post(self, request: dict[str, Any], fds: Sequence[int] = ()) -> None:
+        """A request whose reply is fetched later; raises as `ask` does."""
         self.wait_until_ready()
+        wire.send(self._socket, request, tuple(fds))
+
+    def reply(self, within_s: float) -> dict[str, Any]:
+        """The reply to `post`; raises as `ask` does."""
         try:
-            wire.send(self._socket, request, tuple(fds))
             self._socket.settimeout(within_s)
             return wire.receive(self._socket)[0]
         except TimeoutError as error:  # it neither answers nor ends

@@ -21,10 +21,17 @@ from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown
 from grace_irl.sandbox.macos import resident_bytes
 from grace_irl.sandbox.preload import preload
 from grace_irl.sandbox.rehearsal import rehearse
+from grace_irl.sandbox.session_child import run_session
 from grace_irl.sandbox.strict import run_strict
 
 _RUNNER_GRACE_S = 10.0
-_BODIES = {"batch": run_batch, "strict": run_strict, "debug": run_debug, "inspect": run_inspection}
+_BODIES = {
+    "batch": run_batch,
+    "strict": run_strict,
+    "debug": run_debug,
+    "inspect": run_inspection,
+    "session": run_session,
+}
 """What a child does, by the request's `op`; none returns."""
 
 

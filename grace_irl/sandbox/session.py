@@ -1,0 +1,265 @@
+"""A session: the host's end of a program that stays alive in a locked-down child of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.contract import ACTION_DTYPE
+from grace_irl.sandbox import memory, wire
+from grace_irl.sandbox.ending import Ended
+from grace_irl.sandbox.host import Zygote
+from grace_irl.sandbox.job import harmless
+from grace_irl.sandbox.pool import ZygotePool
+from grace_irl.sandbox.session_child import NO_ACTION, OPEN, REPLY, REWARD, SLOT, TURN
+from grace_irl.sandbox.tiers import open_sandbox
+
+_ENDLESS_S = 2e6
+"""23 days, the longest that the kernel is asked to wait: a session as a whole has no limit, its turns have."""
+
+_START_S, _END_S = 60.0, 10.0
+FORGED = "answered outside the protocol"
+_MOST_BYTES = 16 << 20
+"""The longest answer: the components of many rewards."""
+
+
+@dataclass(frozen=True)
+class SessionLimits:
+    """What a program may use while it serves.
+
+    Attributes:
+        turn_s: seconds of wall time for one turn, however many episodes take part.
+        memory_mb: address space beyond the zygote's own, MiB.
+        max_abs: the largest reward (absolute value) that counts as finite.
+    """
+
+    turn_s: float = 10.0
+    memory_mb: int = 512
+    max_abs: float = 1e9
+
+
+class Begin(NamedTuple):
+    """An episode that begins: its slot, its first state, its instruction."""
+
+    slot: int
+    state: NDArray[Any]
+    instruction: str
+
+
+class Answer(NamedTuple):
+    """What a turn gave: a reward per step `(n,)` float64, and the components of each, or ()."""
+
+    rewards: NDArray[np.float64]
+    terms: tuple[dict[str, float], ...] = ()
+
+
+class Session:
+    """Rewards the steps of several episodes in the sandbox, one message per turn.
+
+    Args:
+        source: the program.
+        name: what to call it in messages.
+        dtype, shape: of every state.
+        terms: ask for `terms_fn`'s components, too.
+        limits: what it may use.
+        allow_weak: as for `open_sandbox`.
+        pool: an open sandbox whose tier is known already; it is not kept.
+        checks: False runs what the static checks would refuse, for tests: the layers hold alone.
+
+    Raises:
+        GraceError: the program is refused.
+        SandboxError: no sandbox here, or it does not start.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        *,
+        terms: bool = False,
+        limits: SessionLimits = SessionLimits(),
+        allow_weak: bool = False,
+        pool: ZygotePool | None = None,
+        checks: bool = True,
+    ) -> None:
+        if dtype.kind not in "fiub":
+            raise InputError(f"states of type {dtype}; expected numbers")
+        self._name, self._limits, self._terms = name, limits, terms
+        self._dtype, self._shape = dtype, shape
+        with contextlib.ExitStack() as stack:
+            opened = pool or stack.enter_context(open_sandbox(workers=1, allow_weak=allow_weak))
+            layers, self._zygote = list(opened.layers), opened.lone_zygote()
+        theirs, self._to = os.pipe()
+        self._from, answers = os.pipe()
+        self._finalize = weakref.finalize(self, _end, self._zygote, self._to, self._from)
+        os.set_blocking(self._to, False)
+        os.set_blocking(self._from, False)
+        request = {"op": "session", "layers": layers, "checks": checks, "memory_mb": limits.memory_mb}
+        try:
+            self._zygote.post(request | {"wall_s": _ENDLESS_S, "cpu_s": _ENDLESS_S}, (theirs, answers))
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            memory.close(theirs, answers)
+        said = {"source": source, "dtype": dtype.str, "shape": list(shape), "terms": terms}
+        data = json.dumps(said).encode()
+        self.takes_action = self._exchange(OPEN.pack(len(data)) + data, max(_START_S, limits.turn_s)) == b"1"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the zygote, for whoever measures."""
+        return self._zygote.pid
+
+    def turn(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> Answer:
+        """The steps of running episodes, then the episodes that begin.
+
+        Args:
+            slots: of the episodes that step, `(n,)`.
+            actions: `(n, ...)`, or None; used where the program takes actions.
+            states: the states reached, n of them.
+            begins: episodes to start once the steps are rewarded.
+
+        Raises:
+            GraceError: the program failed, or gave something that is not a finite number; the session is over.
+        """
+        shape, acted = NO_ACTION, b""
+        if self.takes_action and actions is not None and len(slots):
+            given = np.ascontiguousarray(actions, ACTION_DTYPE)
+            shape = 0 if given.ndim == 1 else int(given[0].size)
+            acted = given.tobytes()
+        texts = json.dumps([begin.instruction for begin in begins]).encode() if begins else b""
+        parts = (
+            TURN.pack(len(slots), len(begins), len(texts), shape),
+            np.array(slots, SLOT).tobytes(),
+            acted,
+            *(self._bytes(state) for state in states),
+            np.array([begin.slot for begin in begins], SLOT).tobytes(),
+            *(self._bytes(begin.state) for begin in begins),
+            texts,
+        )
+        data = self._exchange(b"".join(parts), self._limits.turn_s)
+        size = len(slots) * REWARD.itemsize
+        if len(data) < size or (len(data) > size and not self._terms):
+            raise self._over("killed", FORGED)
+        rewards = np.frombuffer(data[:size], REWARD).copy()
+        if not (np.abs(rewards) <= self._limits.max_abs).all():
+            found = rewards[~(np.abs(rewards) <= self._limits.max_abs)][0]
+            expected = f"expected a finite number of at most {self._limits.max_abs:g} in size"
+            raise self._over("nonfinite", f"reward {found:g}; {expected}")
+        return Answer(rewards, self._named(data[size:], len(slots)) if self._terms else ())
+
+    def close(self) -> None:
+        """End the child; may be called twice."""
+        self._finalize()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _bytes(self, state: NDArray[Any]) -> bytes:
+        array = np.asarray(state, self._dtype)
+        if array.shape != self._shape:
+            raise InputError(f"a state of shape {array.shape}; expected {self._shape}, as the first one")
+        return array.tobytes()
+
+    def _named(self, data: bytes, count: int) -> tuple[dict[str, float], ...]:
+        """Components by name, from an untrusted text."""
+        try:
+            found = json.loads(data)
+            if len(found) != count:
+                raise ValueError
+            return tuple({harmless(str(name)): float(each[name]) for name in each} for each in found)
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            raise self._over("killed", FORGED) from None
+
+    def _exchange(self, data: bytes, within_s: float) -> bytes:
+        """Send a message, and read the answer's payload."""
+        if not self._finalize.alive:
+            raise GraceError(f"{self._name}: the sandbox session is over; expected no step after a failure or close()")
+        deadline = time.monotonic() + within_s
+        with contextlib.suppress(BlockingIOError):
+            if os.read(self._from, 1):
+                raise self._over("killed", FORGED)
+        try:
+            self._write(data, deadline)
+        except BrokenPipeError:
+            raise self._ended() from None
+        code, size = REPLY.unpack(self._read(REPLY.size, deadline))
+        if not 0 < code <= len(wire.STATUSES) or size > _MOST_BYTES:
+            raise self._over("killed", FORGED)
+        payload = self._read(size, deadline)
+        status = wire.STATUSES[code - 1]
+        if status != "ok":
+            try:
+                message = str(json.loads(payload)["message"])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise self._over("killed", FORGED) from None
+            raise self._over(status, message)
+        return payload
+
+    def _write(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while len(view):
+            try:
+                view = view[os.write(self._to, view) :]
+            except BlockingIOError:
+                self._wait(self._to, select.POLLOUT, deadline)
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        parts, left = [], size
+        while left:
+            try:
+                data = os.read(self._from, left)
+            except BlockingIOError:
+                self._wait(self._from, select.POLLIN, deadline)
+                continue
+            if not data:
+                raise self._ended()
+            parts.append(data)
+            left -= len(data)
+        return b"".join(parts)
+
+    def _wait(self, fd: int, events: int, deadline: float) -> None:
+        poller = select.poll()
+        poller.register(fd, events)
+        if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000) and time.monotonic() >= deadline:
+            raise self._over("timeout", f"no answer within {self._limits.turn_s:g} s: the time limit of one turn")
+
+    def _ended(self) -> GraceError:
+        """The error of a child that is gone: the kernel's account of its end."""
+        status, message = "killed", "ended before it was told to"
+        with contextlib.suppress(wire.ClosedError):
+            status, message = Ended(*self._zygote.reply(_END_S)["ended"]).verdict(_ENDLESS_S) or (status, message)
+        return self._over(status, message)
+
+    def _over(self, status: str, message: str) -> GraceError:
+        """The error that ends the session, and with it the child."""
+        self.close()
+        return GraceError(f"{self._name}: {status}: {' '.join(harmless(message).split())}")
+
+
+def _end(zygote: Zygote, *fds: int) -> None:
+    memory.close(*fds)
+    zygote.close()

@@ -1,0 +1,138 @@
+"""The child of a session: it keeps one program alive, and rewards the steps of several episodes as they happen."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import struct
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from grace_irl.programs.contract import ACTION_DTYPE
+from grace_irl.sandbox.child import prepare
+from grace_irl.sandbox.failure import Failure, explain
+from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.protocol import Status
+from grace_irl.sandbox.slots import Slots, rewards_of
+from grace_irl.sandbox.wire import CODES
+
+OPEN = struct.Struct("<I")
+"""How many bytes of JSON follow: the source, and the type and shape of a state."""
+
+TURN = struct.Struct("<IIIi")
+"""Steps, episodes that begin, bytes of JSON (the instructions), and the shape of an action: `NO_ACTION`, 0 for a
+number, n for a vector of n."""
+
+NO_ACTION = -1
+
+REPLY = struct.Struct("<BI")
+"""A status code, and how many bytes follow: JSON, or for a turn that went well the rewards and JSON of the terms."""
+
+SLOT = np.dtype("<u4")
+REWARD = np.dtype("<f8")
+
+_IN, _OUT = 3, 4
+_OK = CODES["ok"]
+
+
+def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
+    """Serve one host until it hangs up; the body of a forked child, which never returns.
+
+    Args:
+        lockdown: the layers.
+        request: `layers`, `checks`, `cpu_s`, `memory_mb`.
+        fds: the pipe to read from and the pipe to write to.
+        base_bytes: the address space of the zygote.
+    """
+    lockdown.apply(request["layers"], Budget(request["cpu_s"], request["memory_mb"], base_bytes), keep=fds)
+    gc.enable()
+    said = json.loads(_receive(OPEN.unpack(_receive(OPEN.size))[0]))
+    source = said["source"]
+    candidate = prepare(source, checks=request["checks"])
+    if isinstance(candidate, Failure):
+        _fail(candidate)
+    try:
+        slots = Slots(candidate, uses_random="random" in source)
+        _send(REPLY.pack(_OK, 1) + (b"1" if candidate.takes_action else b"0"))
+        table = Table(slots, np.dtype(said["dtype"]), tuple(said["shape"]), terms=said["terms"])
+        while True:
+            table.turn(source)
+    except BaseException as error:
+        _fail(explain(error, "runtime", source))
+
+
+class Table:
+    """Plays turns: the steps of running episodes first, then the episodes that begin.
+
+    Args:
+        slots: the episodes.
+        dtype, shape: of every state on the wire.
+        terms: send the components of every reward.
+    """
+
+    def __init__(self, slots: Slots, dtype: np.dtype[Any], shape: tuple[int, ...], *, terms: bool) -> None:
+        self._slots, self._terms = slots, terms
+        self._dtype, self._shape = dtype, shape
+        self._state_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+
+    def turn(self, source: str) -> None:
+        """Read one turn and answer it."""
+        steps, begins, text, action_shape = TURN.unpack(_receive(TURN.size))
+        numbers = self._numbers(steps)
+        actions = self._actions(steps, action_shape)
+        states = self._states(steps)
+        starting = self._numbers(begins)
+        firsts = self._states(begins)
+        instructions = json.loads(_receive(text)) if text else []
+        phase: Status = "runtime"
+        try:
+            rewards, terms = rewards_of(self._slots, numbers, actions, states, terms=self._terms)
+            phase = "init"
+            for slot, state, instruction in zip(starting, firsts, instructions, strict=True):
+                self._slots.begin(slot, state, instruction)
+        except BaseException as error:
+            _fail(explain(error, phase, source))
+        data = np.array(rewards, REWARD).tobytes() + (json.dumps(terms).encode() if self._terms else b"")
+        _send(REPLY.pack(_OK, len(data)) + data)
+
+    def _numbers(self, count: int) -> list[int]:
+        found: list[int] = np.frombuffer(_receive(count * SLOT.itemsize), SLOT).tolist()
+        return found
+
+    def _states(self, count: int) -> Any:
+        return np.frombuffer(_receive(count * self._state_bytes), self._dtype).reshape(count, *self._shape)
+
+    @staticmethod
+    def _actions(count: int, shape: int) -> Any:
+        if shape == NO_ACTION:
+            return None
+        data = _receive(count * max(1, shape) * ACTION_DTYPE.itemsize)
+        actions = np.frombuffer(data, ACTION_DTYPE)
+        return actions.reshape(count, shape) if shape else actions
+
+
+def _receive(size: int) -> bytes:
+    if not size:
+        return b""
+    data = os.read(_IN, size)
+    while len(data) < size:
+        more = os.read(_IN, size - len(data))
+        if not more:
+            os._exit(0)
+        data += more
+    return data
+
+
+def _send(data: bytes) -> None:
+    written = os.write(_OUT, data)
+    while written < len(data):
+        written += os.write(_OUT, data[written:])
+
+
+def _fail(failure: Failure) -> NoReturn:
+    said = json.dumps({"message": failure.message[:4000], "traceback": failure.traceback[:16000]}).encode()
+    _send(REPLY.pack(CODES[failure.status], len(said)) + said)
+    os._exit(0)
