@@ -1,0 +1,1 @@
+"""Goals on real Android screens, for `benchmarks/android_recovery.py`."""

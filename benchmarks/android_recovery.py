@@ -1,0 +1,151 @@
+"""Rewards from real Android screens: goals of `android/problems.py`, without a model and by a model's recorded answers.
+
+The fit sees the training data only; held-out screens are scored afterwards and choose nothing. `scrambled` is a copy in
+which words mean nothing, where the project can make one.
+
+    python benchmarks/android_recovery.py fit                # the synthesiser on every problem; a minute or two each
+    python benchmarks/android_recovery.py step               # write prompts, read answers, say what waits
+    python benchmarks/android_recovery.py table              # held-out results of the answers
+    python benchmarks/android_recovery.py record             # one recording per run, for `fit --replay`
+    python benchmarks/android_recovery.py screens --problem alarm      # which screens are where
+
+A prompt is out/android/answers/PROBLEM/NAME.prompt.md and its answer lies beside it, NAME.answer.md, by whoever
+answers: a person with a chat window, or a script around any model that sees nothing but the prompt. `fit` and `table`
+exit with 1 where a required problem (alarm, reminder, two-tasks) is not separated on held-out screens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from android.problems import Problem, problems
+from large_model_recovery import Case, row, step
+
+import grace_irl
+from grace_irl.demos.scramble import ScrambleMap
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.runs.recording import write_recording
+from grace_irl.runs.run import opened
+
+SCRAMBLED = ("alarm", "reminder", "choice")
+DATA = Path(__file__).parents[1] / ".." / "shared" / "data" / "android"
+
+
+def cases(arguments: argparse.Namespace) -> Iterator[tuple[Problem, str]]:
+    """Every problem that was asked for, by its name in the table, plain and some scrambled."""
+    wanted = arguments.problem.split(",") if arguments.problem else None
+    for problem in problems(arguments.data):
+        if wanted is not None and problem.name not in wanted:
+            continue
+        yield problem, problem.name
+        if problem.name in SCRAMBLED and not arguments.plain:
+            table = ScrambleMap.draw(arguments.seed, "ui", 0)
+            train, test = (_scrambled(part, table) for part in (problem.train, problem.test))
+            yield replace(problem, train=train, test=test, required=False), f"{problem.name}-scrambled"
+
+
+def _scrambled(demonstrations: Demonstrations, table: ScrambleMap) -> Demonstrations:
+    return Demonstrations(table.metadata(demonstrations.metadata), tuple(table.apply(item) for item in demonstrations))
+
+
+def fitted(problem: Problem, name: str, arguments: argparse.Namespace) -> dict[str, object]:
+    """What the synthesiser makes of a problem."""
+    folder = arguments.runs / f"fit-{name}-{time.time_ns()}"
+    settings = {"seed": arguments.seed, "max_seconds": arguments.max_seconds, "workers": arguments.workers}
+    run = grace_irl.fit(problem.train, out=folder, held_out=0.0, **settings)
+    score = grace_irl.score(run.reward_path, problem.test, workers=arguments.workers)
+    return {
+        "problem": name,
+        "required": problem.required,
+        "edited": problem.edited,
+        "positive": score.metrics.experts,
+        "negative": score.metrics.negatives,
+        "train": run.best.train.accuracy,
+        "accuracy": score.metrics.accuracy,
+        "auc": score.metrics.auc,
+        "separated": score.metrics.separated,
+        "lines": len(run.best.source.splitlines()),
+        "seconds": run.seconds,
+        "tried": run.programs,
+        "source": run.best.source,
+    }
+
+
+def answered(problem: Problem, name: str, run: Path) -> dict[str, object]:
+    """What the model's answers make of a problem."""
+    found = row(Case(name, problem.train, problem.test), run)
+    about = {"problem": name, "required": problem.required, "edited": problem.edited, **found}
+    source = (run / "reward.py").read_text(encoding="utf-8")
+    with opened(run) as (store, _):
+        prompts = len(list(store.proposals()))
+    return about | {"lines": len(source.splitlines()), "source": source, "answers": prompts}
+
+
+def shown(one: dict[str, object], columns: tuple[str, ...]) -> str:
+    def cell(name: str) -> str:
+        value = one[name]
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            return f"{value:.1f}" if name == "seconds" else f"{value:.4f}"
+        return str(value)
+
+    return f"{one['problem']!s:20}" + "".join(f"{cell(name):>10}" for name in columns)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=("fit", "step", "table", "record", "screens"))
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of the Android data")
+    parser.add_argument("--problem", default="", help="comma-separated names (default: all)")
+    parser.add_argument("--plain", action="store_true", help="leave the scrambled copies out")
+    parser.add_argument("--seed", type=int, default=0, help="of the search and of the scrambling (default 0)")
+    parser.add_argument("--max-seconds", type=float, default=120.0, help="search time per fit (default 120)")
+    parser.add_argument("--workers", type=int, default=1, help="sandbox processes (default 1)")
+    parser.add_argument("--runs", type=Path, default=Path("out/android"), help="where runs and prompts are kept")
+    parser.add_argument("--recordings", type=Path, default=Path("tests/recordings/large_model_android"))
+    parser.add_argument("--json", type=Path, help="also write every row to this file")
+    arguments = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    columns = ("positive", "negative", "train", "accuracy", "auc", "separated", "lines", "seconds", "tried")
+    if arguments.verb == "table":
+        columns = ("answers", "train", "accuracy", "auc", "separated", "lines")
+    if arguments.verb in ("fit", "table"):
+        print(f"{'':20}" + "".join(f"{name:>10}" for name in columns))
+    for problem, name in cases(arguments):
+        run = arguments.runs / name
+        if arguments.verb == "screens":
+            for side, part in (("train", problem.train), ("held out", problem.test)):
+                for item in part:
+                    about = f"{item.role:8} {item.trajectory.source}: {item.trajectory.extra_info}"
+                    print(f"{name:16} {side:8} {about}")
+        elif arguments.verb == "fit":
+            rows.append(fitted(problem, name, arguments))
+            print(shown(rows[-1], columns), flush=True)
+        elif arguments.verb == "step":
+            waits = step(Case(name, problem.train, problem.test), arguments.runs, 1.0)
+            print(f"{name:20} {'waits: ' + waits if waits else 'done'}", flush=True)
+        elif arguments.verb == "record" and (run / "reward.py").exists():
+            arguments.recordings.mkdir(parents=True, exist_ok=True)
+            with opened(run) as (store, config):
+                write_recording(store, config, arguments.recordings / f"{name}.jsonl")
+        elif arguments.verb == "table" and (run / "reward.py").exists():
+            rows.append(answered(problem, name, run))
+            print(shown(rows[-1], columns), flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1))
+    if arguments.verb in ("fit", "table"):
+        missed = [str(one["problem"]) for one in rows if one["required"] and not one["separated"]]
+        print("required: held-out screens separated:", "met" if not missed else f"missed on {', '.join(missed)}")
+        if missed:
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
