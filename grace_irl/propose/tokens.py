@@ -6,7 +6,7 @@ import re
 
 _PIECES = re.compile(
     r"\d"  # tokenizers of current code models spend one token on each digit
-    r"|[^\W\d_]{1,10}"
+    r"|[A-Za-z]{1,10}|[^\W\d_]"  # letters of other alphabets seldom share a token with many others
     r"|[^\w\s]{1,3}|_+"
     r"|\s*\n| +(?= \d)| (?=\d)|  +"  # a line's end, an indentation, a space that no word swallows
 )

@@ -18,6 +18,7 @@ from grace_irl.propose.briefing import Budget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
 from grace_irl.propose.prompt import Prompt
+from tests.propose import screens
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
@@ -31,6 +32,18 @@ class Reward:
 
     def reward_fn(self, state):
         return float((state[:, :, 0] == 14).any())
+"""
+
+UI_SOURCE = """\
+from lxml import etree
+
+class Reward:
+    def __init__(self, extra_info=None):
+        self.words = (extra_info or "").split()
+
+    def reward_fn(self, state):
+        root = etree.fromstring(state)
+        return float(any(node.get("text") in self.words for node in root.iter("node")))
 """
 
 
@@ -123,6 +136,8 @@ def prompts() -> dict[str, Prompt]:
     """Every prompt that has a snapshot, by name."""
     grid, vector, several = grids(), vectors(), grids(tasks=("near", "far"))
     plain = brief(grid, context="Things may be carried.")
+    ui = screens.problem()
+    outlined, tapped = brief(ui, context="Things are warm."), replace(material(ui), source=UI_SOURCE)
     given = material(grid)
     broken = Evaluation("runtime", "IndexError: index 9", "Traceback:\n  reward.py, line 6, in reward_fn")
     return {
@@ -139,6 +154,13 @@ def prompts() -> dict[str, Prompt]:
         "mutate-vector": OPERATORS["mutate"](brief(vector), material(vector)),
         "repair-grid": OPERATORS["repair"](plain, replace(given, evaluation=broken)),
         "reshape-grid": OPERATORS["reshape"](plain, given),
+        "initialise-ui": OPERATORS["initialise"](outlined, Material(seed=1)),
+        "initialise-ui-quarter": OPERATORS["initialise"](brief(ui, budget=Budget(scale=0.25)), Material(seed=1)),
+        "initialise-ui-tasks": OPERATORS["initialise"](brief(screens.problem(tasks=("near", "far"))), Material(seed=1)),
+        "mutate-ui": OPERATORS["mutate"](outlined, replace(tapped, include_expert=True)),
+        "repair-ui": OPERATORS["repair"](outlined, replace(tapped, evaluation=broken)),
+        "reshape-ui": OPERATORS["reshape"](outlined, tapped),
+        "clean-ui": OPERATORS["clean"](outlined, Material(trajectories=ui.train[:2])),
         "clean-grid": OPERATORS["clean"](plain, Material(trajectories=grid.train[:2])),
         "clean-grid-json": OPERATORS["clean"](brief(grid, answer_format="json"), Material(trajectories=grid.train[:2])),
     }

@@ -26,6 +26,7 @@ COUNTED = [(2674, 829), (6403, 1546), (5266, 1099), (4919, 938), (13136, 2089)]
         ("a\n  b", 4),
         ("a:\n\n\nb", 4),  # empty lines are one
         ("incomprehensibilities", 3),
+        ("déjà 你好", 6),
     ],
 )
 def test_closed_forms(text: str, tokens: int) -> None:

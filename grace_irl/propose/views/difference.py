@@ -40,8 +40,10 @@ def difference(before: Outline, after: Outline) -> list[str] | None:
             if here != there:
                 lines.append(f"~ {_of(item, main)}{item.line}: {here or 'alone'} -> {there or 'alone'}")
             continue
-        several = alike[_fixed(item, ())]
-        which = f" ({number[two]} of {several})" if several > 1 else ""
+        which = ""
+        if (several := alike[_fixed(item, ())]) > 1:
+            where = _where(after, two, apart[1])
+            which = f" ({number[two]} of {several}{f', {where}' if where else ''})"
         lines.append(f"~ {_of(item, main)}{_change(before.items[one], item)}{which}")
     lines += [
         f"- {_of(before.items[one], main)}{before.items[one].line}{_after(_where(before, one, old))}" for one in old

@@ -11,20 +11,19 @@ CUTS = (LONGEST, 120, 60)
 """Characters of a text, tried in turn before a node is left out."""
 
 SHORTEST = 20  # characters of a text where one node alone is too long
-LEAST = 24  # tokens that are always enough to say how much is missing
+LEAST = 20  # tokens that are always enough to say how much is missing
 
 
 def fitted(outline: Outline, places: Collection[int], shares: Mapping[str, float], tokens: int, ending: str) -> str:
-    """A screen in full, at most so many tokens (estimated), and at least `LEAST`.
+    """A screen in full, at most so many tokens (estimated).
 
     Args:
         outline: of the screen.
         places: the items that are to be written.
         shares: by an item's key, on which share of all screens it is: what is rare says most.
-        tokens: for all of it.
+        tokens: for all of it; `LEAST` or more.
         ending: a line for the end, or "".
     """
-    tokens = max(tokens, LEAST)
     for longest in CUTS:
         if estimate(text := _text(outline, places, longest, 0, ending)) <= tokens:
             return text

@@ -69,7 +69,7 @@ class UiView:
     def __init__(self, items: Sequence[Labelled], metadata: Metadata, tokens: int = STATE) -> None:
         self._metadata = metadata
         self._items = items
-        self._tokens = tokens
+        self._tokens = max(tokens, LEAST + IN_FULL)
         self._outlines: dict[bytes, Outline] = {}
         self._texts: dict[tuple[bytes, ...], str] = {}
         self._screens = sampled(items, self._outline)
@@ -104,10 +104,10 @@ class UiView:
                 lines.append(f"  {item.line}")
                 package = item.package
         lines.append(
-            "Later states of a trajectory are written as changes since the state before, or `since 3`, the third, or in "
-            "full; `as 3`: nothing of that differs. ~ is a node that changed, what it was -> what it is now; + a new "
-            "node; - a node that is gone; (2 of 3): the second of three such nodes from the top; (in 'x'): it lies in the "
-            "node that says x; (beside 'x'): it lies in one node with it."
+            "Later states of a trajectory are written as changes since the state before, or `since 3`, the third, or "
+            "in full; `as 3`: nothing of that differs. ~ is a node that changed, what it was -> what it is now; + a "
+            "new node; - a node that is gone; (2 of 3): the second of three such nodes from the top; in 'x': it lies "
+            "in the node that says x; beside 'x': it lies in one node with it."
         )
         room = tokens - estimate("\n".join(lines))
         counted = Counter(item.package for _, _, outline in self._screens for item in outline.items)
@@ -159,7 +159,7 @@ class UiView:
         if not places:
             text = "\n  ".join(["only what nearly all screens have", *([ending] if ending else [])])
             return text if estimate(text) <= self._tokens - IN_FULL else "only some of what nearly all screens have"
-        return fitted(outline, places, self._shares, max(self._tokens - IN_FULL, LEAST), ending)
+        return fitted(outline, places, self._shares, self._tokens - IN_FULL, ending)
 
     def _outline(self, state: Any) -> Outline:
         return _kept(self._outlines, _digest(state), lambda: Outline.of(bytes(state)))
