@@ -31,24 +31,26 @@ PER_ANCHOR = 8
 
 
 def telling(evidence: Evidence, vocabulary: Vocabulary) -> set[Pattern]:
-    """What of the instruction is shown in most goals, and not in most other states of experts, or of anybody where
-    experts have none: goals are reached by doing what was said."""
-    goals = np.flatnonzero(evidence.missed > 0)
-    others = np.flatnonzero(evidence.near & (evidence.missed == 0))
-    if not len(others):
-        others = np.flatnonzero(evidence.missed == 0)
-    others = others[np.linspace(0, len(others) - 1, min(len(others), MAX_NEAR)).astype(np.int64)]
-    shown: list[Counter[Pattern]] = [Counter(), Counter()]
-    for counted, rows in zip(shown, (goals, others), strict=True):
-        for row in rows.tolist():
-            screen, said = evidence.pairs[row].tolist()
-            found = (vocabulary.patterns[i] for i in vocabulary.fit(set(evidence.sights[screen].looks), said))
-            counted.update(pattern for pattern in found if pattern.shows)
-    return {
-        pattern
-        for pattern, count in shown[0].items()
-        if count >= TELLING * len(goals) and shown[1][pattern] <= (1 - TELLING) * len(others)
-    }
+    """What of the instruction is shown in most goals of a task, and not in most of the other states that its experts
+    came by, or of all states where there are none: goals are reached by doing what was said."""
+    found: set[Pattern] = set()
+    for task in range(int(evidence.task.max(initial=-1)) + 1):
+        goals = evidence.task == task
+        others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
+        shown = _shown(evidence, vocabulary, np.flatnonzero(goals))
+        elsewhere = _shown(evidence, vocabulary, np.flatnonzero(others if others.any() else ~goals))
+        found |= {one for one, share in shown.items() if share >= TELLING and elsewhere.get(one, 0.0) <= 1 - TELLING}
+    return found
+
+
+def _shown(evidence: Evidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[Pattern, float]:
+    """The share of the rows in which each pattern holds that is about the instruction."""
+    sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_NEAR)).astype(np.int64)]
+    counted: Counter[Pattern] = Counter()
+    for screen, said in evidence.pairs[sample].tolist():
+        fit = (vocabulary.patterns[i] for i in vocabulary.fit(set(evidence.sights[screen].looks), said))
+        counted.update(pattern for pattern in fit if pattern.shows)
+    return {pattern: count / len(sample) for pattern, count in counted.items()}
 
 
 class Conditions:

@@ -17,9 +17,9 @@ from grace_irl.propose.synthesis.ui.look import Looks, Said, Sight
 
 MISSED = 12.0
 """All goal states of a trajectory; each its share."""
-WRONG = 1.0
+WRONG = 2.0
 """Another state, once for each trajectory that holds it."""
-WRONG_OF_EXPERT = 0.5
+WRONG_OF_EXPERT = 1.5
 """Another state of an expert: the goal may have been reached before its last state."""
 WRONG_ELSEWHERE = 1.0
 """A goal state under all other instructions of experts; each its share."""
@@ -39,6 +39,7 @@ class Evidence:
         pairs: (rows, 2) the screen and the instruction of each row.
         missed: (rows,) nats for a row that is a goal and is not taken for one.
         wrong: (rows,) nats for a row that is taken for a goal and is none.
+        task: (rows,) the number of a goal's task, -1 for what is no goal.
         near: (rows,) whether the row is a state of an expert that is no goal.
     """
 
@@ -49,6 +50,7 @@ class Evidence:
     pairs: NDArray[np.int64]
     missed: NDArray[np.float64]
     wrong: NDArray[np.float64]
+    task: NDArray[np.int64]
     near: NDArray[np.bool_]
 
     @property
@@ -75,6 +77,8 @@ class Evidence:
         missed: dict[tuple[int, int], float] = {}
         wrong: dict[tuple[int, int], float] = {}
         near: set[tuple[int, int]] = set()
+        tasks: dict[str, int] = {}
+        task: dict[tuple[int, int], int] = {}
         for item in items:
             rows = [
                 (states.setdefault(state, len(states)), said[item.trajectory.extra_info])
@@ -83,6 +87,7 @@ class Evidence:
             goals = [row for row, positive in zip(rows, item.positive.tolist(), strict=True) if positive]
             for row in goals:
                 missed[row] = missed.get(row, 0.0) + MISSED / len(goals)
+                task[row] = tasks.setdefault(item.task, len(tasks))
             for row in dict.fromkeys(rows):
                 if row not in goals:
                     wrong[row] = wrong.get(row, 0.0) + (WRONG_OF_EXPERT if goals else WRONG)
@@ -105,6 +110,7 @@ class Evidence:
             np.array([(shown[screen], instruction) for screen, instruction in kept], dtype=np.int64).reshape(-1, 2),
             np.array([missed.get(row, 0.0) for row in kept]),
             np.array([wrong.get(row, 0.0) for row in kept]),
+            np.array([task.get(row, -1) for row in kept], dtype=np.int64),
             np.array([row in near for row in kept], dtype=np.bool_),
         )
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.synthesis.ui.conditions import Conditions, telling
-from grace_irl.propose.synthesis.ui.evidence import Evidence
-from grace_irl.propose.synthesis.ui.parsimony import CLAUSE, Parsimony
+from grace_irl.propose.synthesis.ui.evidence import MISSED, Evidence
+from grace_irl.propose.synthesis.ui.parsimony import Parsimony
 from grace_irl.propose.synthesis.ui.reading import Around, Clause, Condition, Reading, Spoken, Test
 from grace_irl.propose.synthesis.ui.universe import Vocabulary
 
 MAX_CLAUSES = 6
 FIRST = 8
-"""Readings that are begun with different clauses."""
+"""Readings to begin with."""
+STARTS = 12
+"""Clauses for all goals, and clauses with which readings are begun."""
+CLEAN = (0.01, 0.03, 0.1)
+"""Nats that a clause may be wrong by for each nat of goals that it covers, to be one of several."""
+PER_GROUP = 4
+"""Clauses for the goals of one task or one word."""
+MAX_GROUPS = 24
 SHARED = 0.95
 """What holds in this share of a clause's goals can be asked for, too."""
 
@@ -40,10 +47,71 @@ class Found:
     def readings(self) -> list[Reading]:
         """Readings to begin with, those of least cost first; none where nothing tells goals from other states."""
         none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
-        begun = self._clauses(self.evidence.signed, FIRST)
-        found = {self._completed(clause) for clause in begun}
+        groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
+        pool = list(dict.fromkeys(clause for clauses in groups for clause in clauses[:PER_GROUP]))
+        starts = [self._covering(pool, clean) for clean in CLEAN]
+        starts += [*((clause,) for clauses in groups for clause in clauses[:1])]
+        starts += [(clause,) for clause in groups[0]]
+        found = {self._improved(Reading(start), pool) for start in dict.fromkeys(starts) if start}
         ranked = sorted(found, key=lambda reading: (self.cost(reading), reading.text()))
-        return [reading for reading in ranked if self.cost(reading) < none]
+        return [reading for reading in ranked if self.cost(reading) < none][:FIRST]
+
+    def _groups(self) -> list[NDArray[np.bool_]]:
+        """(rows,) All goals, those of each task, and those of each word that tells instructions apart."""
+        goal = self.evidence.missed > 0
+        groups = [
+            goal,
+            *(self.evidence.task == number for number in range(int(self.evidence.task.max(initial=-1)) + 1)),
+        ]
+        spoken = [one for one in self.conditions.screens.conditions if isinstance(one, Spoken)]
+        groups += [group for word in spoken if (group := goal & self.conditions.hits(word)).sum() > 1]
+        return list({np.packbits(group).tobytes(): group for group in groups}.values())[:MAX_GROUPS]
+
+    def _only(self, group: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(rows,) what it costs more to take a row for a goal than not to; other goals are neither here nor there."""
+        return np.asarray(self.evidence.wrong - self.evidence.missed * group, dtype=np.float64)
+
+    def _covering(self, pool: Sequence[Clause], wrong: float) -> tuple[Clause, ...]:
+        """Clauses that are wrong by no more nats than this for each nat of goals that they cover, those first that
+        cover most of what is left."""
+        clean = {}
+        for clause in pool:
+            hits = self.clause_hits(clause)
+            if self.evidence.wrong[hits].sum() <= wrong * self.evidence.missed[hits].sum():
+                clean[clause] = hits
+        chosen: list[Clause] = []
+        left = self.evidence.missed.copy()
+        while clean and len(chosen) < MAX_CLAUSES:
+            best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
+            if left[clean[best]].sum() < MISSED:
+                break
+            chosen.append(best)
+            left[clean.pop(best)] = 0.0
+        return tuple(chosen)
+
+    def _improved(self, reading: Reading, pool: Sequence[Clause]) -> Reading:
+        """The reading, changed one clause at a time as long as that costs less."""
+        cost = self.cost(reading)
+        while True:
+            best = min(self._changed(reading, pool), key=self.cost, default=reading)
+            if self.cost(best) >= cost - 1e-9:
+                return Reading(tuple(sorted(reading.clauses, key=self._covered)))
+            reading, cost = best, self.cost(best)
+
+    def _covered(self, clause: Clause) -> tuple[float, str]:
+        """Minus the goals that a clause covers, in nats, and what to sort by where they are equal."""
+        return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
+
+    def _changed(self, reading: Reading, pool: Sequence[Clause]) -> Iterator[Reading]:
+        """Readings with a clause more, or less, or another one in its place."""
+        clauses = reading.clauses
+        more = [clause for clause in pool if clause not in clauses]
+        if len(clauses) < MAX_CLAUSES:
+            yield from (Reading((*clauses, clause)) for clause in more)
+        for at in range(len(clauses)):
+            if len(clauses) > 1:
+                yield Reading(clauses[:at] + clauses[at + 1 :])
+                yield from (Reading((*clauses[:at], clause, *clauses[at + 1 :])) for clause in more)
 
     def cost(self, reading: Reading) -> float:
         """What a reading gets wrong and what it says, in nats."""
@@ -67,22 +135,6 @@ class Found:
         ]
         looking = (clause for clause in clauses if any(not isinstance(one, Spoken) for one in clause))
         return list(dict.fromkeys(looking))[:count]
-
-    def _completed(self, first: Clause) -> Reading:
-        """A reading that begins with a clause, and goes on with others as long as that costs less."""
-        clauses = [first]
-        hits = self.clause_hits(first)
-        while len(clauses) < MAX_CLAUSES:
-            left = np.where(hits, 0.0, self.evidence.signed)
-            more = self._clauses(left, 1)
-            if not more:
-                break
-            price = self.parsimony.clause(more[0]) + CLAUSE
-            if float(left[self.clause_hits(more[0])].sum()) + price >= 0:
-                break
-            clauses.append(more[0])
-            hits |= self.clause_hits(more[0])
-        return Reading(tuple(clauses))
 
     def fuller(self, reading: Reading, most: int = 3) -> Reading:
         """The same reading with more of what all goals of each clause share: what the instruction says first."""
