@@ -28,7 +28,7 @@ class Header:
         role: of every episode, "mixed" where each states its own, or None where the file does not say.
         tasks: task names in order of first appearance.
         shape: of a state; None for a side that varies between trajectories.
-        dtype: numpy name of the states' dtype.
+        dtype: numpy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: of one action, () for a number, or None without actions.
     """
 
@@ -88,18 +88,20 @@ class Header:
                 raise InputError(
                     f"{where}: {name} {value!r} in the metadata; expected one of {', '.join(map(repr, allowed))}"
                 )
-        check_kind(kind, where)
         return header
 
 
-def check_kind(kind: str, where: str) -> None:
-    """Refuses state kinds that this version has no reader for.
+def require_numbers(kind: str, where: str, format: str) -> None:
+    """Refuses screens in a format whose states are arrays of one shape.
 
     Raises:
         InputError: states of kind "ui".
     """
     if kind == "ui":
-        raise InputError(f"{where}: states of kind 'ui'; this version reads 'vector' and 'grid'")
+        raise InputError(
+            f"{where}: states of kind 'ui', texts of any length, which {format} does not hold; "
+            "expected a .parquet file: convert them to one"
+        )
 
 
 class HeaderBuilder:
@@ -120,7 +122,7 @@ class HeaderBuilder:
         self._tasks[demonstration.task] = None
         shape = trajectory.states.shape[1:]
         self._shape = _common(self._shape, shape) if self._shape else shape
-        self._dtype = self._dtype or trajectory.states.dtype.name
+        self._dtype = self._dtype or ("str" if trajectory.kind == "ui" else trajectory.states.dtype.name)
         if trajectory.actions is not None:
             self._action_shape = trajectory.actions.shape[1:]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.errors import InputError
@@ -146,7 +146,9 @@ class MinariSource:
 
     def _header(self, about: Mapping[str, Any]) -> Header:
         if KEY in about:
-            return Header.from_json(str(about[KEY]), str(self.path))
+            header = Header.from_json(str(about[KEY]), str(self.path))
+            require_numbers(header.metadata.kind, str(self.path), "Minari")
+            return header
         environment = ""
         if "env_spec" in about:
             environment = str(json.loads(about["env_spec"]).get("id", ""))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from grace_irl.demos.header import KEY
+from grace_irl.demos.header import KEY, require_numbers
 from grace_irl.demos.minari import datasets_root
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.demos.writing import SetWriter
@@ -39,10 +39,11 @@ class MinariWriter(SetWriter):
         data_format: Minari's name of the storage.
 
     Raises:
-        InputError: Minari is not installed, the name is not an id's, or the dataset exists.
+        InputError: Minari is not installed, a set of screens, the name is not an id's, or the dataset exists.
     """
 
     def __init__(self, target: str, metadata: Metadata, data_format: Literal["hdf5", "arrow"] = "hdf5") -> None:
+        require_numbers(metadata.kind, target, "Minari")
         try:
             import minari
             from minari.dataset.minari_dataset import parse_dataset_id

@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
 from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role
 from grace_irl.errors import InputError
@@ -235,9 +235,10 @@ class NpzSource:
     def _header(self, states: Member) -> Header:
         if KEY in self._names:
             header = Header.from_json(str(self._open(KEY).whole()), str(self.path))
+            require_numbers(header.metadata.kind, str(self.path), "npz")
             return replace(header, role="mixed") if header.role is None and "roles" in self._names else header
         kind = KIND_OF_NDIM.get(len(states.shape))
-        if kind is None:
+        if kind is None or kind == "ui":
             raise InputError(
                 f"{self.path}: observations of shape {states.shape}; expected (N, n) for vectors or (N, h, "
                 "w, 3) for grids"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.header import KEY
+from grace_irl.demos.header import KEY, require_numbers
 from grace_irl.demos.npz import IMITATION
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.demos.writing import SetWriter
@@ -29,9 +29,13 @@ class NpzWriter(SetWriter):
         metadata: of the set.
         imitation: write the layout that `imitation.data.serialize.load` reads. Its `infos` are the texts
             "{}", since its own are pickles.
+
+    Raises:
+        InputError: a set of screens.
     """
 
     def __init__(self, path: Path, metadata: Metadata, *, imitation: bool = False) -> None:
+        require_numbers(metadata.kind, str(path), "npz")
         super().__init__(path, metadata)
         self._imitation = imitation
         self._spools: dict[str, _Spool] = {}

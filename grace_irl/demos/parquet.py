@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,16 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.parquet_rows import Column, Rows, dtype_of, is_list, numbers_of, read_ahead, value_type
+from grace_irl.demos.parquet_states import NumberStates, ScreenStates, ScreenTexts, States
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
 from grace_irl.errors import InputError
 
 BATCH_ROWS = 16_384
 """Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
+
+SCREEN_ROWS = 512
+"""The same for screens, which are large."""
 
 TEXT_COLUMNS = ("role", "task", "split", "instruction")
 STEP_COLUMNS = ("action", "reward", "log_prob")
@@ -40,11 +45,15 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _is_text(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind))
+    views = (pa.types.is_string(kind), pa.types.is_large_string(kind), pa.types.is_string_view(kind))
+    return any(views) or bool(pa.types.is_null(kind))
 
 
-VECTOR_STATE = (lambda kind: is_list(kind) and _is_number(kind.value_type), "a list of numbers")
-GRID_STATE = (lambda kind: is_list(kind) and pa.types.is_integer(kind.value_type), "a list of integers")
+STATE: dict[StateKind, tuple[Callable[[pa.DataType], bool], str]] = {
+    "vector": (lambda kind: is_list(kind) and _is_number(kind.value_type), "a list of numbers"),
+    "grid": (lambda kind: is_list(kind) and pa.types.is_integer(kind.value_type), "a list of integers"),
+    "ui": (_is_text, "text: the XML of a screen"),
+}
 TEXT = (_is_text, "text")
 NUMBER = (lambda kind: _is_number(kind) or pa.types.is_null(kind), "a number")
 FLAG = (lambda kind: pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind), "a bool")
@@ -73,8 +82,10 @@ class ParquetSource:
         self.path = path
         try:
             # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
-            names = pq.read_schema(path).names
-            texts = [name for name in TEXT_COLUMNS if name in names]
+            schema = pq.read_schema(path)
+            texts = [
+                name for name in ("state", *TEXT_COLUMNS) if name in schema.names and _is_text(schema.field(name).type)
+            ]
             self._file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
@@ -88,7 +99,14 @@ class ParquetSource:
             self.header = replace(self.header, role="mixed")
         self._check_columns()
         self._lengths = self._episode_lengths()
-        self.capacity = total_bytes(2 * len(self._lengths), self._bytes("state") + self._bytes("action"))
+        self._screens = ScreenTexts()
+        self._batch_rows = SCREEN_ROWS if self.header.metadata.kind == "ui" else BATCH_ROWS
+
+    @cached_property
+    def capacity(self) -> int:
+        """See `Source.capacity`. Of screens, it takes one reading of the file."""
+        states = self._screen_bytes() if self.header.metadata.kind == "ui" else self._bytes("state")
+        return total_bytes(2 * len(self._lengths), states + self._bytes("action"))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
@@ -97,7 +115,7 @@ class ParquetSource:
         columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
         try:
             wanted = [name for name in columns if name in self._schema.names]
-            for rows in read_ahead(self._file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)):
+            for rows in read_ahead(self._file.iter_batches(self._batch_rows, columns=wanted, use_threads=False)):
                 start = 0
                 while start < len(rows):
                     if episode is None:
@@ -123,8 +141,7 @@ class ParquetSource:
                 "row per state "
                 "with the columns of docs/demonstrations.md"
             )
-        grid = self.header.metadata.kind == "grid"
-        for name, (fits, expected) in (COLUMNS | {"state": GRID_STATE if grid else VECTOR_STATE}).items():
+        for name, (fits, expected) in (COLUMNS | {"state": STATE[self.header.metadata.kind]}).items():
             found = self._schema.field(name).type if name in names else None
             if found is not None and not fits(found):
                 raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
@@ -169,6 +186,24 @@ class ParquetSource:
         values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
         return int(values) * dtype_of(value_type(self._schema.field(name).type)).itemsize
 
+    def states(self, where: str, rows: Rows, row: int, length: int, allocate: Allocate) -> States:
+        """What gathers the states of the trajectory that begins in this row."""
+        kind = self.header.metadata.kind
+        if kind == "ui":
+            return ScreenStates(where, self._screens, allocate)
+        return NumberStates(where, rows, row, length, grid=kind == "grid", allocate=allocate)
+
+    def _screen_bytes(self) -> int:
+        """Bytes of all states: those of an episode are as wide as the widest of them."""
+        try:
+            batches = self._file.iter_batches(SCREEN_ROWS, columns=["state"], use_threads=False)
+            widths = self._screens.widths(map(Rows, batches), self._lengths, str(self.path))
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{self.path}: column 'state' cannot be read ({first_line(error)}); expected texts without nulls"
+            ) from None
+        return sum(width * length for width, length in zip(widths, self._lengths, strict=True))
+
 
 class _Episode:
     """A trajectory that is being filled from batches."""
@@ -181,17 +216,7 @@ class _Episode:
         self._length = length
         self._filled = 0
         self._text = {name: rows.text(name, row) for name in TEXT_COLUMNS}
-        self._size = rows.size(row)
-        shape: tuple[int, ...] = (self._size,)
-        if source.header.metadata.kind == "grid":
-            sides = [rows.numbers(name, row, row + 1) for name in ("height", "width")]
-            shape = (*(0 if side is None else int(side[0]) for side in sides), 3)
-        if int(np.prod(shape)) != self._size:
-            raise InputError(
-                f"{self._where}: {self._size} numbers in a state of shape {shape}; expected height * width * 3"
-            )
-        self._states = allocate((length, *shape), rows.values.dtype)
-        self._flat = self._states.reshape(length, self._size)
+        self._states = source.states(self._where, rows, row, length, allocate)
         self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}
         self._columns |= {name: Column(length - 1, np.empty) for name in STEP_COLUMNS}
         self._columns["action"] = Column(length - 1, allocate)
@@ -203,10 +228,7 @@ class _Episode:
     def fill(self, rows: Rows, start: int) -> int:
         """Takes this episode's rows from `start` on; returns the row after them."""
         stop = min(len(rows), start + self._length - self._filled)
-        values = rows.states(start, stop, self._size)
-        if values is None:
-            raise InputError(f"{self._where}: states of different sizes; expected one shape within a trajectory")
-        self._flat[self._filled : self._filled + stop - start] = values
+        self._states.take(rows, start, stop)
         for name, text in self._text.items():
             others = sorted(other for other in rows.texts(name, start, stop) if other not in (text, None))
             if others:
@@ -228,7 +250,7 @@ class _Episode:
         if actions is not None and action_shape is not None:
             actions = actions.reshape(len(actions), *action_shape)
         trajectory = build(
-            self._states,
+            self._states.array(),
             self._where,
             source.header.metadata.fields,
             actions=actions,
@@ -254,7 +276,9 @@ def first_line(error: Exception) -> str:
 
 
 def _guess(schema: pa.Schema) -> Metadata:
-    """Metadata of a file that somebody else wrote: grids are told by their two sides."""
+    """Metadata of a file that somebody else wrote: screens are texts, grids are told by their two sides."""
+    if "state" in schema.names and _is_text(schema.field("state").type):
+        return Metadata("ui", view="uiautomator")
     kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
     return Metadata(kind)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -39,6 +39,10 @@ class Rows:
             raise pa.ArrowInvalid("a state is null")
         self._columns = {name: batch.column(name) for name in batch.schema.names}
         self._count = int(batch.num_rows)
+        self._screens: dict[int, str] = {}
+        if pa.types.is_dictionary(state.type):
+            self._codes = numbers_of(state.indices)
+            return
         self.values = numbers_of(state.flatten())
         self._width: int | None = None
         if pa.types.is_fixed_size_list(state.type):
@@ -63,6 +67,13 @@ class Rows:
             if (np.diff(self._offsets[start : stop + 1]) != size).any():
                 return None
         return self.values[first:last].reshape(stop - start, size)
+
+    def screen(self, row: int, check: Callable[[str], str]) -> str:
+        """The screen of a row, as `check` gives it back; of equal ones in a batch, one is checked."""
+        code = int(self._codes[row])
+        if code not in self._screens:
+            self._screens[code] = check(self.text("state", row) or "")
+        return self._screens[code]
 
     def text(self, name: str, row: int) -> str | None:
         """A text column's value in one row, or None where the column or the value is missing."""

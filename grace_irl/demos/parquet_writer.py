@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from grace_irl.demos.header import KEY
 from grace_irl.demos.parquet import BATCH_ROWS
 from grace_irl.demos.parquet_rows import dtype_of
+from grace_irl.demos.screens import text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.demos.writing import SetWriter
 from grace_irl.errors import InputError
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
+
+GROUP_BYTES = 64 << 20
+"""States of a row group, where they come to so much before `BATCH_ROWS`: it has each of its screens once."""
 
 
 class ParquetWriter(SetWriter):
@@ -27,7 +31,7 @@ class ParquetWriter(SetWriter):
     def __init__(self, path: Path, metadata: Metadata) -> None:
         super().__init__(path, metadata)
         self._pending: list[Demonstration] = []
-        self._pending_rows = 0
+        self._pending_rows = self._pending_bytes = 0
         self._episode = 0
         self._schema: pa.Schema | None = None
         self._writer: pq.ParquetWriter | None = None
@@ -36,7 +40,8 @@ class ParquetWriter(SetWriter):
         del where  # named when its batch is made
         self._pending.append(demonstration)
         self._pending_rows += len(demonstration.trajectory.states)
-        if self._pending_rows >= BATCH_ROWS:
+        self._pending_bytes += demonstration.trajectory.states.nbytes
+        if self._pending_rows >= BATCH_ROWS or self._pending_bytes >= GROUP_BYTES:
             self._flush()
 
     def _finish(self, header: str) -> None:
@@ -73,33 +78,18 @@ class ParquetWriter(SetWriter):
             batches.append(self._batch(demonstration, self._schema))
             self._episode += 1
         table = pa.Table.from_batches(batches).unify_dictionaries()
+        if self._metadata.kind == "ui":  # a second chunk would be written text by text
+            table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
-        self._pending_rows = 0
+        self._pending_rows = self._pending_bytes = 0
 
     def _batch(self, demonstration: Demonstration, schema: pa.Schema) -> pa.RecordBatch:
         trajectory = demonstration.trajectory
         rows = len(trajectory.states)
         where = trajectory.source or f"episode {self._episode}"
-        flat = trajectory.states.reshape(rows, -1)
-        state = schema.field("state").type
-        wanted = dtype_of(state.value_type)
-        if not np.can_cast(flat.dtype, wanted, "safe"):
-            raise InputError(f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them")
-        if pa.types.is_fixed_size_list(state) and flat.shape[1] != state.list_size:
-            raise InputError(
-                f"{where}: states of {flat.shape[1]} numbers after states of {state.list_size}; expected one "
-                "width: write them to files of their own"
-            )
-        values = pa.array(np.ascontiguousarray(flat, wanted).reshape(-1))
         columns: dict[str, Any] = {"episode": np.full(rows, self._episode, np.int32)}
-        if pa.types.is_fixed_size_list(state):
-            columns["state"] = pa.FixedSizeListArray.from_arrays(values, state.list_size)
-        else:
-            offsets = np.arange(rows + 1, dtype=np.int32) * flat.shape[1]
-            columns["state"] = pa.ListArray.from_arrays(pa.array(offsets), values)
-            columns["height"] = np.full(rows, trajectory.states.shape[1], np.int16)
-            columns["width"] = np.full(rows, trajectory.states.shape[2], np.int16)
+        columns |= _screens(trajectory, where) if trajectory.kind == "ui" else _numbers(trajectory, schema, where)
         columns |= self._step_columns(trajectory, schema, where)
         last = np.arange(rows) == rows - 1
         columns["terminated"] = last & trajectory.terminated
@@ -113,9 +103,9 @@ class ParquetWriter(SetWriter):
             "split": demonstration.split,
             "instruction": trajectory.extra_info,
         }
-        for name, text in texts.items():
-            index = pa.array(np.zeros(rows, np.int32), mask=np.full(rows, text is None))
-            columns[name] = pa.DictionaryArray.from_arrays(index, pa.array([text or ""]))
+        for name, value in texts.items():
+            index = pa.array(np.zeros(rows, np.int32), mask=np.full(rows, value is None))
+            columns[name] = pa.DictionaryArray.from_arrays(index, pa.array([value or ""]))
         arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -144,12 +134,14 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata) -> pa.Schem
     """The columns that these demonstrations need."""
     trajectories = [demonstration.trajectory for demonstration in demonstrations]
     states = trajectories[0].states
-    number = pa.from_numpy_dtype(states.dtype)
     fields = [pa.field("episode", pa.int32(), nullable=False)]
-    if metadata.kind == "vector":
+    if metadata.kind == "ui":
+        fields.append(pa.field("state", TEXT, nullable=False))
+    elif metadata.kind == "vector":
+        number = pa.from_numpy_dtype(states.dtype)
         fields.append(pa.field("state", pa.list_(number, states.shape[1]), nullable=False))
     else:
-        fields.append(pa.field("state", pa.list_(number), nullable=False))
+        fields.append(pa.field("state", pa.list_(pa.from_numpy_dtype(states.dtype)), nullable=False))
         fields += [pa.field(name, pa.int16(), nullable=False) for name in ("height", "width")]
     actions = next((t.actions for t in trajectories if t.actions is not None), None)
     if actions is not None:
@@ -166,6 +158,41 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata) -> pa.Schem
     texts = {"role": False, "task": False, "split": True, "instruction": False}  # a null states no split
     fields += [pa.field(name, TEXT, nullable=nullable) for name, nullable in texts.items()]
     return pa.schema(fields)
+
+
+def _numbers(trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str, Any]:
+    """`state` of a vector or grid, and a grid's sides."""
+    rows = len(trajectory.states)
+    flat = trajectory.states.reshape(rows, -1)
+    state = schema.field("state").type
+    wanted = dtype_of(state.value_type)
+    if not np.can_cast(flat.dtype, wanted, "safe"):
+        raise InputError(f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them")
+    if pa.types.is_fixed_size_list(state) and flat.shape[1] != state.list_size:
+        raise InputError(
+            f"{where}: states of {flat.shape[1]} numbers after states of {state.list_size}; expected one "
+            "width: write them to files of their own"
+        )
+    values = pa.array(np.ascontiguousarray(flat, wanted).reshape(-1))
+    if pa.types.is_fixed_size_list(state):
+        return {"state": pa.FixedSizeListArray.from_arrays(values, state.list_size)}
+    offsets = np.arange(rows + 1, dtype=np.int32) * flat.shape[1]
+    return {
+        "state": pa.ListArray.from_arrays(pa.array(offsets), values),
+        "height": np.full(rows, trajectory.states.shape[1], np.int16),
+        "width": np.full(rows, trajectory.states.shape[2], np.int16),
+    }
+
+
+def _screens(trajectory: Trajectory, where: str) -> dict[str, Any]:
+    """`state` of screens: each different one once."""
+    codes: dict[bytes, int] = {}
+    indices = [codes.setdefault(state, len(codes)) for state in trajectory.states.tolist()]
+    try:
+        texts = pa.array([text(screen) for screen in codes], pa.string())
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: a screen that is not UTF-8 ({error.reason}); expected XML in UTF-8") from None
+    return {"state": pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), texts)}
 
 
 def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:

@@ -54,9 +54,9 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         where = self.source or "trajectory"
-        if self.states.ndim not in KIND_OF_NDIM:
-            found = f"{where}: states have shape {self.states.shape}"
-            raise InputError(f"{found}; expected (T+1, n), (T+1, h, w, 3), or screens (T+1,)")
+        if self.states.ndim not in KIND_OF_NDIM or (self.kind == "ui" and self.states.dtype.kind != "S"):
+            found = f"{where}: states are {self.states.dtype} of shape {self.states.shape}"
+            raise InputError(f"{found}; expected numbers (T+1, n) or (T+1, h, w, 3), or screens (T+1,) in UTF-8 bytes")
         if len(self.states) == 0:
             raise InputError(f"{where}: no states; expected at least one")
         if self.kind == "grid" and not (self.states.shape[3] == 3 and self.states.dtype.kind in "iu"):
@@ -66,8 +66,6 @@ class Trajectory:
             )
         if 0 in self.states.shape:
             raise InputError(f"{where}: states of shape {self.states.shape[1:]}; expected at least one number in each")
-        if self.kind == "ui" and self.states.dtype.kind != "S":
-            raise InputError(f"{where}: ui states are {self.states.dtype}; expected bytes: XML in UTF-8")
         if self.kind == "vector" and self.states.dtype.kind not in "fiu":
             raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers")
         if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():
@@ -97,8 +95,15 @@ class Trajectory:
     @cached_property
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of all that a program may see: states, actions and the instruction."""
-        digest = hashlib.sha256(repr((self.states.shape, self.states.dtype.str, self.extra_info)).encode())
-        digest.update(np.ascontiguousarray(self.states).data)
+        # of screens, the padding says only what else was stored beside them
+        kind = "ui" if self.kind == "ui" else self.states.dtype.str
+        digest = hashlib.sha256(repr((self.states.shape, kind, self.extra_info)).encode())
+        if self.kind == "ui":
+            for screen in self.states.tolist():
+                digest.update(b"%d " % len(screen))
+                digest.update(screen)
+        else:
+            digest.update(np.ascontiguousarray(self.states).data)
         if self.actions is not None:
             digest.update(np.ascontiguousarray(self.actions).data)
         return digest.hexdigest()[:16]

@@ -58,11 +58,13 @@ class View(NamedTuple):
 
     def wire(self, step: int) -> bytes:
         """The state as it is handed to another process."""
-        return self.states[step].tobytes()
+        data: bytes = self.states[step].tobytes()
+        return data
 
     def state(self, step: int) -> NDArray[Any]:
         """The state as a program is handed it: a copy of its own."""
-        return self.states[step].astype(self.dtype)
+        state: NDArray[Any] = self.states[step].astype(self.dtype)
+        return state
 
 
 def seal_parcel(contents: Sequence[Content], stored: np.dtype[Any]) -> int:

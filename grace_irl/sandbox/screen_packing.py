@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import InputError
 from grace_irl.sandbox.parcel import PORTION_BYTES
 from grace_irl.sandbox.screen_parcel import ScreenContent, seal_screens
 
@@ -82,24 +83,37 @@ class ScreenPackage:
 
 
 def pack_screens(trajectories: Sequence[Trajectory]) -> ScreenPackage:
-    """Find the different screens of a set; states that lie in an arena that is still written to are copied."""
+    """Find the different screens of a set; states that lie in an arena that is still written to are copied.
+
+    Raises:
+        InputError: a screen that is not UTF-8.
+    """
     known: dict[bytes, int] = {}
     screens: list[memoryview] = []
     contents = []
     for trajectory in trajectories:
         states = _settled(trajectory.states)
         width = states.dtype.itemsize
-        rows = memoryview(np.ascontiguousarray(states).view(np.uint8)).cast("B")
+        rows = np.ascontiguousarray(states).view(np.uint8).data
         codes = np.empty(len(states), np.int32)
         for step, state in enumerate(states.tolist()):
             name = hashlib.blake2b(state, digest_size=16).digest()
             if name not in known:
+                _require_utf8(state, trajectory.source)
                 known[name] = len(screens)
                 screens.append(rows[step * width : step * width + len(state)])
             codes[step] = known[name]
         contents.append(ScreenContent(codes, trajectory.extra_info.encode("utf-8", "surrogatepass")))
     lengths = np.array([len(content.codes) for content in contents], dtype=np.int64)
     return ScreenPackage(tuple(contents), tuple(screens), lengths)
+
+
+def _require_utf8(state: bytes, where: str) -> None:
+    try:
+        state.decode()
+    except UnicodeDecodeError as error:
+        found = f"{where or 'trajectory'}: a screen that is not UTF-8 ({error.reason})"
+        raise InputError(f"{found}; expected XML in UTF-8: read it anew") from None
 
 
 def _settled(states: NDArray[np.bytes_]) -> NDArray[np.bytes_]:

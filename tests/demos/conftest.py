@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.ui import markup
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +49,28 @@ def vectors() -> Demonstrations:
         for steps in (4, 0, 9, 2)
     )
     return Demonstrations(Metadata("vector", ("height", "speed", "angle"), "Hopper-v5", "vector", "all"), items)
+
+
+@pytest.fixture
+def screens() -> Demonstrations:
+    """Four trajectories of screens, of different lengths and widths; many are equal, one has letters of all widths."""
+    screens = [screen(f"Alarm {n}", "Überall 起床 😀" * (n % 2)) for n in range(5)] + [screen("long " * 4000)]
+    items = []
+    for number, chosen in enumerate(((0, 1, 1, 0), (4,), (2, 5, 2), (3, 3))):
+        trajectory = Trajectory(
+            pack([screens[index] for index in chosen]), extra_info="set an alarm", terminated=number == 0
+        )
+        goals = None if number == 3 else (len(chosen) - 1,)
+        items.append(Demonstration(trajectory, "negative" if number == 3 else "expert", "alarm", goals=goals))
+    return Demonstrations(Metadata("ui", view="uiautomator", label="last"), tuple(items))
+
+
+def screen(*texts: str) -> str:
+    """A screen with one node for each text, in the spelling of `markup.write`."""
+    root = markup.hierarchy()
+    for text in texts:
+        markup.add(root, {"text": text, "resource-id": "com.example.clock:id/label", "bounds": "[0,0][9,9]"})
+    return markup.write(root)
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ class FormatCase:
         empty: leaves a set on disk without a trajectory, as another tool might write it.
         actions_needed: trajectories without actions are refused.
         steps_needed: trajectories of one state are refused.
+        screens: states of kind ui are held.
         longest_instruction: characters; None: any.
     """
 
@@ -32,11 +33,12 @@ class FormatCase:
     empty: Callable[[Path], None]
     actions_needed: bool = False
     steps_needed: bool = False
+    screens: bool = False
     longest_instruction: int | None = None
 
     def held(self, demonstrations: Demonstrations) -> Demonstrations:
         """What the format can hold of a set; nothing where it cannot hold the set."""
-        items = demonstrations.items
+        items = demonstrations.items if self.screens or demonstrations.metadata.kind != "ui" else ()
         if self.actions_needed:
             items = tuple(d for d in items if d.trajectory.actions is not None)
         if self.steps_needed:
@@ -62,7 +64,7 @@ def _no_minari_episodes(path: Path) -> None:
 
 
 FORMATS = (
-    FormatCase("parquet", "set.parquet", _no_rows),
+    FormatCase("parquet", "set.parquet", _no_rows, screens=True),
     FormatCase("npz", "set.npz", _no_episodes),
     FormatCase("imitation", "set.npz", _no_episodes, actions_needed=True),
     FormatCase("minari", "set-v0", _no_minari_episodes, steps_needed=True, longest_instruction=4096),

@@ -173,7 +173,7 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     ),
     "ui": (
         write_parquet(lambda t: t.replace_schema_metadata({"grace_irl": '{"kind": "ui"}'})),
-        ("'ui'", "reads 'vector' and 'grid'"),
+        ("column 'state'", "expected text: the XML of a screen"),
     ),
     "episode by name": (
         write_parquet(lambda t: t.set_column(0, "episode", pa.array(["a", "a", "b"]))),
