@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import re
 import struct
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from grace_irl.demos import screens
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.demos.ui import forest, markup, residue
-from grace_irl.demos.ui.androidcontrol import STEP_ARRAYS, array_json
+from grace_irl.demos.ui.about import About
 from grace_irl.demos.ui.record import Record
 from grace_irl.demos.ui.shard import require_extra
 from grace_irl.demos.ui.tfrecord import MAX_RECORD, write_record
@@ -72,18 +71,6 @@ class AndroidControlWriter(SetWriter):
             trees.append(tree)
             beside.append(residue.difference(root, forest.hierarchy(found, where)))
         pictures = [b"" if picture is None else picture.read() for picture in trajectory.screenshots]
-        numbers = {name: getattr(trajectory, name) for name in STEP_ARRAYS}
-        about: dict[str, Any] = {
-            "metadata": asdict(self._metadata),
-            "role": demonstration.role,
-            "task": demonstration.task,
-            "split": demonstration.split,
-            "goals": None if demonstration.goals is None else [int(goal) for goal in demonstration.goals],
-            "terminated": bool(trajectory.terminated),
-            "truncated": bool(trajectory.truncated),
-            "screens": beside,
-        }
-        about |= {name: array_json(array) for name, array in numbers.items() if array is not None}
         actions, step_instructions = self._steps
         record = Record(
             episode_id=self._episode_id(trajectory.source),
@@ -93,7 +80,7 @@ class AndroidControlWriter(SetWriter):
             step_instructions=step_instructions,
             screenshots=tuple(pictures),
             sizes=tuple(_size(picture, f"{where}, step {step}") for step, picture in enumerate(pictures)),
-            about=about,
+            about=About.of(demonstration, self._metadata, tuple(beside)).to_json(),
         )
         record.check(where)
         self._write(record.serialise(), where)

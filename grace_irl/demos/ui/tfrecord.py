@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 from grace_irl.errors import InputError
 
-MAX_RECORD = 512 * 1024 * 1024
-"""Bytes. An episode with its screenshots has 5 to 50 MB."""
+MAX_RECORD = 256 * 1024 * 1024
+"""Bytes. An episode with its screenshots has 5 to 50 MB; parsed, nothing but empty parts may take 15 times as much."""
 
 SUFFIX = ".tfrecord"
 

@@ -97,9 +97,9 @@ def test_an_absurd_length_takes_no_memory(tmp_path: Path) -> None:
 
     path = tmp_path / "x.tfrecord"
     path.write_bytes(header(2**62) + b"\x0a")
-    assert "record 0: 4,611,686,018,427,387,904 bytes; expected at most 536,870,912" in refused(path)
+    assert "record 0: 4,611,686,018,427,387,904 bytes; expected at most 268,435,456" in refused(path)
     path.write_bytes(header(tfrecord.MAX_RECORD) + b"\x0a")
-    assert "record 0: 1 of 536,870,912 bytes" in refused(path)
+    assert "record 0: 1 of 268,435,456 bytes" in refused(path)
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
