@@ -14,6 +14,7 @@ from rich.text import Text
 
 from grace_irl.cli.goals import goal_table
 from grace_irl.cli.output import print_json, require_new
+from grace_irl.cli.pictures import outlines, save_pictures
 from grace_irl.cli.select import select
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
@@ -35,10 +36,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the
 def inspect(
     path: Annotated[str, typer.Argument(help="File, folder or Minari id.")],
     json_: Json = False,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave the picture of grids out.")] = False,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave grids and screens themselves out.")] = False,
+    images: Annotated[Path | None, typer.Option(help="Folder for pictures of some states, grids or screens.")] = None,
     goals: Annotated[Path | None, typer.Option(help="Show the goal states that this TOML file marks.")] = None,
 ) -> None:
-    """Show what demonstrations hold: counts, shapes, tasks, value ranges and, for grids, a picture.
+    """Show what demonstrations hold: counts, shapes, tasks, value ranges and, for grids and screens, some of them.
 
     Example: grace-irl demos inspect datasets/babyai-go-to-obj
     """
@@ -46,8 +48,11 @@ def inspect(
     summary = summarise(path)
     rows = None if marked is None else goal_rows(iter_trajectories(path), marked)
     unknown = sorted(set(marked or ()) - {row.digest for row in rows or ()})
+    written = [] if images is None else save_pictures(summary, images)
     if json_:
         about = summary.to_json()
+        if images is not None:
+            about["images"] = list(map(str, written))
         if rows is not None:
             about |= {"goals": [asdict(row) for row in rows], "goals_of_others": unknown}
         print_json(about)
@@ -58,8 +63,10 @@ def inspect(
     if rows is not None:
         console.print(goal_table(rows, unknown))
     console.print(_codes(summary) if isinstance(summary.values, GridCodes) else _fields(summary))
-    if summary.metadata.kind == "grid" and not no_picture:
-        console.print(_picture(summary))
+    if summary.metadata.kind != "vector" and not no_picture:
+        console.print(_picture(summary) if summary.metadata.kind == "grid" else outlines(summary))
+    for path in written:
+        typer.echo(f"picture: {path}")
 
 
 @app.command()

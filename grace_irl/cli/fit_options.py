@@ -163,7 +163,7 @@ Context = Annotated[
 ]
 Images = Annotated[
     bool | None,
-    _switch("images", "Send pictures of grid states as well, to a model that sees.", _MODEL.images, MODEL),
+    _switch("images", "Send pictures of grids and screens as well, to a model that sees.", _MODEL.images, MODEL),
 ]
 
 MaxSeconds = Annotated[

@@ -1,4 +1,4 @@
-"""States as pictures, for models that see. Colours tell codes apart and mean nothing."""
+"""States as pictures, for models that see."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.demos.trajectory import StateKind, Trajectory
+from grace_irl.demos.ui.picture import picture
 from grace_irl.errors import InputError
 
 TRAJECTORIES = 3  # shown by pictures in one prompt: the first and the last state of each
 CELL = 40  # pixels: room for three codes, one below the other
 LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
 LEAST_NUMBERED = 36
+
+LEGENDS: dict[StateKind, str] = {
+    "grid": "One square per cell, first index downwards, its codes written in it; colours mean nothing.",
+    "ui": (
+        "Programs are handed the XML alone. In drawings frames are nodes where their bounds are; blue: clickable or "
+        "checkable, a tick on green: checked, purple: selected, orange: focused, grey letters: disabled, or a hint."
+    ),
+}
+"""How pictures are drawn, for the state kinds that have some."""
 
 
 @dataclass(frozen=True)
@@ -27,25 +38,29 @@ class Pictures:
     Attributes:
         files: PNG.
         captions: what each shows.
+        legend: how they are drawn.
     """
 
     files: tuple[bytes, ...]
     captions: tuple[str, ...]
+    legend: str
 
     @property
     def text(self) -> str:
         """The captions as a section of a prompt."""
         lines = [f"Picture {place}: {caption}" for place, caption in enumerate(self.captions, start=1)]
-        legend = "One square per cell, first index downwards, its codes written in it; colours mean nothing."
-        return "\n".join(["# Pictures", legend, *lines])
+        return "\n".join(["# Pictures", self.legend, *lines])
 
 
 def require_pictures(problem: Problem) -> None:
     """Raises InputError where states have no picture, or the library that draws is missing."""
-    if problem.metadata.kind != "grid":
-        raise InputError(
-            f"--images: {problem.metadata.kind} states have no picture; expected grid states: leave it out"
-        )
+    require_kind(problem.metadata.kind)
+
+
+def require_kind(kind: StateKind) -> None:
+    """Raises InputError where states of a kind have no picture, or the library that draws is missing."""
+    if kind not in LEGENDS:
+        raise InputError(f"--images: {kind} states have no picture; expected grid or ui states: leave it out")
     try:
         import PIL  # noqa: F401
     except ModuleNotFoundError:
@@ -55,17 +70,35 @@ def require_pictures(problem: Problem) -> None:
 
 
 def pictures(items: Sequence[Labelled], seed: int) -> Pictures:
-    """First and last states of some expert trajectories, drawn by the seed."""
+    """First and last states of some expert trajectories, drawn by the seed.
+
+    Raises:
+        InputError: a screenshot that is gone or cannot be decoded.
+    """
     experts = [item for item in items if item.demonstration.role == "expert"]
     drawn = np.random.default_rng(seed).permutation(len(experts))[:TRAJECTORIES]
     files, captions = [], []
+    kind = items[0].trajectory.kind
     for item in (experts[int(n)] for n in sorted(drawn)):
         said = f"an expert trajectory with extra_info {item.trajectory.extra_info!r}"
         for step, name in ((0, "first"), (-1, "last")):
             mark = ", positive" if item.positive[step] else ""
-            files.append(png(item.trajectory.states[step]))
-            captions.append(f"the {name} state of {said}{mark}")
-    return Pictures(tuple(files), tuple(captions))
+            file, drawing = portrait(item.trajectory, step)
+            files.append(file)
+            captions.append(f"{drawing}the {name} state of {said}{mark}")
+    return Pictures(tuple(files), tuple(captions), LEGENDS[kind])
+
+
+def portrait(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
+    """A state as a PNG file, and what to say before its caption: which screens are drawn, and which shot.
+
+    Raises:
+        InputError: a screenshot that is gone or cannot be decoded.
+    """
+    if trajectory.kind == "grid":
+        return png(trajectory.states[step]), ""
+    shown = picture(trajectory, step)
+    return shown.png, "screenshot of " if shown.screenshot else "drawing of "
 
 
 def png(state: NDArray[np.integer]) -> bytes:

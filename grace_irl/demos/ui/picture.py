@@ -1,0 +1,68 @@
+"""A picture of a screen: its screenshot where the source has one, else a drawing. Needs Pillow."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.demos.ui.drawing import LONGEST, drawing
+from grace_irl.demos.ui.screen import Screen
+from grace_irl.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+MAX_PIXELS = 64_000_000
+"""Of a screenshot; more are not decoded. Real ones have 1 to 8 million."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of one state.
+
+    Attributes:
+        png: the file.
+        screenshot: whether it shows what was on the display, and not a drawing.
+    """
+
+    png: bytes
+    screenshot: bool
+
+
+def picture(trajectory: Trajectory, step: int, longest: int = LONGEST) -> Picture:
+    """The picture of a state of a `ui` trajectory, no side longer than `longest` pixels.
+
+    Raises:
+        InputError: a screenshot that is gone or cannot be decoded, or a state that is not the XML of a screen.
+    """
+    from PIL import Image
+
+    where = f"{trajectory.source or 'trajectory'}, state {step % len(trajectory.states) + 1}"
+    source = trajectory.screenshots[step] if trajectory.screenshots else None
+    if source is None:
+        return Picture(_png(drawing(Screen.parse(trajectory.states[step], where), longest)), False)
+    data = source.read()
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise InputError(
+                    f"{where}: a screenshot of {image.width} x {image.height} pixels; expected at most {MAX_PIXELS:,}: "
+                    "scale it down"
+                )
+            image.draft("RGB", (longest, longest))
+            shown = image.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InputError(
+            f"{where}: the screenshot cannot be decoded ({' '.join(str(error).split())[:120]}); expected a whole PNG, "
+            "JPEG or WebP"
+        ) from None
+    shown.thumbnail((longest, longest))
+    return Picture(_png(shown), True)
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, format="PNG", optimize=True)
+    return file.getvalue()
