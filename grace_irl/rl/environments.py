@@ -52,6 +52,7 @@ def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, Vie
 
         if environment_id.startswith(GRID_PREFIXES):
             importlib.import_module("minigrid")  # registers its environments
+            importlib.import_module("grace_irl.rl.levels").register()
     except ImportError as error:
         raise InputError(
             f"{environment_id}: {error.name} is not installed; expected the simulators: "

@@ -51,6 +51,17 @@ class RandomPolicy:
         return self._space.sample(), self._log_prob
 
 
+class Planner:
+    """Follows a level's own plan, in the form of `BabyAIBot`."""
+
+    def __init__(self, environment: Any) -> None:
+        self._level = environment.unwrapped
+
+    def replan(self, last: Any) -> Any:  # noqa: ARG002
+        """The next action."""
+        return self._level.plan()
+
+
 class BotPolicy:
     """MiniGrid's `BabyAIBot`, which plans with full knowledge of the level.
 
@@ -72,12 +83,12 @@ class BotPolicy:
         self._alarm_s = alarm_s
 
     def reset(self, environment: Any, seed: int) -> None:  # noqa: ARG002
-        """A new bot for the new mission."""
+        """A new bot for the new mission; a level of our own knows its plan itself (`grace_irl.rl.levels`)."""
         from minigrid.utils import baby_ai_bot
 
         self._left_s = self._alarm_s
         self._last: Any = None
-        bot: Any = baby_ai_bot.BabyAIBot
+        bot: Any = Planner if hasattr(environment.unwrapped, "plan") else baby_ai_bot.BabyAIBot
         with self._thinking():
             self._bot: Any = bot(environment)
 
