@@ -17,7 +17,7 @@ from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.select import Chosen, Selection, Selector, empty
 from grace_irl.demos.select_recipe import read_select_recipe
-from grace_irl.demos.trajectory import Role
+from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
 
 PATTERN = "Python regular expression, searched in the instruction; case is ignored"
@@ -42,6 +42,7 @@ def select(
     from_task: Annotated[str | None, typer.Option(help="Task that the source states.")] = None,
     role: Annotated[str | None, typer.Option(help="Role to give: expert or negative.")] = None,
     task: Annotated[str | None, typer.Option(help="Task name to give.")] = None,
+    label: Annotated[str | None, typer.Option(help="Rule that fits what is chosen: all, last or goal.")] = None,
     sample: Annotated[int | None, typer.Option(help="Take at most so many, by the seed.")] = None,
     held_out: Annotated[float | None, typer.Option(help="Share to hold out, by the seed, such as 0.2.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of --sample and --held-out.  [default: 0, or the recipe's]")] = None,
@@ -59,6 +60,7 @@ def select(
     for option, value, allowed in (
         ("--role", role, get_args(Role)),
         ("--from-role", from_role, get_args(Role)),
+        ("--label", label, get_args(LabelRule)),
         ("--format", format_, get_args(Format)),
     ):
         if value is not None and value not in allowed:
@@ -87,6 +89,7 @@ def select(
         read = read_select_recipe(recipe)
         selections = read.into(out or "")
         seed = read.seed if seed is None else seed
+        label = read.label if label is None else label
     else:
         selections = (Selection(out or "(dry run)", Conditions(**conditions), **settings),)
     if not dry_run:
@@ -98,6 +101,7 @@ def select(
             sources,
             selections,
             seed or 0,
+            label=cast("LabelRule | None", label),
             progress=lambda file: line.update(f"reading {file}") if sys.stderr.isatty() else None,
         )
         chosen = selector.choose()

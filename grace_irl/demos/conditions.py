@@ -64,7 +64,7 @@ class Conditions:
         if self.from_role is not None:
             yield f"role {self.from_role}", lambda item: item.role == self.from_role
         if self.from_task is not None:
-            yield f"task {self.from_task!r}", lambda item: item.task == self.from_task
+            yield f"task '{self.from_task}'", lambda item: item.task == self.from_task
         if self.success is not None:
             yield "success" if self.success else "failure", lambda item: succeeded(item) is self.success
         low, high = self.min_states, self.max_states
@@ -74,10 +74,10 @@ class Conditions:
             yield f"at most {high} states", lambda item: len(item.trajectory.states) <= high
         if self.goal is not None:
             found = re.compile(self.goal, re.IGNORECASE)
-            yield f"goal {self.goal!r}", lambda item: found.search(item.trajectory.extra_info) is not None
+            yield f"goal '{self.goal}'", lambda item: found.search(item.trajectory.extra_info) is not None
         if self.not_goal is not None:
             other = re.compile(self.not_goal, re.IGNORECASE)
-            yield f"no goal {self.not_goal!r}", lambda item: other.search(item.trajectory.extra_info) is None
+            yield f"no goal '{self.not_goal}'", lambda item: other.search(item.trajectory.extra_info) is None
         if self.package:
             yield f"package {' or '.join(self.package)}", lambda item: shows(item, self.package)
         if self.not_package:

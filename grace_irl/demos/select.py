@@ -16,7 +16,7 @@ from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header, merge
 from grace_irl.demos.source import Source
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Split
 from grace_irl.errors import InputError
 
 
@@ -113,6 +113,7 @@ class Selector:
         paths: where to choose from.
         selections: what goes where.
         seed: of samples and of held-out shares.
+        label: rule that fits what is chosen; None keeps what the sources say.
         progress: called with each file when it is begun; every file is read once or twice.
 
     Raises:
@@ -126,6 +127,7 @@ class Selector:
         selections: Sequence[Selection],
         seed: int = 0,
         *,
+        label: LabelRule | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         if seed < 0:
@@ -135,6 +137,7 @@ class Selector:
             raise InputError("nothing to choose from; expected files, folders or Minari ids: name them with --from")
         self._selections = tuple(selections)
         self._seed = seed
+        self._label = label
         self._progress = progress or (lambda _: None)
         outs = [str(selection.out) for selection in selections]
         twice = next((out for out, count in Counter(outs).items() if count > 1), None)
@@ -219,7 +222,9 @@ class Selector:
 
     def _metadata(self) -> Metadata:
         """Of all sources together, each of which has been read."""
-        return merge([self._headers[place] for place in range(len(self._files))], [str(file) for file in self._files])
+        headers = [self._headers[place] for place in range(len(self._files))]
+        metadata = merge(headers, [str(file) for file in self._files])
+        return replace(metadata, label=self._label or metadata.label)
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
         """The role that a file states; any, where it states none and every selection gives one."""

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.select import Selection
-from grace_irl.demos.trajectory import Role
+from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
 
 LISTS = ("package", "not_package")
@@ -31,10 +31,12 @@ class SelectRecipe:
     Attributes:
         selections: what goes into each file; files are relative to the folder that is written.
         seed: of samples and of held-out shares.
+        label: rule that fits what is chosen; None keeps what the sources say.
     """
 
     selections: tuple[Selection, ...]
     seed: int = 0
+    label: LabelRule | None = None
 
     def into(self, folder: str | Path) -> tuple[Selection, ...]:
         """The selections with their files in a folder."""
@@ -42,7 +44,7 @@ class SelectRecipe:
 
 
 def read_select_recipe(path: str | Path) -> SelectRecipe:
-    """The selections of a recipe: `seed`, and a [[file]] table for each file.
+    """The selections of a recipe: `seed` and `label`, and a [[file]] table for each file.
 
     Raises:
         InputError: not TOML, or keys that are unknown, missing or of another type or value.
@@ -52,11 +54,17 @@ def read_select_recipe(path: str | Path) -> SelectRecipe:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: not readable as TOML ({error}); expected a recipe with [[file]] tables") from None
     tables, seed = document.get("file"), document.get("seed", 0)
-    if not isinstance(tables, list) or not tables or not set(document) <= {"file", "seed"}:
-        raise InputError(f"{path}: keys {', '.join(document) or 'none'}; expected [[file]] tables, seed, nothing else")
+    if not isinstance(tables, list) or not tables or not set(document) <= {"file", "seed", "label"}:
+        raise InputError(
+            f"{path}: keys {', '.join(document) or 'none'}; expected [[file]] tables, seed, label, nothing else"
+        )
     if type(seed) is not int or seed < 0:
         raise InputError(f"{path}: seed = {seed!r}; expected a whole number of at least 0")
-    return SelectRecipe(tuple(_selection(table, f"{path}, file {n}") for n, table in enumerate(tables, 1)), seed)
+    label = document.get("label")
+    if label is not None and label not in get_args(LabelRule):
+        raise InputError(f"{path}: label = {label!r}; expected one of {', '.join(get_args(LabelRule))}")
+    selections = tuple(_selection(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
+    return SelectRecipe(selections, seed, label)
 
 
 def _selection(table: object, where: str) -> Selection:

@@ -204,6 +204,14 @@ def test_equal_trajectories_are_on_one_side(tmp_path: Path, values: list[int], s
     assert set().union(*sides.values()) == {"train", "held_out"}
 
 
+def test_a_label_is_given(tmp_path: Path) -> None:
+    source = numbered(tmp_path / "in.parquet", range(2))
+    for label in ("goal", None):
+        selector = Selector([source], [Selection(str(tmp_path / "out.parquet"))], label=label)
+        selector.write(selector.choose())
+        assert load([tmp_path / "out.parquet"]).metadata.label == (label or "")
+
+
 def test_seeds_differ(tmp_path: Path) -> None:
     source = numbered(tmp_path / "in.parquet", range(40))
     drawn = {tuple(chosen([source], Selection(str(tmp_path / "out.parquet"), sample=5), seed)) for seed in range(5)}
@@ -313,6 +321,7 @@ def test_one_trajectory_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 RECIPE = """
 seed = 7
+label = "last"
 [[file]]
 out = "timer.parquet"
 goal = 'timer'
@@ -335,7 +344,7 @@ def test_a_recipe(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text(RECIPE)
     recipe = read_select_recipe(path)
-    assert recipe.seed == 7
+    assert (recipe.seed, recipe.label) == (7, "last")
     first, second = recipe.into("set")
     asked = Conditions(goal="timer", package=("*.deskclock",), success=True, min_states=2)
     assert first == Selection(str(Path("set", "timer.parquet")), asked, "expert", "set timer", 12, 0.2)
@@ -345,10 +354,12 @@ def test_a_recipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "keys none; expected [[file]] tables, seed, nothing else"),
+        ("", "keys none; expected [[file]] tables, seed, label, nothing else"),
         ("[[file]]", "file 1: out = ''; expected the name of a file in the set's folder"),
         ("seed = -1\n[[file]]\nout = 'a.parquet'", "seed = -1; expected a whole number"),
         ("seed = true\n[[file]]\nout = 'a.parquet'", "seed = True; expected a whole number"),
+        ("label = 'best'\n[[file]]\nout = 'a.parquet'", "label = 'best'; expected one of all, last, goal"),
+        ("label = []\n[[file]]\nout = 'a.parquet'", "label = []; expected one of all, last, goal"),
         ("sed = 1\n[[file]]\nout = 'a.parquet'", "keys sed, file; expected [[file]] tables"),
         ("file = [1]", "file 1: 1; expected a table"),
         ("[[file]]\nout = '../a.parquet'", "expected the name of a file in the set's folder"),
