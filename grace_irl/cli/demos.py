@@ -15,6 +15,7 @@ from rich.text import Text
 from grace_irl.cli.goals import goal_table
 from grace_irl.cli.output import print_json, require_new
 from grace_irl.cli.pictures import outlines, save_pictures
+from grace_irl.cli.screens import screens_table
 from grace_irl.cli.select import select
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
@@ -24,6 +25,7 @@ from grace_irl.demos.goals import goal_rows, load_goals
 from grace_irl.demos.picture import Legend, picture, snapshots
 from grace_irl.demos.summary import EXAMPLES, GridCodes, Summary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
+from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
@@ -62,7 +64,7 @@ def inspect(
     console.print(_groups(summary))
     if rows is not None:
         console.print(goal_table(rows, unknown))
-    console.print(_codes(summary) if isinstance(summary.values, GridCodes) else _fields(summary))
+    console.print(_values(summary))
     if summary.metadata.kind != "vector" and not no_picture:
         console.print(_picture(summary) if summary.metadata.kind == "grid" else outlines(summary))
     for path in written:
@@ -138,7 +140,7 @@ def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:
 def _about(summary: Summary) -> RenderableType:
     metadata = summary.metadata
     shapes = ", ".join(
-        f"{'x'.join(map(str, shape))} {dtype}" + (f" ({count})" if len(summary.shapes) > 1 else "")
+        f"{'x'.join(map(str, shape))} {dtype}".lstrip() + (f" ({count})" if len(summary.shapes) > 1 else "")
         for (shape, dtype), count in summary.shapes.most_common(EXAMPLES)
     )
     total = sum(group.trajectories for group in summary.groups.values())
@@ -181,6 +183,12 @@ def _groups(summary: Summary) -> RenderableType:
     lines = [Text(f"{len(texts)} different instructions, such as", style="bold")]
     lines += [Text(f"  {text}  ({count} trajectories)") for text, count in texts.most_common(EXAMPLES)]
     return Group(table, *lines, Text(""))
+
+
+def _values(summary: Summary) -> RenderableType:
+    if isinstance(summary.values, ScreenCensus):
+        return screens_table(summary.values)
+    return _codes(summary) if isinstance(summary.values, GridCodes) else _fields(summary)
 
 
 def _fields(summary: Summary) -> RenderableType:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.files import describe, iter_trajectories
 from grace_irl.demos.header import merge
-from grace_irl.demos.trajectory import Demonstration, Metadata
+from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
+from grace_irl.demos.ui.census import ScreenCensus
 
 EXAMPLES = 5
 """Instructions that are kept as examples."""
@@ -106,7 +107,7 @@ class Summary:
         metadata: of the set.
         groups: by task and role, in order of first appearance.
         shapes: how many trajectories have states of each shape and dtype.
-        values: ranges of a vector's components, or codes of a grid's channels.
+        values: ranges of a vector's components, codes of a grid's channels, or what screens are like.
         has: how many trajectories carry actions, rewards, log_probs, goals.
         samples: the first demonstration of each role.
     """
@@ -116,7 +117,7 @@ class Summary:
     metadata: Metadata
     groups: dict[tuple[str, str], GroupSummary] = field(default_factory=dict)
     shapes: Counter[tuple[tuple[int, ...], str]] = field(default_factory=Counter)
-    values: VectorRanges | GridCodes | None = None
+    values: VectorRanges | GridCodes | ScreenCensus | None = None
     has: Counter[str] = field(default_factory=Counter)
     samples: dict[str, Demonstration] = field(default_factory=dict)
 
@@ -125,10 +126,13 @@ class Summary:
         trajectory = demonstration.trajectory
         states = trajectory.states
         self.groups.setdefault((demonstration.task, demonstration.role), GroupSummary()).add(demonstration)
-        self.shapes[states.shape[1:], states.dtype.name] += 1
+        self.shapes[states.shape[1:], "str" if trajectory.kind == "ui" else states.dtype.name] += 1
         if self.values is None:
-            self.values = VectorRanges(states.shape[1]) if trajectory.kind == "vector" else GridCodes()
-        self.values.add(states)
+            self.values = _values(trajectory)
+        if isinstance(self.values, ScreenCensus):
+            self.values.add(states, trajectory.source)
+        else:
+            self.values.add(states)
         for name in ("actions", "rewards", "log_probs"):
             self.has[name] += getattr(trajectory, name) is not None
         self.has["goals"] += demonstration.goals is not None
@@ -170,6 +174,8 @@ class Summary:
             about["fields"] = [
                 {"name": name, "min": low, "mean": mean, "max": high} for name, low, mean, high in self.fields()
             ]
+        elif isinstance(self.values, ScreenCensus):
+            about["screens"] = self.values.to_json(EXAMPLES)
         elif self.values is not None:
             about["codes"] = [{str(code): counter[code] for code in sorted(counter)} for counter in self.values.counts]
         return about
@@ -182,6 +188,12 @@ class Summary:
         names = self.metadata.fields or tuple(f"[{number}]" for number in range(width))
         low, mean, high = self.values.low.tolist(), self.values.mean.tolist(), self.values.high.tolist()
         return list(zip(names, low, mean, high, strict=True))
+
+
+def _values(trajectory: Trajectory) -> VectorRanges | GridCodes | ScreenCensus:
+    if trajectory.kind == "ui":
+        return ScreenCensus()
+    return VectorRanges(trajectory.states.shape[1]) if trajectory.kind == "vector" else GridCodes()
 
 
 def summarise(path: str | Path) -> Summary:

@@ -1,0 +1,100 @@
+"""What the screens of a set are like, counted in one pass: each different one is parsed once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from grace_irl.demos.ui.screen import Screen
+
+
+class Spread(NamedTuple):
+    """Least, mean and most of a number over all states."""
+
+    least: int
+    mean: float
+    most: int
+
+
+class _About(NamedTuple):
+    """One screen: the app in the foreground, nodes, bytes of XML."""
+
+    package: str
+    nodes: int
+    size: int
+
+
+class ScreenCensus:
+    """Counts screens.
+
+    Attributes:
+        packages: how many states show each app in the foreground.
+        classes: how many nodes of the different screens are of each class.
+    """
+
+    def __init__(self) -> None:
+        self.packages: Counter[str] = Counter()
+        self.classes: Counter[str] = Counter()
+        self._known: dict[bytes, _About] = {}
+        self._nodes: Counter[int] = Counter()
+        self._sizes: Counter[int] = Counter()
+
+    def add(self, states: NDArray[Any], where: str = "") -> None:
+        """Takes `(T+1,)` states.
+
+        Raises:
+            InputError: one that is no screen.
+        """
+        for step, state in enumerate(states.tolist()):
+            name = hashlib.blake2b(state, digest_size=16).digest()
+            if name not in self._known:
+                self._known[name] = self._about(state, f"{where or 'trajectory'}, step {step}")
+            about = self._known[name]
+            self.packages[about.package] += 1
+            self._nodes[about.nodes] += 1
+            self._sizes[about.size] += 1
+
+    def _about(self, state: bytes, where: str) -> _About:
+        screen = Screen.parse(state, where)
+        self.classes.update(node.class_name for node in screen.nodes)
+        return _About(screen.package, len(screen.nodes), len(state))
+
+    @property
+    def screens(self) -> int:
+        """How many states."""
+        return self._nodes.total()
+
+    @property
+    def distinct(self) -> int:
+        """How many of them differ."""
+        return len(self._known)
+
+    @property
+    def nodes(self) -> Spread:
+        """Nodes of a screen."""
+        return _spread(self._nodes)
+
+    @property
+    def sizes(self) -> Spread:
+        """Bytes of a screen's XML."""
+        return _spread(self._sizes)
+
+    def to_json(self, most: int) -> dict[str, Any]:
+        """The counts as plain values, with so many packages and classes."""
+        return {
+            "screens": self.screens,
+            "distinct": self.distinct,
+            "packages": dict(self.packages.most_common(most)),
+            "distinct_packages": len(self.packages),
+            "classes": dict(self.classes.most_common(most)),
+            "nodes": dict(zip(("min", "mean", "max"), self.nodes, strict=True)),
+            "bytes": dict(zip(("min", "mean", "max"), self.sizes, strict=True)),
+        }
+
+
+def _spread(counts: Counter[int]) -> Spread:
+    total = sum(value * count for value, count in counts.items())
+    return Spread(min(counts, default=0), total / max(counts.total(), 1), max(counts, default=0))
