@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grace_irl.demos.ui import forest, markup, residue
 from grace_irl.errors import InputError
@@ -61,7 +63,7 @@ def test_real_dumps_come_back_with_their_residue() -> None:
         assert names <= {"NAF", "index"}  # the rest is in the forest, not beside it
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(markups())
 def test_any_screen_comes_back(text: str) -> None:
     root = markup.parse(text)
@@ -73,7 +75,7 @@ def test_any_screen_comes_back(text: str) -> None:
     assert markup.write(plain if kept is None else residue.restore(plain, kept, "screen")) == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(forests())
 def test_any_forest_comes_back(made: Any) -> None:
     root = forest.hierarchy(made, "screen")
@@ -231,3 +233,22 @@ def test_what_is_no_forest(data: bytes) -> None:
 def test_a_residue_of_another_screen(kept: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="step 4: what is kept beside its tree does not fit it"):
         residue.restore(forest.hierarchy(forest_with({0: []}), "screen"), kept, "step 4")
+
+
+@settings(max_examples=150, deadline=None)
+@given(forests(), st.integers(0, 2**32))
+def test_mutated_forests_are_read_or_refused(made: Any, seed: int) -> None:
+    rng = random.Random(seed)
+    data = bytearray(made.SerializeToString() or b"\n\x00")
+    for _ in range(rng.randrange(1, 6)):
+        place = rng.randrange(len(data))
+        data[place : place + rng.randrange(3)] = rng.randbytes(rng.randrange(4))
+        data = data or bytearray(b"\n")
+    try:
+        found = forest.parse(bytes(data), "screen")
+        root = forest.hierarchy(found, "screen")
+    except InputError:
+        return
+    text = markup.write(root)
+    assert len(text.encode()) <= forest.longest(found, len(data))
+    assert markup.write(markup.parse(text)) == text
