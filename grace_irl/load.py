@@ -8,7 +8,7 @@ import types
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,14 @@ from grace_irl.programs.export import calibration_of
 from grace_irl.runs.score import read_reward, sandboxed_rewards
 from grace_irl.sandbox.candidate import constructor
 
+if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here does
+    from grace_irl.rl.views import View
+    from grace_irl.rl.wrappers.env import RewardEnv
+    from grace_irl.rl.wrappers.imitation import ImitationReward
+    from grace_irl.rl.wrappers.scale import Form, Scale
+    from grace_irl.rl.wrappers.scorer import Scorer
+    from grace_irl.rl.wrappers.vec_env import RewardVecEnv
+
 
 class RewardFile:
     """A reward file, ready to be used.
@@ -27,7 +35,8 @@ class RewardFile:
     `rewards(trajectories)` runs it in the sandbox, and is always allowed. Calling the object
     (`reward(extra_info)`) gives the program's own `Reward` object for one trajectory, in this process, with
     everything that this process may do: only for a file that you have read and trust, and said so
-    (`load_reward(path, trust=True)`).
+    (`load_reward(path, trust=True)`). `wrap`, `wrap_vec` and `imitation_reward` train on it: in this process where it
+    is trusted, else in a locked-down process of its own (docs/training.md).
 
     Attributes:
         path: of the file.
@@ -73,6 +82,59 @@ class RewardFile:
             GraceError: the program fails, or gives something that is not a finite number.
         """
         return sandboxed_rewards(self.path, self.source, trajectories, workers=workers, allow_weak=allow_weak_sandbox)
+
+    def wrap(
+        self,
+        environment: Any,
+        *,
+        view: View | None = None,
+        scale: Form = "raw",
+        terms: bool = True,
+        allow_weak_sandbox: bool = False,
+    ) -> RewardEnv:
+        """A Gymnasium environment that pays this reward; `view`, `scale` as for `rl.wrappers.env.RewardEnv`.
+
+        Args:
+            terms: ask for the components of `terms_fn` at every step.
+            allow_weak_sandbox: accept tier E (docs/sandbox.md) for a file that is not trusted.
+        """
+        from grace_irl.rl.wrappers.env import RewardEnv
+
+        scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
+        return RewardEnv(environment, scorer, self.scaled(scale), view)
+
+    def wrap_vec(
+        self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
+    ) -> RewardVecEnv:
+        """A Stable-Baselines3 `VecEnv` that pays this reward (`rl.wrappers.vec_env.RewardVecEnv`); see `wrap`."""
+        from grace_irl.rl.wrappers.vec_env import RewardVecEnv
+
+        scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
+        return RewardVecEnv(venv, scorer, self.scaled(scale))
+
+    def imitation_reward(
+        self, extra_info: str = "", *, scale: Form = "raw", allow_weak_sandbox: bool = False
+    ) -> ImitationReward:
+        """A reward function of the `imitation` library (`rl.wrappers.imitation.ImitationReward`); see `wrap`."""
+        from grace_irl.rl.wrappers.imitation import ImitationReward
+
+        return ImitationReward(self.scorer(allow_weak_sandbox=allow_weak_sandbox), self.scaled(scale), extra_info)
+
+    def scorer(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> Scorer:
+        """What rewards running episodes: in this process where the file is trusted, else in the sandbox."""
+        if self.trust:
+            from grace_irl.rl.wrappers.trusted import TrustedScorer
+
+            return TrustedScorer(self.source, str(self.path), terms=terms)
+        from grace_irl.rl.wrappers.sandboxed import SandboxedScorer
+
+        return SandboxedScorer(self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox)
+
+    def scaled(self, form: Form = "raw") -> Scale:
+        """The form in which a learner gets this reward, with the file's own calibration."""
+        from grace_irl.rl.wrappers.scale import Scale
+
+        return Scale(form, self.scale, self.offset)
 
     @cached_property
     def _class(self) -> type:

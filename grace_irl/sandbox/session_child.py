@@ -118,12 +118,16 @@ def _receive(size: int) -> bytes:
     if not size:
         return b""
     data = os.read(_IN, size)
-    while len(data) < size:
-        more = os.read(_IN, size - len(data))
-        if not more:
+    if len(data) == size:
+        return data
+    parts, left = [data], size - len(data)
+    while left:
+        data = os.read(_IN, left)
+        if not data:
             os._exit(0)
-        data += more
-    return data
+        parts.append(data)
+        left -= len(data)
+    return b"".join(parts)
 
 
 def _send(data: bytes) -> None:

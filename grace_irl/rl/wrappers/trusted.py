@@ -1,0 +1,74 @@
+"""Rewards in this process, for a program that somebody has read and trusts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.check import read
+from grace_irl.rl.wrappers.scorer import Answer, Begin
+from grace_irl.sandbox.candidate import Candidate, ContractError
+from grace_irl.sandbox.failure import explain
+from grace_irl.sandbox.session import SessionLimits
+from grace_irl.sandbox.slots import Slots, rewards_of
+
+
+class TrustedScorer:
+    """Runs the program here, with everything that this process may do. Implements `Scorer`.
+
+    Every episode gets a fresh module and object, and generators of its own where the program uses `random`: the same
+    rewards as in the sandbox, and nothing left behind in the process's own generators.
+
+    Args:
+        source: the program.
+        name: what to call it in messages.
+        terms: ask for `terms_fn`'s components, too.
+        max_abs: the largest reward (absolute value) that counts as finite.
+
+    Raises:
+        InputError: the source breaks the contract.
+    """
+
+    def __init__(self, source: str, name: str, *, terms: bool = False, max_abs: float = SessionLimits.max_abs) -> None:
+        reading = read(source)
+        problems = [problem for problem in reading.problems if problem.kind in ("syntax", "contract")]
+        if problems:
+            raise InputError(f"{name}: {problems[0]}; expected a program as docs/contract.md says")
+        module = f"grace_irl_reward_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+        candidate = Candidate(source, source, takes_action=reading.takes_action, name=module)
+        self._slots = Slots(candidate, uses_random="random" in source)
+        self._source, self._name, self._terms, self._max_abs = source, name, terms, max_abs
+
+    def turn(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> Answer:
+        """See `Scorer`."""
+        try:
+            found, terms = rewards_of(self._slots, slots, actions, states, terms=self._terms)
+            for begin in begins:
+                self._slots.begin(begin.slot, begin.state, begin.instruction)
+        except ContractError as error:
+            raise InputError(f"{self._name}: {error}") from error
+        except Exception as error:
+            failure = explain(error, "runtime", self._source)
+            raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error
+        rewards = np.array(found, np.float64)
+        good = np.abs(rewards) <= self._max_abs
+        if not good.all():
+            raise GraceError(
+                f"{self._name}: nonfinite: reward {rewards[~good][0]:g}; expected a finite number of at most "
+                f"{self._max_abs:g} in size"
+            )
+        return Answer(rewards, tuple(terms))
+
+    def close(self) -> None:
+        """Nothing to free."""
