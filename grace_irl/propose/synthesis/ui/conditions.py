@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from grace_irl.propose.synthesis.ui.reading import Around, Condition, Spoken, Te
 from grace_irl.propose.synthesis.ui.universe import Universe, Vocabulary, count_over
 
 SHARE = 0.08
-"""A condition is tried where it holds in this share of the goals, and in two of them where there are more."""
+"""A condition is tried where it holds in this share of a task's goals, and in two of them where there are more."""
 RARE = 0.05
 """The absence of something is tried where no larger share of the goals has it."""
 MAX_PATTERNS = 1_500
@@ -34,7 +36,7 @@ def telling(evidence: Evidence, vocabulary: Vocabulary) -> set[Pattern]:
     """What of the instruction is shown in most goals of a task, and not in most of the other states that its experts
     came by, or of all states where there are none: goals are reached by doing what was said."""
     found: set[Pattern] = set()
-    for task in range(int(evidence.task.max(initial=-1)) + 1):
+    for task in range(evidence.tasks):
         goals = evidence.task == task
         others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
         shown = _shown(evidence, vocabulary, np.flatnonzero(goals))
@@ -86,8 +88,9 @@ class Conditions:
         return [sight.within(span) for span in sight.items.get(anchor, ())]
 
     def _anchors(self) -> list[str]:
-        """Ids of goal screens that stand more than once in some screen, those of most goals first."""
-        repeated = {name for sight in self.evidence.sights for name, spans in sight.items.items() if len(spans) > 1}
+        """Ids that stand more than once, side by side, in some goal screen, those of most goals first."""
+        goals = {int(screen) for screen in self.evidence.pairs[self._goals, 0]}
+        repeated = {name for i in goals for name, spans in self.evidence.sights[i].items.items() if _apart(spans)}
         seen: Counter[str] = Counter()
         for row in self._goals.tolist():
             sight = self.evidence.sights[self.evidence.pairs[row, 0]]
@@ -109,21 +112,19 @@ class Conditions:
         return np.array(owners, dtype=np.int64), fit
 
     def _common(self, owners: NDArray[np.int64], fit: list[set[int]]) -> list[int]:
-        """Patterns that hold in enough goals."""
-        counted: Counter[int] = Counter()
-        rows: Counter[int] = Counter()
-        weights = self.evidence.missed[owners]
+        """Patterns that hold in enough goals of some task."""
         by_row: dict[int, set[int]] = {}
-        for place in np.flatnonzero(weights > 0).tolist():
+        for place in np.flatnonzero(self.evidence.missed[owners] > 0).tolist():
             by_row.setdefault(int(owners[place]), set()).update(fit[place])
-        for row, patterns in by_row.items():
-            for pattern in patterns:
-                counted[pattern] += self.evidence.missed[row]
-                rows[pattern] += 1
-        enough = SHARE * float(self.evidence.missed.sum())
-        least = min(2, len(self._goals))
-        found = [pattern for pattern in counted if counted[pattern] >= enough and rows[pattern] >= least]
-        return self._ranked(found, counted)[:MAX_PATTERNS]
+        counted: Counter[int] = Counter()
+        found: dict[int, None] = {}
+        for task in range(self.evidence.tasks):
+            goals = np.flatnonzero(self.evidence.task == task)
+            rows = Counter(pattern for row in goals.tolist() for pattern in by_row.get(row, ()))
+            least = max(min(2, len(goals)), SHARE * len(goals))
+            found |= {pattern: None for pattern in rows if rows[pattern] >= least}
+            counted += rows
+        return self._ranked(list(found), counted)[:MAX_PATTERNS]
 
     def _ranked(self, found: list[int], counted: Counter[int]) -> list[int]:
         patterns = self._vocabulary.patterns
@@ -244,6 +245,11 @@ class Conditions:
                 if len(patterns) > 1 and len(offered) < MAX_ANCHORS * PER_ANCHOR:
                     offered[Around(anchor, patterns)] = found.hits
         return offered
+
+
+def _apart(spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether these are two items or more, of which none lies in another."""
+    return len(spans) > 1 and all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
 
 
 def _pattern(condition: Condition) -> Pattern:

@@ -58,6 +58,11 @@ class Evidence:
         """(rows,) what it costs more to take a row for a goal than not to."""
         return self.wrong - self.missed
 
+    @property
+    def tasks(self) -> int:
+        """How many tasks the goals are of."""
+        return int(self.task.max(initial=-1)) + 1
+
     def cost(self, hits: NDArray[np.bool_]) -> float:
         """The nats of taking these rows for goals, and no others."""
         return float(self.wrong[hits].sum() + self.missed[~hits].sum())

@@ -28,6 +28,9 @@ DURATION = re.compile(
     r"(?:(\d{1,6}(?:\.\d+)?)[\s-]?s(?:ec(?:ond)?s?)?\.?(?![a-z]))?",
     re.IGNORECASE,
 )
+QUOTED = re.compile(
+    r"[\"\u201c\u201d\u00ab\u201e]([^\"\u201c\u201d\u00bb]+)[\"\u201c\u201d\u00bb]|\B['\u2018]([^\u2019]+?)['\u2019]\B"
+)
 NUMBER = re.compile(
     r"(?<![\w.,])([-\u2212]?)"
     r"([0-9]{1,3}(?:[,'\u2019 ][0-9]{3})+(?![0-9])|[0-9]{1,3}(?:\.[0-9]{3})+(?=,[0-9])|[0-9]{1,15})"
@@ -83,7 +86,17 @@ def words(*texts: str) -> list[str]:
 def mentions(instruction: str, texts: Iterable[str]) -> bool:
     """Whether the instruction holds one of the texts, word for word."""
     phrases = (" ".join(words(text)) for text in texts)
-    return any(len(phrase) > 2 and f" {phrase} " in f" {instruction} " for phrase in phrases)
+    return any(len(phrase) > 1 and f" {phrase} " in f" {instruction} " for phrase in phrases)
+
+
+def quotes(instruction: str) -> set[str]:
+    """What the instruction puts in quotes, as words in small letters."""
+    return {" ".join(words(first or last)) for first, last in QUOTED.findall(instruction)} - {""}
+
+
+def phrases(node: Node) -> set[str]:
+    """The node's text and its description, each as words in small letters."""
+    return {" ".join(words(text)) for text in says(node)}
 
 
 def echoes(instruction: str, texts: Iterable[str]) -> bool:

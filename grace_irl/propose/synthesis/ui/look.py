@@ -52,6 +52,10 @@ class Look:
     def numbers(self) -> frozenset[float]:
         return frozenset(functions.numbers(*self.says))
 
+    @cached_property
+    def phrases(self) -> frozenset[str]:
+        return frozenset(" ".join(functions.words(text)) for text in self.says)
+
     @classmethod
     def of(cls, node: etree._Element) -> Look:
         chosen = functions.chosen(node)
@@ -87,6 +91,10 @@ class Said:
     @cached_property
     def numbers(self) -> frozenset[float]:
         return frozenset(functions.numbers(functions.plain(self.text)))
+
+    @cached_property
+    def quotes(self) -> frozenset[str]:
+        return frozenset(functions.quotes(functions.plain(self.text)))
 
 
 class Looks:

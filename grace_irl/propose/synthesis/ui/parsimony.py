@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from grace_irl.propose.synthesis.ui import functions
-from grace_irl.propose.synthesis.ui.pattern import Pattern
-from grace_irl.propose.synthesis.ui.reading import Around, Clause, Condition, Reading, Test
+from grace_irl.propose.synthesis.ui.pattern import Pattern, Shows
+from grace_irl.propose.synthesis.ui.reading import Around, Clause, Condition, Reading, Spoken, Test
 
 CONDITION = 1.0
 """Each condition, before what it says."""
 CLAUSE = 3.0
-"""Each clause after the first."""
-AROUND = -0.25
+"""Each clause after the first, or where goals are of several tasks, after one for each."""
+AROUND = -0.1
 """That conditions hold around one node: what belongs together is likelier than what does not."""
+REPEATED = 0.1
+"""What pays for itself, said again."""
 SPOKEN = 1.5
 """A word of the instruction that tells goals apart."""
 ABSENT = 1.0
@@ -24,10 +26,10 @@ KIND = 1.0
 PACKAGE = 0.75
 SAYS = 1.0
 WORD = 1.5
-SHOWS = {"time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
-SHOWS_ANYWHERE = {"time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
+SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
+SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
 """A number or a name of the instruction stands anywhere by chance."""
-TOLD = {"time": -0.5, "name": -0.25, "number": 0.25}
+TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 TOLD_ANYWHERE = 0.25
 """What goals show of the instruction, and other states do not, pays for itself: experts did what they were told."""
 BOUND = 1.5
@@ -50,25 +52,40 @@ class Parsimony:
     Args:
         spoken: all words of the instructions.
         telling: what of the instruction is shown in goals, and seldom elsewhere.
+        tasks: how many tasks the goals are of; that many clauses are to be expected.
     """
 
-    def __init__(self, spoken: Collection[str], telling: Collection[Pattern]) -> None:
-        self._telling = frozenset(telling)
+    def __init__(self, spoken: Collection[str], telling: Collection[Pattern], tasks: int) -> None:
         self._spoken = {word for word in spoken if len(word) > 2}
+        self._telling = frozenset(telling)
+        self._tasks = tasks
 
     def reading(self, reading: Reading) -> float:
         """The cost of saying so much."""
-        return sum(map(self.clause, reading.clauses)) + CLAUSE * (len(reading.clauses) - 1)
+        return sum(map(self.clause, reading.clauses)) + CLAUSE * max(0, len(reading.clauses) - self._tasks)
 
     def clause(self, clause: Clause) -> float:
-        return sum(map(self.condition, clause))
+        """What its conditions cost, where a pattern counts once, and what pays for itself pays once."""
+        tests = {one.pattern for one in clause if isinstance(one, Test) and one.count == 1}
+        inside = {pattern for one in clause if isinstance(one, Around) for pattern in one.patterns}
+        told: dict[Shows, float] = {}
+        price = AROUND * sum(isinstance(one, Around) for one in clause)
+        for pattern in tests | inside:
+            paid = self.pattern(pattern)
+            if paid < 0:
+                told[pattern.shows] = min(paid, told.get(pattern.shows, 0.0))
+                paid = REPEATED
+            price += paid
+        others = [one for one in clause if isinstance(one, Spoken) or (isinstance(one, Test) and one.count != 1)]
+        return price + sum(map(self.condition, others)) + sum(told.values())
 
     def condition(self, condition: Condition) -> float:
+        """What a condition costs beside others: in an item nothing pays for itself, as it may do so outside, too."""
         match condition:
             case Test(pattern, count):
                 return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)
             case Around(_, patterns):
-                return AROUND + sum(map(self.pattern, patterns))
+                return AROUND + sum(max(REPEATED, self.pattern(pattern)) for pattern in patterns)
             case _:
                 return SPOKEN
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from grace_irl.propose.synthesis.quote import quoted
 from grace_irl.propose.synthesis.ui import functions
 from grace_irl.propose.synthesis.ui.look import FLAGS, Look, Said
 
-Shows = Literal["", "time", "number", "name", "word"]
-SHOWN: tuple[Shows, ...] = ("time", "number", "name", "word")
-"""What of an instruction a node may show: a time or a number in it, words of it and nothing else, or one word of it."""
+Shows = Literal["", "time", "number", "quote", "name", "word"]
+"""What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing
+else, or some longer word of it."""
 MAX_WORDS = 8
 """Texts with more words than this are not taken apart."""
 
@@ -45,6 +45,12 @@ class Pattern:
     bound: Literal["", ">=", "<="] = ""
     limit: float = 0.0
 
+    def implies(self, other: Pattern) -> bool:
+        """Whether every node that fits this pattern fits the other one."""
+        standard = Pattern()
+        asked = ((getattr(other, field), getattr(self, field), getattr(standard, field)) for field in FIELDS)
+        return all(value in (own, open_) for value, own, open_ in asked)
+
     @property
     def key(self) -> str:
         """What patterns are sorted by."""
@@ -76,6 +82,7 @@ class Pattern:
                 {
                     "time": f"times(*says({node})) & self.times",
                     "number": f"numbers(*says({node})) & self.numbers",
+                    "quote": f"phrases({node}) & self.quotes",
                     "name": f"mentions(self.words, says({node}))",
                     "word": f"echoes(self.words, says({node}))",
                 }[self.shows]
@@ -96,6 +103,7 @@ class Pattern:
             shown = {
                 "time": "shows a time of the instruction",
                 "number": "shows a number of the instruction",
+                "quote": "says what the instruction has in quotes",
                 "name": "is named in the instruction",
                 "word": "shares a word with the instruction",
             }
@@ -107,6 +115,9 @@ class Pattern:
         if self.bound:
             which.append(f"shows a number {self.bound} {self.limit:g}")
         return what + (f" that {' and '.join(which)}" if which else "")
+
+
+FIELDS = tuple(field.name for field in fields(Pattern))
 
 
 def plain_patterns(look: Look) -> Iterator[Pattern]:
@@ -142,6 +153,8 @@ def told_patterns(look: Look, said: Said) -> Iterator[Pattern]:
         shown.append("time")
     if look.numbers & said.numbers:
         shown.append("number")
+    if look.phrases & said.quotes:
+        shown.append("quote")
     if functions.mentions(said.words, texts):
         shown.append("name")
     if look.name and functions.echoes(said.words, texts):

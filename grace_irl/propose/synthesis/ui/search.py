@@ -11,6 +11,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.synthesis.ui.conditions import Conditions, telling
 from grace_irl.propose.synthesis.ui.evidence import MISSED, Evidence
 from grace_irl.propose.synthesis.ui.parsimony import Parsimony
+from grace_irl.propose.synthesis.ui.pattern import Pattern
 from grace_irl.propose.synthesis.ui.reading import Around, Clause, Condition, Reading, Spoken, Test
 from grace_irl.propose.synthesis.ui.universe import Vocabulary
 
@@ -41,7 +42,7 @@ class Found:
         self.evidence = Evidence.of(items, system=system)
         words = {word for said in self.evidence.said[: self.evidence.experts] for word in said.words.split()}
         vocabulary = Vocabulary(self.evidence)
-        self.parsimony = Parsimony(words, telling(self.evidence, vocabulary))
+        self.parsimony = Parsimony(words, telling(self.evidence, vocabulary), self.evidence.tasks)
         self.conditions = Conditions(self.evidence, vocabulary, self.parsimony)
 
     def readings(self) -> list[Reading]:
@@ -61,7 +62,7 @@ class Found:
         goal = self.evidence.missed > 0
         groups = [
             goal,
-            *(self.evidence.task == number for number in range(int(self.evidence.task.max(initial=-1)) + 1)),
+            *(self.evidence.task == number for number in range(self.evidence.tasks)),
         ]
         spoken = [one for one in self.conditions.screens.conditions if isinstance(one, Spoken)]
         groups += [group for word in spoken if (group := goal & self.conditions.hits(word)).sum() > 1]
@@ -171,9 +172,16 @@ class Found:
 
 def _in_order(conditions: Sequence[Condition]) -> Clause:
     """A clause of these conditions, without those that another one implies."""
-    held = {pattern for one in conditions if isinstance(one, Around) for pattern in one.patterns}
-    kept = [one for one in conditions if not (isinstance(one, Test) and one.count == 1 and one.pattern in held)]
-    return tuple(sorted(set(kept), key=_order))
+    tested = [one.pattern for one in conditions if isinstance(one, Test) and one.count == 1]
+    inside = [pattern for one in conditions if isinstance(one, Around) for pattern in one.patterns]
+    implied = {one for one in tested if one in inside or any(_more(other, one) for other in (*tested, *inside))}
+    kept = {one for one in conditions if not (isinstance(one, Test) and one.count == 1 and one.pattern in implied)}
+    return tuple(sorted(kept, key=_order))
+
+
+def _more(one: Pattern, other: Pattern) -> bool:
+    """Whether a pattern asks for all that another one does, and for more."""
+    return one != other and one.implies(other)
 
 
 def _order(condition: Condition) -> tuple[int, str]:

@@ -44,6 +44,7 @@ def _init(body: str) -> str:
     made = {
         "self.words": 'self.words = " ".join(words(plain(extra_info)))',
         "self.times": "self.times = times(plain(extra_info))",
+        "self.quotes": "self.quotes = quotes(plain(extra_info))",
         "self.numbers": "self.numbers = numbers(plain(extra_info))",
     }
     needed = [line for name, line in made.items() if name in body] or ["pass  # the screen alone decides"]

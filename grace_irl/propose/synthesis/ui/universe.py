@@ -140,7 +140,8 @@ class Universe:
     def _costs(self, mask: NDArray[np.bool_], signed: NDArray[np.float64]) -> NDArray[np.float64]:
         """(columns,) the cost of what is taken for goals where a column is added to a conjunction."""
         if self._floats is not None:
-            return np.asarray((signed * mask).astype(np.float32) @ self._floats, dtype=np.float64)
+            rows = np.flatnonzero(mask & (signed != 0))
+            return np.asarray(signed[rows].astype(np.float32) @ self._floats[rows], dtype=np.float64)
         owners = self.owners[mask]
         if not len(owners):
             return np.zeros(len(self.prices))
