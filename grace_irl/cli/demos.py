@@ -67,8 +67,8 @@ def inspect(
     console.print(_values(summary))
     if summary.metadata.kind != "vector" and not no_picture:
         console.print(_picture(summary) if summary.metadata.kind == "grid" else outlines(summary))
-    for path in written:
-        typer.echo(f"picture: {path}")
+    for file in written:
+        typer.echo(f"picture: {file}")
 
 
 @app.command()
