@@ -74,7 +74,9 @@ def inspect(
 @app.command()
 def convert(
     source: Annotated[str, typer.Argument(metavar="SRC", help="File, folder or Minari id.")],
-    target: Annotated[str, typer.Argument(metavar="DST", help=".parquet, .npz or Minari id; a folder for a folder.")],
+    target: Annotated[
+        str, typer.Argument(metavar="DST", help=".parquet, .npz, .tfrecord or Minari id; a folder for a folder.")
+    ],
     format_: Annotated[
         str | None,
         typer.Option("--format", help=f"{', '.join(get_args(Format))}; by default after DST's name."),
