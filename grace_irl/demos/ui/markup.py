@@ -120,12 +120,14 @@ def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
     """Appends a node with all of `ATTRIBUTES`, in their order, its bounds, and then what else `values` has.
 
     Args:
-        parent: a node or the root; the new node's index is its place among the children, unless `values` says.
+        parent: a node or the root; the new node's index is one more than the last child's, unless `values` says.
         values: attributes by name. A truth is written "true" or "false", None is left to the default, and any
             text is rinsed.
     """
     stated = {name: _spelled(value) for name, value in values.items() if value is not None}
-    stated.setdefault("index", str(len(parent)))
+    if "index" not in stated:
+        last = next(parent.iterchildren(reversed=True), None)  # lxml counts children one by one
+        stated["index"] = "0" if last is None else str(int(last.get("index", "0")) + 1)
     bounds = {"bounds": stated["bounds"]} if "bounds" in stated else {}
     return etree.SubElement(parent, "node", {**ATTRIBUTES, **bounds, **stated})
 
