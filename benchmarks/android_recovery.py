@@ -9,6 +9,9 @@ which words mean nothing, where the project can make one.
     python benchmarks/android_recovery.py record             # one recording per run, for `fit --replay`
     python benchmarks/android_recovery.py screens --problem alarm      # which screens are where
 
+`positive` and `negative` are held-out states; `accuracy`, `auc` and `separated` are on them; `further` is the accuracy
+of a reward from real screens on edited ones; `lines` are those of the program.
+
 A prompt is out/android/answers/PROBLEM/NAME.prompt.md and its answer lies beside it, NAME.answer.md, by whoever
 answers: a person with a chat window, or a script around any model that sees nothing but the prompt. `fit` and `table`
 exit with 1 where a required problem (alarm, reminder, two-tasks) is not separated on held-out screens.
@@ -18,8 +21,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
-import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +35,7 @@ import grace_irl
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.recording import write_recording
-from grace_irl.runs.run import opened
+from grace_irl.runs.run import best_record, opened
 
 SCRAMBLED = ("alarm", "reminder", "choice")
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data" / "android"
@@ -56,47 +60,42 @@ def _scrambled(demonstrations: Demonstrations, table: ScrambleMap) -> Demonstrat
 
 def fitted(problem: Problem, name: str, arguments: argparse.Namespace) -> dict[str, object]:
     """What the synthesiser makes of a problem."""
-    folder = arguments.runs / f"fit-{name}-{time.time_ns()}"
+    folder = arguments.runs / f"fit-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
     settings = {"seed": arguments.seed, "max_seconds": arguments.max_seconds, "workers": arguments.workers}
     run = grace_irl.fit(problem.train, out=folder, held_out=0.0, **settings)
-    score = grace_irl.score(run.reward_path, problem.test, workers=arguments.workers)
-    return {
-        "problem": name,
-        "required": problem.required,
-        "edited": problem.edited,
-        "positive": score.metrics.experts,
-        "negative": score.metrics.negatives,
-        "train": run.best.train.accuracy,
-        "accuracy": score.metrics.accuracy,
-        "auc": score.metrics.auc,
-        "separated": score.metrics.separated,
-        "lines": len(run.best.source.splitlines()),
-        "seconds": run.seconds,
-        "tried": run.programs,
-        "source": run.best.source,
-    }
+    return about(problem, name, folder) | {"seconds": run.seconds, "tried": run.programs}
 
 
-def answered(problem: Problem, name: str, run: Path) -> dict[str, object]:
-    """What the model's answers make of a problem."""
+def about(problem: Problem, name: str, run: Path) -> dict[str, object]:
+    """Held-out results of a run."""
     found = row(Case(name, problem.train, problem.test), run)
-    about = {"problem": name, "required": problem.required, "edited": problem.edited, **found}
-    source = (run / "reward.py").read_text(encoding="utf-8")
+    further = None
+    if problem.further is not None:
+        further = grace_irl.score(run / "reward.py", problem.further, workers=1).metrics.accuracy
     with opened(run) as (store, _):
-        prompts = len(list(store.proposals()))
-    return about | {"lines": len(source.splitlines()), "source": source, "answers": prompts}
+        lines = len(best_record(store, run).program.source.splitlines())
+    marks = {"edited": problem.edited, "required": problem.required, "further": further, "lines": lines}
+    counts = Counter(item.role for item in problem.test)
+    return found | marks | {"positive": counts["expert"], "negative": _states(problem.test) - counts["expert"]}
+
+
+def _states(demonstrations: Demonstrations) -> int:
+    return sum(len(item.trajectory.states) for item in demonstrations)
 
 
 def shown(one: dict[str, object], columns: tuple[str, ...]) -> str:
+    """A row of the table."""
+
     def cell(name: str) -> str:
         value = one[name]
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, float):
             return f"{value:.1f}" if name == "seconds" else f"{value:.4f}"
-        return str(value)
+        return "-" if value is None else str(value)
 
-    return f"{one['problem']!s:20}" + "".join(f"{cell(name):>10}" for name in columns)
+    return f"{one['run']!s:20}" + "".join(f"{cell(name):>10}" for name in columns)
 
 
 def main() -> None:
@@ -113,9 +112,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write every row to this file")
     arguments = parser.parse_args()
     rows: list[dict[str, object]] = []
-    columns = ("positive", "negative", "train", "accuracy", "auc", "separated", "lines", "seconds", "tried")
-    if arguments.verb == "table":
-        columns = ("answers", "train", "accuracy", "auc", "separated", "lines")
+    own = ("seconds", "tried") if arguments.verb == "fit" else ("answers",)
+    columns = ("positive", "negative", "train", "accuracy", "auc", "separated", "further", "lines", *own)
     if arguments.verb in ("fit", "table"):
         print(f"{'':20}" + "".join(f"{name:>10}" for name in columns))
     for problem, name in cases(arguments):
@@ -123,25 +121,26 @@ def main() -> None:
         if arguments.verb == "screens":
             for side, part in (("train", problem.train), ("held out", problem.test)):
                 for item in part:
-                    about = f"{item.role:8} {item.trajectory.source}: {item.trajectory.extra_info}"
-                    print(f"{name:16} {side:8} {about}")
+                    print(f"{name:16} {side:8} {item.role:8} {item.trajectory.source}: {item.trajectory.extra_info}")
         elif arguments.verb == "fit":
             rows.append(fitted(problem, name, arguments))
             print(shown(rows[-1], columns), flush=True)
         elif arguments.verb == "step":
             waits = step(Case(name, problem.train, problem.test), arguments.runs, 1.0)
             print(f"{name:20} {'waits: ' + waits if waits else 'done'}", flush=True)
-        elif arguments.verb == "record" and (run / "reward.py").exists():
-            arguments.recordings.mkdir(parents=True, exist_ok=True)
-            with opened(run) as (store, config):
-                write_recording(store, config, arguments.recordings / f"{name}.jsonl")
-        elif arguments.verb == "table" and (run / "reward.py").exists():
-            rows.append(answered(problem, name, run))
+        elif (run / "reward.py").exists():
+            rows.append(about(problem, name, run))
             print(shown(rows[-1], columns), flush=True)
+            if arguments.verb == "record":
+                arguments.recordings.mkdir(parents=True, exist_ok=True)
+                with opened(run) as (store, config):
+                    write_recording(store, config, arguments.recordings / f"{name}.jsonl")
+    if arguments.verb == "record":
+        (arguments.recordings / "results.json").write_text(json.dumps(rows, indent=1) + "\n")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
     if arguments.verb in ("fit", "table"):
-        missed = [str(one["problem"]) for one in rows if one["required"] and not one["separated"]]
+        missed = [str(one["run"]) for one in rows if one["required"] and not one["separated"]]
         print("required: held-out screens separated:", "met" if not missed else f"missed on {', '.join(missed)}")
         if missed:
             sys.exit(1)

@@ -7,6 +7,7 @@ instructions: there pairs are on one side only, and goal screens are.
 
 alarm        "Set an alarm for 8:25 AM on the weekend." Goal: `alarm_is_set`, screens 11, 20 and 29 of 32. Training: the
              episode up to 11. Held out: 12 to 20, 21 to 29, 30 to 32. The screens of all other sources are negative.
+             The reward is scored on the held-out side of alarm-times, too.
 alarm-times  The same with other times, which are edited into screen 11, and for the held-out side into 20 and 29. Near
              misses: another time, one day of the weekend, weekdays, no day.
 reminder     "Add the event EvtDesc with a reminder 30 minutes before." Goal: the texts "EvtDesc" and "30 minutes
@@ -71,13 +72,15 @@ class Problem:
         test: what is scored afterwards, and chooses nothing.
         edited: whether some screens are edited.
         required: whether the reward must separate the held-out screens.
+        further: edited screens on which a reward from real ones is scored, too: how far it carries.
     """
 
     name: str
     train: Demonstrations
     test: Demonstrations
-    edited: bool
-    required: bool
+    edited: bool = False
+    required: bool = False
+    further: Demonstrations | None = None
 
 
 def problems(data: Path) -> list[Problem]:
@@ -85,13 +88,14 @@ def problems(data: Path) -> list[Problem]:
     every = shots(data)
     walk = episode(data)
     alarm, reminder = alarm_sides(walk, every), reminder_sides(every)
+    times = Problem("alarm-times", *_sets(times_sides(walk)), edited=True)
     return [
-        Problem("alarm", *_sets(alarm), edited=False, required=True),
-        Problem("alarm-times", *_sets(times_sides(walk)), edited=True, required=False),
-        Problem("reminder", *_sets(reminder), edited=False, required=True),
-        Problem("event", *_sets(event_sides(every)), edited=True, required=False),
-        Problem("choice", *_sets(choice_sides(every)), edited=False, required=False),
-        Problem("two-tasks", *_sets(both(alarm, reminder)), edited=False, required=True),
+        Problem("alarm", *_sets(alarm), required=True, further=times.test),
+        times,
+        Problem("reminder", *_sets(reminder), required=True),
+        Problem("event", *_sets(event_sides(every)), edited=True),
+        Problem("choice", *_sets(choice_sides(every))),
+        Problem("two-tasks", *_sets(both(alarm, reminder)), required=True),
     ]
 
 
