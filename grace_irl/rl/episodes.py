@@ -1,0 +1,111 @@
+"""Experts' trajectories as a policy would have lived them: observations and actions, fit for an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import InputError
+from grace_irl.rl.method import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """One episode of an expert.
+
+    Attributes:
+        observations: `(T+1, ...)`, what the policy would have observed.
+        actions: `(T, ...)`, within the action space.
+        ended: whether the last observation is the end of the episode (terminal state or time limit), and not only
+            of the recording.
+    """
+
+    observations: NDArray[Any]
+    actions: NDArray[Any]
+    ended: bool
+
+
+def expert_episodes(problem: Problem, method: str, *, absorbing: bool = True) -> tuple[Episode, ...]:
+    """The training experts with at least one step, for a method that needs their actions.
+
+    Continuous actions are clipped to the action space, as the learner's are before the environment sees them: a
+    discriminator would otherwise tell experts by actions that nobody can take.
+
+    Args:
+        problem: whose demonstrations, observations and spaces.
+        method: its name, for messages.
+        absorbing: in the fixed-horizon form, whether episodes that reached a terminal state go on in the absorbing
+            one. A method that imitates actions leaves that out: they have no effect there.
+
+    Raises:
+        InputError: no expert, no actions, or observations or actions that are not the environment's.
+    """
+    experts = [item.trajectory for item in problem.demonstrations.select(role="expert", split="train")]
+    usable = [trajectory for trajectory in experts if trajectory.num_steps]
+    if not usable:
+        raise InputError(
+            f"{method}: no expert demonstration with a step on the training side; expected at least one: "
+            "add a file with role 'expert'"
+        )
+    without = [trajectory for trajectory in usable if trajectory.actions is None]
+    if without:
+        raise InputError(
+            f"{method}: {without[0].source or 'an expert'} has no actions; expected one per step: "
+            f"give demonstrations with actions, or leave {method} out of --methods"
+        )
+    with closing(problem.make_env()) as environment:
+        space, actions = environment.observation_space, environment.action_space
+    found = [_episode(trajectory, problem, actions, method) for trajectory in usable]
+    if problem.horizon:
+        from grace_irl.rl.wrappers.horizon import absorbed
+
+        generator = np.random.default_rng(0)
+        for number, (episode, trajectory) in enumerate(zip(found, usable, strict=True)):
+            terminal = absorbing and trajectory.terminated
+            observations, taken = absorbed(
+                episode.observations, episode.actions, problem.horizon, terminal, actions, generator
+            )
+            found[number] = Episode(observations, taken, len(taken) == problem.horizon)
+    _check_observations(found, usable, space, method)
+    return tuple(found)
+
+
+def _episode(trajectory: Trajectory, problem: Problem, space: Any, method: str) -> Episode:
+    """One trajectory, its observations as the problem has them and its actions within the action space."""
+    taken: NDArray[Any] = np.asarray(trajectory.actions)
+    where = trajectory.source or "an expert"
+    if hasattr(space, "n"):
+        start = int(getattr(space, "start", 0))
+        whole = taken.reshape(len(taken), -1)
+        if whole.shape[1] != 1 or not (
+            np.equal(np.mod(whole, 1), 0).all() and start <= whole.min() and whole.max() < start + int(space.n)
+        ):
+            raise InputError(
+                f"{method}: {where} has actions of shape {taken.shape[1:]} from {taken.min()} to {taken.max()}; "
+                f"expected whole numbers in {space}: the demonstrations are of another environment"
+            )
+        taken = whole[:, 0].astype(np.int64)
+    else:
+        if taken.shape[1:] != space.shape:
+            raise InputError(
+                f"{method}: {where} has actions of shape {taken.shape[1:]}; expected {space.shape} for {space}: "
+                "the demonstrations are of another environment"
+            )
+        taken = np.clip(taken, space.low, space.high).astype(space.dtype)
+    return Episode(problem.observe(trajectory), taken, trajectory.terminated or trajectory.truncated)
+
+
+def _check_observations(found: Sequence[Episode], of: Sequence[Trajectory], space: Any, method: str) -> None:
+    for episode, trajectory in zip(found, of, strict=True):
+        if episode.observations.shape[1:] != space.shape:
+            raise InputError(
+                f"{method}: {trajectory.source or 'an expert'} gives observations of shape "
+                f"{episode.observations.shape[1:]}; expected {space.shape}, as the environment gives them: "
+                "the demonstrations are of another environment or view"
+            )

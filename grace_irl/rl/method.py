@@ -1,0 +1,147 @@
+"""What every way of learning a policy is asked for and gives back: GRACE, GAIL, AIRL, BC, PPO on the true reward.
+
+A method is handed a `Problem` and a seed, and answers with a `Trained`. It never evaluates itself: from time to time
+it shows its policy to `watch`, and whoever compares methods measures all of them in one way. What could make the
+comparison unfair is part of the problem and not of the method: the environments, what a policy observes, the learner
+with its networks and settings, the number of steps, and whether episodes have one length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.errors import InputError
+
+
+class Policy(Protocol):
+    """Acts on observations in batches, as every policy and algorithm of Stable-Baselines3 does."""
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[NDArray[Any], Any]:
+        """Actions `(batch, ...)` for observations `(batch, ...)`, and the memory of a recurrent policy."""
+        ...
+
+    def save(self, path: Any) -> None:
+        """Writes the policy to a file."""
+        ...
+
+
+class TransitionReward(Protocol):
+    """A reward of transitions, on the observations that the policy sees; the form that `imitation` uses, too."""
+
+    def __call__(
+        self, state: NDArray[Any], action: NDArray[Any], next_state: NDArray[Any], done: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        """Rewards `(batch,)` of `batch` transitions; `done` where the next state ended the episode."""
+        ...
+
+
+class Watch(Protocol):
+    """Looks at a policy while it learns."""
+
+    def __call__(self, steps: int, policy: Policy) -> None:
+        """Called with the environment steps that were used so far and the policy at that point.
+
+        It leaves the policy, the method's environments and the global random states as they were.
+        """
+        ...
+
+
+def unwatched(steps: int, policy: Policy) -> None:
+    """The `Watch` of nobody."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a method learns from, the same for all methods.
+
+    Attributes:
+        demonstrations: experts and, where a method uses them, negatives. Only their training side is for learning.
+        make_env: makes one Gymnasium environment, which gives the true reward and the observations that the policy
+            sees: a `Box`. Each call makes another one; who calls it closes it.
+        observe: what the policy would have observed along a trajectory, `(T+1, ...)`, in the form of `make_env`.
+        make_learner: makes the learner, given a vectorised environment of Stable-Baselines3 and a seed: an on-policy
+            algorithm of Stable-Baselines3 (PPO) that has not learnt yet.
+        steps: environment steps that a method may use to learn, all its environments together.
+        num_envs: how many environments the learner steps at once.
+        watches: how often a method shows its policy to `watch`, evenly over its steps, the end included.
+        horizon: steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), which `make_env` and the
+            experts' episodes then have; 0 where episodes end as the environment ends them.
+        log: folder for a method's own logs (TensorBoard); None: no logs.
+
+    Raises:
+        InputError: numbers that are not positive.
+    """
+
+    demonstrations: Demonstrations
+    make_env: Callable[[], Any]
+    observe: Callable[[Trajectory], NDArray[Any]]
+    make_learner: Callable[[Any, int], Any]
+    steps: int
+    num_envs: int = 8
+    watches: int = 10
+    horizon: int = 0
+    log: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("num_envs", 1), ("watches", 1), ("horizon", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} {getattr(self, name)}; expected at least {least}")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a method has learnt.
+
+    Attributes:
+        policy: the policy at the end of training.
+        reward: the reward that it recovered; None where it recovers none.
+        steps: environment steps that it used; 0 for one that learns offline.
+        notes: what a reader of the results should know about this training, one line each.
+    """
+
+    policy: Policy
+    reward: TransitionReward | None = None
+    steps: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Method(Protocol):
+    """One way of learning a policy.
+
+    Attributes:
+        name: as `--methods` and the tables have it.
+        reads_length: why its reward can say something through the length of an episode alone, as the end of a sentence
+            ("its reward is positive everywhere, so …"); "" where episode length says nothing to it.
+    """
+
+    name: str
+    reads_length: str
+
+    def check(self, problem: Problem) -> None:
+        """Refuses, before anything is trained, what it cannot learn from.
+
+        Raises:
+            InputError: for example, no expert, or no actions where it needs them.
+        """
+        ...
+
+    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> Trained:
+        """Learns. The same problem and seed give the same policy on the same machine.
+
+        Raises:
+            InputError: as `check`.
+        """
+        ...

@@ -1,0 +1,42 @@
+"""Shows a policy that learns to a `Watch`, at even distances in environment steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grace_irl.rl.method import Policy, Problem, Watch
+
+
+class Watching:
+    """Calls a `Watch` when one of `problem.watches` evenly spaced numbers of steps is reached.
+
+    It is a callback of Stable-Baselines3, too: `model.learn(steps, callback=Watching(problem, watch))`.
+    """
+
+    def __init__(self, problem: Problem, watch: Watch) -> None:
+        self._points = [round(part * problem.steps) for part in np.linspace(0, 1, problem.watches + 1)[1:]]
+        self._watch = watch
+        self._shown = -1
+
+    def at(self, steps: int, policy: Policy) -> None:
+        """The policy after so many environment steps; shown if a point was passed since the last time."""
+        if self._points and steps >= self._points[0]:
+            self._points = [point for point in self._points if point > steps]
+            self._show(steps, policy)
+
+    def end(self, steps: int, policy: Policy) -> None:
+        """The policy that is the result; shown unless it was just now."""
+        if steps != self._shown:
+            self._show(steps, policy)
+
+    def __call__(self, found: dict[str, Any], _: dict[str, Any]) -> bool:
+        """See the class; called after every step of the vectorised environment."""
+        learner = found["self"]
+        self.at(learner.num_timesteps, learner.policy)
+        return True
+
+    def _show(self, steps: int, policy: Policy) -> None:
+        self._shown = steps
+        self._watch(steps, policy)
