@@ -37,6 +37,7 @@ SETTINGS = {
     "plateau": "stop.plateau",
     "max_cost": "stop.max_cost",
     "seed_synthesis": "proposer.seed_synthesis",
+    "start_from": "proposer.start_from",
     "llm_url": "model.url",
     "model": "model.name",
     "temperature": "model.temperature",
@@ -76,6 +77,7 @@ class Settings(TypedDict, total=False):
     plateau: int
     max_cost: float
     seed_synthesis: int
+    start_from: Paths
     llm_url: str
     model: str
     temperature: float
@@ -130,6 +132,8 @@ def fit(
         Interrupted: by Ctrl-C (a KeyboardInterrupt); the run is saved and can be resumed.
     """
     flags: dict[str, object] = {SETTINGS[name]: value for name, value in settings.items()}
+    if "start_from" in settings:
+        flags["proposer.start_from"] = _names(settings["start_from"])
     in_memory = demos if isinstance(demos, Demonstrations) else None
     if isinstance(proposer, str):
         flags["proposer.name"] = proposer

@@ -34,6 +34,7 @@ def fit(
     reshape: options.Reshape = None,
     steady: options.Steady = None,
     seed_synthesis: options.SeedSynthesis = None,
+    start_from: options.StartFrom = None,
     log_pi: options.LogPi = None,
     calibrate: options.Calibrate = None,
     llm_url: options.LlmUrl = None,
@@ -71,6 +72,7 @@ def fit(
     given = locals()
     flags: dict[str, object] = {setting: given[name] for name, setting in SETTINGS.items()}
     flags["proposer.name"] = proposer
+    flags["proposer.start_from"] = tuple(start_from) if start_from else None
     flags["data.demos"] = tuple(demos) if demos else None
     flags["data.negatives"] = tuple(negatives) if negatives else None
     sets = tuple(set_ or ())

@@ -109,6 +109,15 @@ SeedSynthesis = Annotated[
         SEARCH,
     ),
 ]
+StartFrom = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--start-from",
+        metavar="PATH…",
+        help="Reward files, or folders of runs (their best programs), that are tried first; repeatable.",
+        rich_help_panel=SEARCH,
+    ),
+]
 LogPi = Annotated[
     str | None,
     _option("log-pi", "pi in the discriminator: constant, uniform, recorded, cloned.", DEFAULTS.fitness.log_pi, SEARCH),

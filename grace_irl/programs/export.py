@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from grace_irl.programs.tokens import TokenInfo, normalised, tokens
 
 NAMES = ("SCALE", "OFFSET", "discriminator_logit")
+CALIBRATION = "# The discriminator that was fitted"
+"""How the part begins that an export puts below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "calibrated_logit")
 
 
@@ -45,7 +47,7 @@ def export_source(source: str, *, title: str, facts: Sequence[tuple[str, str]], 
 {gap}{body}
 
 
-# The discriminator that was fitted: D(s) = sigmoid({scale_name} * reward + {offset_name} - log pi).
+{CALIBRATION}: D(s) = sigmoid({scale_name} * reward + {offset_name} - log pi).
 {scale_name} = {float(scale)!r}
 {offset_name} = {float(offset)!r}
 
@@ -68,6 +70,18 @@ def calibration_of(source: str) -> tuple[float, float] | None:
             if scale > 0:
                 return scale, offset
     return None
+
+
+def program_of(source: str) -> str:
+    """The program that an exported file holds, without provenance and calibration; any other source as it is."""
+    text = normalised(source)
+    at = text.rfind(f"\n{CALIBRATION}")
+    if at < 0 or calibration_of(text[at:]) is None:
+        return source
+    said, body = _take_docstring(text[:at], tokens(text[:at]))
+    own = "".join(said.split("\n\n", 2)[2:])  # behind the title and the facts
+    docstring = f'"""{own}{chr(10) if chr(10) in own else ""}"""\n\n\n' if own else ""
+    return f"{docstring}{body}\n"
 
 
 def _take_docstring(text: str, found: Sequence[TokenInfo]) -> tuple[str, str]:

@@ -105,11 +105,13 @@ class ProposerConfig(_Section):
     Attributes:
         name: a registered proposer; "" is "llm" where `model.url` is given, else "synthesis".
         seed_synthesis: so many of the first programs come from the synthesiser, whoever writes the others.
+        start_from: reward files and folders of runs whose programs are tried first, whoever writes the others.
         recording: for "replay": the folder of a run, or a recording exported from one.
     """
 
     name: str = ""
     seed_synthesis: int = Field(default=0, ge=0)
+    start_from: tuple[str, ...] = ()
     recording: str = ""
 
 

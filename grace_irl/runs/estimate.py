@@ -18,6 +18,7 @@ from grace_irl.propose.protocol import Parent
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import proposers
+from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.config import Config
 from grace_irl.runs.fit import new_labelling
@@ -230,7 +231,8 @@ def _total(
     """A run of `first` programs to begin with and so many rounds of mutation."""
     search, samples = config.search, config.search.samples or 1
     left = config.stop.max_calls if config.stop.max_calls is not None else math.inf
-    seeded = min(config.proposer.seed_synthesis, first) if not most else 0
+    given = len(programs_of(config.proposer.start_from, search.population))
+    seeded = min(given if most else given + config.proposer.seed_synthesis, first)
     programs = {"initialise": int(min(first, left))}
     programs["mutate"] = int(min(rounds * search.population, left - programs["initialise"]))
     programs["reshape"] = int(min(search.reshape, left - sum(programs.values())))

@@ -20,6 +20,7 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
+from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import Config, ProposerConfig, resolve, to_toml
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import create, require_absent
@@ -83,7 +84,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     """
     method(config.method)
     if parts.proposer is not None:
-        named = ProposerConfig(name=type(parts.proposer).__name__)
+        begin = config.proposer.start_from
+        named = ProposerConfig(name=type(parts.proposer).__name__, start_from=begin)
         config = config.model_copy(update={"proposer": named})
     config = proposers.settled(_located(config))
     if parts.proposer is None:
@@ -167,7 +169,7 @@ def _work(
         if asking is not None:
             labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1)
     problem = labellings.settled(labelling, folder, store, note)
-    proposer = parts.proposer or proposers.proposer(config, bench(problem))
+    proposer = proposers.proposer(config, bench(problem), parts.proposer)
     return Session(folder, config, problem, pi, proposer, sandbox, limits, store, parts.listener).work()
 
 
@@ -218,7 +220,8 @@ def _require_chat(labelling: Labelling, config: Config, parts: Parts) -> None:
 
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> LogPi:
-    """What an evaluation will need of the data, checked before anything is written."""
+    """What the search will need, checked before anything is written; how the data tell pi."""
+    programs_of(config.proposer.start_from, config.search.population)
     if not labelling.silent:
         require_both_sides(problem.train)
     return log_pi(problem, config.fitness.log_pi)
@@ -238,7 +241,8 @@ def _located(config: Config) -> Config:
     data = config.data
     goals = str(Path(data.goals).absolute()) if data.goals else ""
     data = data.model_copy(update={"demos": located(data.demos), "negatives": located(data.negatives), "goals": goals})
-    return config.model_copy(update={"data": data})
+    proposer = config.proposer.model_copy(update={"start_from": located(config.proposer.start_from)})
+    return config.model_copy(update={"data": data, "proposer": proposer})
 
 
 def _sandbox(config: Config) -> Sandbox:

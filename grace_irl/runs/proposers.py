@@ -13,6 +13,7 @@ from grace_irl.propose.asking import Asking
 from grace_irl.propose.briefing import Budget
 from grace_irl.propose.chat import Chat
 from grace_irl.propose.client import ChatClient, ChatSettings
+from grace_irl.propose.given import Given
 from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.in_thread import InThread
 from grace_irl.propose.llm import LlmProposer
@@ -24,6 +25,7 @@ from grace_irl.propose.replay import Replay
 from grace_irl.propose.seeded import Seeded
 from grace_irl.propose.served import Served
 from grace_irl.propose.workbench import Workbench
+from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import Config
 from grace_irl.runs.loop import run_to_end
 from grace_irl.runs.paths import RunPaths
@@ -196,13 +198,16 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
     return None if chat is None else Asking(chat(config, bench), bench, prompt_settings(config))
 
 
-def proposer(config: Config, bench: Workbench) -> Proposer:
-    """The proposer of a checked configuration."""
-    made = kind(config.proposer.name).make(config, bench)
-    count = config.proposer.seed_synthesis
-    if not count or config.proposer.name in ("synthesis", "replay"):
+def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
+    """The proposer of a checked configuration, or what a caller brought, behind the programs to start from."""
+    made = brought or kind(config.proposer.name).make(config, bench)
+    if config.proposer.name == "replay":  # it has the answers of all of them
         return made
-    return Seeded(_synthesis(config, bench.problem), made, count)
+    given = programs_of(config.proposer.start_from, config.search.population)
+    count = config.proposer.seed_synthesis
+    if count and brought is None and config.proposer.name != "synthesis":
+        made = Seeded(_synthesis(config, bench.problem), made, len(given) + count)
+    return Seeded(Given(given), made, len(given)) if given else made
 
 
 def kind(name: str) -> Kind:

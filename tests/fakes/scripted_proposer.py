@@ -44,7 +44,7 @@ class ScriptedProposer:
             return Proposal("class Reward(:", raw="broken")
         if self.troubles and trouble < 0.15:
             return Proposal(SOURCE.format(index=99, threshold=0.0), raw="out of range")
-        if parents:
+        if parents and parents[0].sketch:
             old = json.loads(parents[0].sketch)
             sketch = {
                 "index": old["index"],
