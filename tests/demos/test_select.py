@@ -20,6 +20,7 @@ from grace_irl.demos.select_recipe import read_select_recipe
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same
+from tests.demos.ui.data import ALARM, ELEMENTS, HISTORIES, needs_android
 
 SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 
@@ -388,3 +389,28 @@ def test_a_shortage_is_known(tmp_path: Path) -> None:
     (one,) = Selector([source], [Selection(str(tmp_path / "out.parquet"), sample=5)]).choose()
     assert isinstance(one, Chosen)
     assert (one.missing, one.states) == (2, 6)
+
+
+@needs_android
+@pytest.mark.parametrize("name", ["out.parquet", "out.tfrecord"])
+def test_real_screens(tmp_path: Path, name: str) -> None:
+    """An episode of dumps, histories and element lists, by app: what is chosen is what was there."""
+    sources = [ALARM, *HISTORIES, *ELEMENTS]
+    out = str(tmp_path / name)
+    selector = Selector(sources, [Selection(out, Conditions(package=("com.google.*.deskclock",)), "expert", "alarm")])
+    (one,) = selector.choose()
+    selector.write([one])
+    assert one.funnel.seen == 1 + len(HISTORIES) + len(ELEMENTS)
+    (item,) = iter_trajectories(out)
+    (there,) = iter_trajectories(ALARM, role="expert")
+    assert item.task == "alarm"
+    assert item.trajectory.extra_info == there.trajectory.extra_info
+    assert [bytes(state) for state in item.trajectory.states] == [bytes(state) for state in there.trajectory.states]
+
+
+@needs_android
+def test_a_goal_among_real_histories(tmp_path: Path) -> None:
+    selection = Selection(str(tmp_path / "x.parquet"), Conditions(goal="simple calendar", success=False, min_states=21))
+    (one,) = Selector(HISTORIES, [selection]).choose()
+    assert [HISTORIES[match.file].name[:16] for match in one.matches] == ["2025_01_08_17_09", "2025_04_20_03_32"]
+    assert list(one.funnel.left.values()) == [7, 3, 2]
