@@ -1,7 +1,7 @@
 """Reads AndroidControl's shards: GZIP TFRecord files whose records are episodes of screens.
 
 The states are the accessibility trees as uiautomator's XML (`forest.py`), the instruction is the goal. Actions are JSON
-and no numbers, so trajectories have none; `AndroidControlSource.records` has them, with the instruction of each step.
+and no numbers: a trajectory has them as `AnnotatedTrajectory.action_texts`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from grace_irl.demos.source import Allocate, build, stated_role, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.demos.ui import forest, markup, residue
 from grace_irl.demos.ui.about import About
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.demos.ui.episode import MAX_BYTES
 from grace_irl.demos.ui.record import Record
 from grace_irl.demos.ui.shard import RecordScreenshot, Shard
@@ -98,6 +99,8 @@ class AndroidControlSource:
             ),
             **parts,
         )
+        if record.actions or record.step_instructions:
+            trajectory = AnnotatedTrajectory.of(trajectory, record.actions, record.step_instructions)
         return Demonstration(trajectory, role or stated_role(about.role, where), about.task, about.split, about.goals)
 
     def _where(self, record: Record) -> str:

@@ -12,6 +12,7 @@ from grace_irl.demos import screens
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.demos.ui import forest, markup, residue
 from grace_irl.demos.ui.about import About
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.demos.ui.record import Record
 from grace_irl.demos.ui.shard import require_extra
 from grace_irl.demos.ui.tfrecord import MAX_RECORD, write_record
@@ -25,8 +26,9 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class AndroidControlWriter(SetWriter):
     """A `Writer` of one shard, a record for each demonstration.
 
-    Episodes keep the number that their source names, or get the next that is free. What the format has no place
-    for is kept in a feature of our own (`record.ABOUT`).
+    Episodes keep the number that their source names, or get the next that is free. Actions and instructions of steps
+    are those of an `AnnotatedTrajectory`. What the format has no place for is kept in a feature of our own
+    (`record.ABOUT`). Screenshots must be PNG.
 
     Raises:
         InputError: what writes shards is not installed, or the states are no screens.
@@ -44,22 +46,6 @@ class AndroidControlWriter(SetWriter):
         self._file: BinaryIO | None = None
         self._stream: BinaryIO | None = None
 
-    def add(
-        self,
-        demonstration: Demonstration,
-        actions: tuple[str, ...] = (),
-        step_instructions: tuple[str, ...] = (),
-    ) -> None:
-        """See `Writer.add`.
-
-        Args:
-            demonstration: with its screenshots, if it has any; they must be PNG.
-            actions: JSON objects, as texts, one for each step: see `Record.actions`.
-            step_instructions: texts, one for each step.
-        """
-        self._steps = actions, step_instructions
-        super().add(demonstration)
-
     def _append(self, demonstration: Demonstration, where: str) -> None:
         trajectory = demonstration.trajectory
         trees, beside = [], []
@@ -71,13 +57,13 @@ class AndroidControlWriter(SetWriter):
             trees.append(tree)
             beside.append(residue.difference(root, forest.hierarchy(found, where)))
         pictures = [b"" if picture is None else picture.read() for picture in trajectory.screenshots]
-        actions, step_instructions = self._steps
+        annotated = trajectory if isinstance(trajectory, AnnotatedTrajectory) else None
         record = Record(
             episode_id=self._episode_id(trajectory.source),
             goal=trajectory.extra_info,
             trees=tuple(trees),
-            actions=actions,
-            step_instructions=step_instructions,
+            actions=annotated.action_texts if annotated else (),
+            step_instructions=annotated.step_instructions if annotated else (),
             screenshots=tuple(pictures),
             sizes=tuple(_size(picture, f"{where}, step {step}") for step, picture in enumerate(pictures)),
             about=About.of(demonstration, self._metadata, tuple(beside)).to_json(),

@@ -315,6 +315,7 @@ def _fill(
 
 
 def _fill_bounds(rectangle: Any, text: str | None) -> None:
+    rectangle.SetInParent()  # as android_env, which always states one
     match = _BOUNDS.fullmatch(text or "")
     numbers = [int(group) for group in match.groups()] if match else [0]
     if len(numbers) == 4 and all(-_INT32 <= number < _INT32 for number in numbers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from grace_irl.demos.screenshots import checked
 from grace_irl.demos.ui.record import Record
@@ -19,10 +20,13 @@ class Shard:
         InputError: what reads it is not installed.
     """
 
+    _looked_up: ClassVar[tuple[Shard, int, Record] | None] = None
+    """What was looked up last, of all shards: pictures of one record are asked for one after the other."""
+
     def __init__(self, path: Path) -> None:
         require_extra(path)
         self.path = path
-        self._recent: tuple[int, Record] | None = None
+        self._current: tuple[int, Record] | None = None
 
     def records(self) -> Iterator[Record]:
         """Every record, in order; one of them is in memory at a time.
@@ -30,30 +34,34 @@ class Shard:
         Raises:
             InputError: see `read_records` and `Record.parse`.
         """
-        for number, data in enumerate(read_records(self.path)):
-            record = Record.parse(data, f"{self.path}: record {number}")
-            del data
-            self._recent = number, record
-            yield record
-            self._recent = None
-            del record
+        try:
+            for number, data in enumerate(read_records(self.path)):
+                record = Record.parse(data, f"{self.path}: record {number}")
+                del data
+                self._current = number, record
+                yield record
+                self._current = None
+                del record  # before the next one is read
+        finally:
+            self._current = None
 
     def record(self, number: int) -> Record:
-        """One record. It is kept until another one is asked for; those before it are read again to get there.
+        """One record: the one that `records` is at, the one looked up last, or what a walk from the beginning finds.
 
         Raises:
             InputError: the file is gone, or was changed.
         """
-        if self._recent is None or self._recent[0] != number:
-            for place, data in enumerate(read_records(self.path)):
-                if place == number:
-                    self._recent = number, Record.parse(data, f"{self.path}: record {number}")
-                    break
-            else:
-                raise InputError(
-                    f"{self.path}: no record {number} any more; expected the file as it was: read it again"
-                )
-        return self._recent[1]
+        if self._current is not None and self._current[0] == number:
+            return self._current[1]
+        known = Shard._looked_up
+        if known is not None and known[:2] == (self, number):
+            return known[2]
+        for place, data in enumerate(read_records(self.path)):
+            if place == number:
+                record = Record.parse(data, f"{self.path}: record {number}")
+                Shard._looked_up = self, number, record
+                return record
+        raise InputError(f"{self.path}: no record {number} any more; expected the file as it was: read it again")
 
 
 @dataclass(frozen=True)

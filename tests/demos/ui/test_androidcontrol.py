@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from grace_irl.demos.convert import Stated, convert
 from grace_irl.demos.files import open_source, open_writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.demos.ui import markup
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same
 from tests.demos.ui import decoder
@@ -31,7 +33,6 @@ from tests.frame.tree import ROOT
 pytest.importorskip("google.protobuf")
 
 from grace_irl.demos.ui.androidcontrol import AndroidControlSource
-from grace_irl.demos.ui.androidcontrol_writer import AndroidControlWriter
 
 NAME = "android_control-00003-of-00020"
 UI = Metadata("ui", view="uiautomator")
@@ -136,6 +137,9 @@ def test_screenshots_are_found_again(tmp_path: Path) -> None:
         pictures = item.trajectory.screenshots
         assert [picture and picture.read() for picture in pictures] == list(episode().screenshots)
     path.unlink()
+    picture = found[0].trajectory.screenshots[1]
+    assert picture is not None
+    assert picture.read() == png(1080, 2401, b"\x01")  # of the record that was looked up last
     picture = found[1].trajectory.screenshots[0]
     assert picture is not None
     with pytest.raises(InputError, match="cannot be read"):
@@ -161,32 +165,32 @@ def test_screenshots_are_written(tmp_path: Path) -> None:
     assert record.episode_id == 5
 
 
-def test_actions_and_instructions_of_steps_are_written(tmp_path: Path) -> None:
-    record = episode()
-    item = Demonstration(trajectory(extra_info="go"), "expert")
-    with AndroidControlWriter(tmp_path / NAME, UI) as writer:
-        writer.add(item, record.actions, record.step_instructions)
-        writer.add(item)
+def test_actions_and_instructions_of_steps_stay_texts(tmp_path: Path) -> None:
+    (item,) = load([shard(tmp_path / "expert.tfrecord", [episode()])])
+    assert isinstance(item.trajectory, AnnotatedTrajectory)
+    assert item.trajectory.actions is None
+    assert json.loads(item.trajectory.action_texts[1]) == {"action_type": "click", "x": 1, "y": 7}
+    assert item.trajectory.step_instructions == ("click 0", "click 1")
+    save(Demonstrations(UI, (item, Demonstration(trajectory(), "expert"))), tmp_path / NAME)
     source = open_source(tmp_path / NAME)
     assert isinstance(source, AndroidControlSource)
     first, second = source.records()
-    assert (first.actions, first.step_instructions) == (record.actions, record.step_instructions)
+    assert replace(first, about=None) == episode()
     assert (second.actions, second.step_instructions) == ((), ())
-    assert (first.episode_id, second.episode_id) == (0, 1)
-    with pytest.raises(InputError, match="1 actions for 3 accessibility trees; expected 2"):
-        write(tmp_path / "y.tfrecord", item, ('{"action_type": "wait"}',))
-    with pytest.raises(InputError, match="step 1: an action that cannot be read"):
-        write(tmp_path / "y.tfrecord", item, ("{}", "wait"))
-    assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 
-def write(path: Path, item: Demonstration, actions: tuple[str, ...]) -> None:
-    with AndroidControlWriter(path, item_metadata(item)) as writer:
-        writer.add(item, actions)
-
-
-def item_metadata(item: Demonstration) -> Metadata:
-    return replace(UI, kind=item.trajectory.kind)
+@pytest.mark.parametrize(
+    ("actions", "words"),
+    [
+        (('{"action_type": "wait"}',), "screens: 1 actions for 3 accessibility trees; expected 2"),
+        (("{}", "wait"), "screens, step 1: an action that cannot be read"),
+    ],
+)
+def test_texts_that_are_no_actions_are_not_written(actions: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    annotated = AnnotatedTrajectory.of(trajectory(source="screens"), actions, ())
+    with pytest.raises(InputError, match=words):
+        save(Demonstrations(UI, (Demonstration(annotated, "expert"),)), tmp_path / NAME)
+    assert not list(tmp_path.iterdir())
 
 
 def test_everything_that_a_demonstration_has_comes_back(tmp_path: Path) -> None:

@@ -39,7 +39,11 @@ def markups(draw: st.DrawFn) -> str:
     elements = [root]
     for attributes, parent, full in draw(st.lists(NODES, max_size=12)):
         above = elements[parent % len(elements)]
-        elements.append(markup.add(above, attributes) if full else etree.SubElement(above, "node", attributes))
+        elements.append(
+            markup.add(above, {"index": len(above), **attributes})
+            if full
+            else etree.SubElement(above, "node", attributes)
+        )
     return markup.write(root)
 
 
