@@ -20,7 +20,7 @@ def estimate(text: str) -> int:
     encoding the estimate is 1.02 to 1.10 times the true count on prompts with grids, 1.05 to 1.35 times on
     programs and prose. Tokenizers that join digits need fewer still.
     """
-    return sum(1 for _ in _PIECES.finditer(text))
+    return len(_PIECES.findall(text))
 
 
 def cut(text: str, tokens: int) -> str:

@@ -11,6 +11,7 @@ from grace_irl.propose.views.outline import Item, Outline, named, quoted
 MOST = 400
 """Nodes that are new or gone, from which on two screens are different ones."""
 
+MANY = 8  # nodes of a screen that is another one if less than a quarter of them is old
 NEAR = 40  # characters of a label that says where a node is
 
 
@@ -19,6 +20,8 @@ def difference(before: Outline, after: Outline) -> list[str] | None:
 
     [] where both have the same nodes; None where so much differs that nobody would call it a change.
     """
+    if len(after.keys) >= MANY and 4 * len(before.keys & after.keys) < len(after.keys):
+        return None
     old, new = _apart(before, after)
     if len(old) + len(new) > MOST:
         return None
@@ -26,12 +29,12 @@ def difference(before: Outline, after: Outline) -> list[str] | None:
     pairs, old, new = _paired(before, after, old, new)
     foreground = Counter(item.package for item in after.items).most_common(1)
     main = foreground[0][0] if foreground else ""
-    alike = Counter(_fixed(item, ()) for item in after.items)
+    alike = Counter(item.bare for item in after.items)
     numbers: Counter[str] = Counter()
     number = []
     for item in after.items:
-        numbers[_fixed(item, ())] += 1
-        number.append(numbers[_fixed(item, ())])
+        numbers[item.bare] += 1
+        number.append(numbers[item.bare])
     lines = []
     for one, two in pairs:
         item = after.items[two]
@@ -41,7 +44,7 @@ def difference(before: Outline, after: Outline) -> list[str] | None:
                 lines.append(f"~ {_of(item, main)}{item.line}: {here or 'alone'} -> {there or 'alone'}")
             continue
         which = ""
-        if (several := alike[_fixed(item, ())]) > 1:
+        if (several := alike[item.bare]) > 1:
             where = _where(after, two, apart[1])
             which = f" ({number[two]} of {several}{f', {where}' if where else ''})"
         lines.append(f"~ {_of(item, main)}{_change(before.items[one], item)}{which}")
@@ -130,12 +133,7 @@ def _change(one: Item, two: Item) -> str:
         parts.append(f"now {' '.join(come)}")
     elif gone:
         parts.append(f"no longer {' '.join(gone)}")
-    return f"{_fixed(two, told)}: {'; '.join(parts)}"
-
-
-def _fixed(item: Item, told: Sequence[str]) -> str:
-    """A line without what changed."""
-    return item.written(leave_out=(*told, "states"))
+    return f"{two.written(leave_out=(*told, 'states'))}: {'; '.join(parts)}"
 
 
 def _where(outline: Outline, place: int, apart: Collection[int]) -> str:

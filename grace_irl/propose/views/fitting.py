@@ -25,6 +25,8 @@ def fitted(outline: Outline, places: Collection[int], shares: Mapping[str, float
         ending: a line for the end, or "".
     """
     for longest in CUTS:
+        if sum(outline.items[place].cost(longest) for place in places) > tokens + 1:  # the last line does not end
+            continue
         if estimate(text := _text(outline, places, longest, 0, ending)) <= tokens:
             return text
     ranked = sorted(

@@ -15,6 +15,9 @@ from grace_irl.propose.tokens import estimate
 LONGEST = 300
 """Characters of one text, description or id; what is longer is cut, and says how much is missing."""
 
+ANY_TEXT = " with any text"
+"""What a line ends with that stands for all texts of a node."""
+
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
 _INDENT = 3  # spaces before an outermost node: what follows a state's number stands two further in
 
@@ -52,6 +55,16 @@ class Item:
     def key(self) -> str:
         """The same for equal lines of one package."""
         return f"{self.package}\n{self.line}"
+
+    @cached_property
+    def bare(self) -> str:
+        """The line without its states."""
+        return self.written(leave_out=("states",))
+
+    @cached_property
+    def node(self) -> str:
+        """The line without its texts."""
+        return self.written(leave_out=("text", "desc", "hint"))
 
     @cached_property
     def slot(self) -> tuple[str, str, str]:
@@ -129,6 +142,13 @@ class Outline:
     def keys(self) -> frozenset[str]:
         """Which lines it has."""
         return frozenset(item.key for item in self.items)
+
+    @cached_property
+    def told(self) -> frozenset[tuple[str, str, str]]:
+        """Package, node without its texts, and line of each item; those with an id also with any text for a line."""
+        lines = {(item.package, item.node, item.line) for item in self.items}
+        named = (item for item in self.items if item.label and item.identity)
+        return frozenset(lines | {(item.package, item.node, f"{item.node}{ANY_TEXT}") for item in named})
 
     def write(self, kept: Collection[int], longest: int = LONGEST) -> list[str]:
         """The lines of some items, below a line for each package.

@@ -10,7 +10,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
-from grace_irl.propose.views.outline import Item, Outline, named
+from grace_irl.propose.views.outline import ANY_TEXT, Item, Outline, named
 
 MAX_SCREENS = 1_500
 """Screens that are looked at; of more the positive ones first, and of the others every n-th."""
@@ -21,7 +21,6 @@ BACKGROUND = 300  # tokens of what nearly all screens have
 MOST_TELLING = 16  # lines of the table
 MOST_TASKS = 6
 LEAST_GAP = 0.5  # between the shares of positive and of other screens
-ANY_TEXT = " with any text"
 
 Counted = tuple[Labelled, int, Outline]
 """A trajectory, the number of one of its states, and its outline."""
@@ -98,7 +97,7 @@ def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
     having: list[Counter[tuple[str, str, str]]] = [Counter(), Counter()]
     for counter, outlines in zip(having, sides, strict=True):
         for outline in outlines:
-            counter.update({(item.package, *line) for item in outline.items for line in _lines(item)})
+            counter.update(outline.told)
     ranked = []
     for (package, node, line), count in having[0].items():
         other = having[1][package, node, line]
@@ -132,9 +131,3 @@ def telling_table(screens: Sequence[Counted], tokens: int) -> str:
             lines += rows
             title = ""
     return "\n".join(lines) if len(lines) > 1 else ""
-
-
-def _lines(item: Item) -> list[tuple[str, str]]:
-    """The node without its texts, with its line, and with the line that any text may fill."""
-    node = item.written(leave_out=("text", "desc", "hint"))
-    return [(node, item.line), *([(node, f"{node}{ANY_TEXT}")] if item.label and item.identity else [])]

@@ -109,8 +109,9 @@ def least(view: View, shown: Shown) -> int:
 
 
 def _shortest(view: View, shown: Shown, order: Sequence[int]) -> int:
-    # A gap takes a line, too: of a few states the whole may be shorter.
-    return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, len(order)})
+    # A gap takes a line, too: of a few states, or short ones, the whole may be shorter.
+    whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
+    return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, whole})
 
 
 def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:

@@ -25,7 +25,7 @@ COARSEST = 60  # tokens of a screen in the shortest prompts
 IN_FULL = 4  # tokens of "in full: "
 KEPT = 4_096  # outlines and texts that are kept for the next prompt
 
-Key = TypeVar("Key", bytes, tuple[bytes, ...])
+Key = TypeVar("Key", bytes, tuple[bytes, ...], tuple[str, int])
 Value = TypeVar("Value")
 
 ABOUT = """\
@@ -72,6 +72,7 @@ class UiView:
         self._tokens = max(tokens, LEAST + IN_FULL)
         self._outlines: dict[bytes, Outline] = {}
         self._texts: dict[tuple[bytes, ...], str] = {}
+        self._tables: dict[tuple[str, int], str] = {}
         self._screens = sampled(items, self._outline)
         self._shares = shares(self._screens)
         self._background = background(self._screens, self._shares)
@@ -93,6 +94,9 @@ class UiView:
 
     def legend(self, tokens: int) -> str:
         """See `View`. The background stays whole, whatever the limit: states are written without it."""
+        return _kept(self._tables, ("legend", tokens), lambda: self._legend(tokens))
+
+    def _legend(self, tokens: int) -> str:
         lines = []
         if self._background:
             lines.append(
@@ -124,7 +128,7 @@ class UiView:
         """See `View`. Nothing where all states of experts are positive: no screen is the goal then."""
         if any(item.positive.all() and len(item.positive) > 1 for item in self._items):
             return ""
-        return words_table(reached(self._items, self._outline), tokens)
+        return _kept(self._tables, ("words", tokens), lambda: words_table(reached(self._items, self._outline), tokens))
 
     def state(self, state: Any) -> str:
         """See `View`: a package, and below it a line for each node."""
@@ -175,4 +179,4 @@ def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value
 
 
 def _digest(state: Any) -> bytes:
-    return hashlib.blake2b(bytes(state), digest_size=16).digest()
+    return hashlib.sha1(state, usedforsecurity=False).digest()
