@@ -72,6 +72,15 @@ def says(node: Node) -> tuple[str, str]:
     return plain(node.get("text", "")), plain(node.get("content-desc", ""))
 
 
+def beside(node: Node) -> list[str]:
+    """What stands beside a node: the texts in the smallest part of the screen around it that has any."""
+    for part in node.iterancestors():
+        texts = [text for other in part.iter("node") if other is not node for text in says(other) if text]
+        if texts:
+            return texts
+    return []
+
+
 def chosen(node: Node) -> set[str]:
     """The labels of those of its children that are checked or selected."""
     on = (child for child in node if "true" in (child.get("checked"), child.get("selected")))
@@ -94,9 +103,9 @@ def quotes(instruction: str) -> set[str]:
     return {" ".join(words(first or last)) for first, last in QUOTED.findall(instruction)} - {""}
 
 
-def phrases(node: Node) -> set[str]:
-    """The node's text and its description, each as words in small letters."""
-    return {" ".join(words(text)) for text in says(node)}
+def phrases(texts: Iterable[str]) -> set[str]:
+    """Each of the texts as words in small letters."""
+    return {" ".join(words(text)) for text in texts}
 
 
 def echoes(instruction: str, texts: Iterable[str]) -> bool:
@@ -148,10 +157,10 @@ def numbers(*texts: str) -> set[float]:
 def items(screen: list[Node], anchor: str) -> Iterator[list[Node]]:
     """For each node with this id the nodes of the largest part of the screen that holds no other one."""
     anchors = [node for node in screen if name(node) == anchor]
-    held = Counter(part for node in anchors for part in node.iterancestors())
+    held = Counter(part for node in anchors for part in (node, *node.iterancestors()))
     for node in anchors:
-        alone = [part for part in (node, *node.iterancestors()) if held[part] < 2]
-        yield list(alone[-1].iter("node"))
+        alone = [part for part in node.iterancestors() if held[part] == 1]
+        yield list([node, *alone][-1].iter("node"))
 
 
 def best(items: Iterable[list[Node]], tests: Callable[[list[Node]], list[bool]]) -> list[bool]:

@@ -13,14 +13,16 @@ from grace_irl.demos.ui import markup
 from grace_irl.propose.synthesis.ui import functions
 
 FLAGS = {
-    "checked": ("checked", "true"),
-    "unchecked": ("checked", "false"),
-    "selected": ("selected", "true"),
-    "focused": ("focused", "true"),
-    "disabled": ("enabled", "false"),
-    "hidden": ("visible-to-user", "false"),
+    "checked": {"checked": "true"},
+    "unchecked": {"checkable": "true", "checked": "false"},
+    "selected": {"selected": "true"},
+    "focused": {"focused": "true"},
+    "disabled": {"enabled": "false"},
+    "hidden": {"visible-to-user": "false"},
 }
-"""What a node may be, and the attribute that says so; only what can be checked is unchecked."""
+"""What a node may be, and the attributes that say so."""
+ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
+"""Flags of nodes of which it matters what stands beside them."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Look:
         package: the app it belongs to.
         says: its text and its description.
         flags: those of `FLAGS` that it has.
-        chosen: the labels of its children that are on, sorted, where some are, all of them have labels, and there
-            are others; else None.
+        chosen: the labels of its children that are on, sorted, where some are and all of these have labels; or None.
+        beside: the texts beside it (`functions.beside`), where it is on or off.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Look:
     says: tuple[str, str]
     flags: frozenset[str]
     chosen: tuple[str, ...] | None = None
+    beside: tuple[str, ...] = ()
 
     @cached_property
     def times(self) -> frozenset[float]:
@@ -52,10 +55,6 @@ class Look:
     def numbers(self) -> frozenset[float]:
         return frozenset(functions.numbers(*self.says))
 
-    @cached_property
-    def phrases(self) -> frozenset[str]:
-        return frozenset(" ".join(functions.words(text)) for text in self.says)
-
     @classmethod
     def of(cls, node: etree._Element) -> Look:
         chosen = functions.chosen(node)
@@ -64,13 +63,15 @@ class Look:
             functions.kind(node),
             node.get("package", ""),
             functions.says(node),
-            frozenset(
-                flag
-                for flag, (attribute, value) in FLAGS.items()
-                if node.get(attribute) == value and (flag != "unchecked" or node.get("checkable") == "true")
-            ),
-            tuple(sorted(chosen)) if chosen and "" not in chosen and len(node) > 1 else None,
+            _flags(node),
+            tuple(sorted(chosen)) if chosen and "" not in chosen else None,
+            tuple(sorted(set(functions.beside(node)))) if _flags(node) & ON_OR_OFF else (),
         )
+
+
+def _flags(node: etree._Element) -> frozenset[str]:
+    """What a node is."""
+    return frozenset(flag for flag, said in FLAGS.items() if all(node.get(key) == said[key] for key in said))
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Looks:
 
     def number(self, node: etree._Element) -> int:
         """The number of a node's look."""
-        if len(node):
+        if len(node) or _flags(node) & ON_OR_OFF:  # then what is around it counts, too
             return self._of(Look.of(node))
         key = tuple(
             part for pair in node.items() if pair[0] not in ("index", "bounds", "drawing-order") for part in pair
@@ -164,7 +165,7 @@ def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> 
     if len(anchors) == 1:
         yield 0, len(places)
         return
-    held = Counter(part for node in anchors for part in node.iterancestors())
+    held = Counter(part for node in anchors for part in (node, *node.iterancestors()))
     for node in anchors:
-        alone = [part for part in (node, *node.iterancestors()) if held[part] < 2][-1]
+        alone = [node, *(part for part in node.iterancestors() if held[part] == 1)][-1]
         yield places[alone], places[alone] + sum(1 for _ in alone.iter("node"))

@@ -32,6 +32,8 @@ SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 TOLD_ANYWHERE = 0.25
 """What goals show of the instruction, and other states do not, pays for itself: experts did what they were told."""
+ASIDE = 0.25
+"""That a text stands beside a node, not in it."""
 BOUND = 1.5
 CHOSEN = -0.5
 EACH_CHOSEN = 0.1
@@ -91,10 +93,15 @@ class Parsimony:
 
     def pattern(self, pattern: Pattern) -> float:
         if pattern in self._telling and pattern.shows in TOLD:
-            return TOLD[pattern.shows] + (0.0 if pattern.name else TOLD_ANYWHERE) + FLAG.get(pattern.flag, 0.0)
+            return (
+                TOLD[pattern.shows]
+                + (0.0 if pattern.name else TOLD_ANYWHERE)
+                + FLAG.get(pattern.flag, 0.0)
+                + ASIDE * pattern.aside
+            )
         price = CONDITION
         price += NAME * bool(pattern.name) + KIND * bool(pattern.kind) + PACKAGE * bool(pattern.package)
-        price += FLAG.get(pattern.flag, 0.0) + BOUND * bool(pattern.bound)
+        price += ASIDE * pattern.aside + FLAG.get(pattern.flag, 0.0) + BOUND * bool(pattern.bound)
         if pattern.says or pattern.word:
             price += self._text(pattern.says) if pattern.says else WORD
             price += KNOWN * (not self._spoken.isdisjoint(functions.words(pattern.says, pattern.word)))

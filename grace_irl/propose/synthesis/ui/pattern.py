@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
 from grace_irl.propose.synthesis.quote import quoted
 from grace_irl.propose.synthesis.ui import functions
-from grace_irl.propose.synthesis.ui.look import FLAGS, Look, Said
+from grace_irl.propose.synthesis.ui.look import FLAGS, ON_OR_OFF, Look, Said
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
 """What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing
 else, or some longer word of it."""
-MAX_WORDS = 8
-"""Texts with more words than this are not taken apart."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class Pattern:
         chosen: the labels of its children that are on, and no others.
         bound: whether a number in its text is ">=" or "<=" the limit.
         limit: of the bound.
+        aside: what it says or shows stands not in the node but beside it.
     """
 
     name: str = ""
@@ -44,6 +43,7 @@ class Pattern:
     chosen: tuple[str, ...] | None = None
     bound: Literal["", ">=", "<="] = ""
     limit: float = 0.0
+    aside: bool = False
 
     def implies(self, other: Pattern) -> bool:
         """Whether every node that fits this pattern fits the other one."""
@@ -59,6 +59,7 @@ class Pattern:
     def expression(self, node: str = "n") -> list[str]:
         """Python expressions that hold together where a node fits, cheap ones first."""
         parts = []
+        says = f"{'beside' if self.aside else 'says'}({node})"
         if self.name:
             parts.append(f"name({node}) == {quoted(self.name)}")
         if self.kind:
@@ -66,10 +67,9 @@ class Pattern:
         if self.package:
             parts.append(f'{node}.get("package") == {quoted(self.package)}')
         if self.flag:
-            attribute, value = FLAGS[self.flag]
-            parts.append(f'{node}.get("{attribute}") == "{value}"')
+            parts += [f'{node}.get("{attribute}") == "{value}"' for attribute, value in FLAGS[self.flag].items()]
         if self.says:
-            parts.append(f"{quoted(self.says)} in says({node})")
+            parts.append(f"{quoted(self.says)} in {says}")
         if self.word:
             parts.append(f"{quoted(self.word)} in words(*says({node}))")
         if self.chosen is not None:
@@ -80,41 +80,40 @@ class Pattern:
         if self.shows:
             parts.append(
                 {
-                    "time": f"times(*says({node})) & self.times",
-                    "number": f"numbers(*says({node})) & self.numbers",
-                    "quote": f"phrases({node}) & self.quotes",
-                    "name": f"mentions(self.words, says({node}))",
-                    "word": f"echoes(self.words, says({node}))",
+                    "time": f"times(*{says}) & self.times",
+                    "number": f"numbers(*{says}) & self.numbers",
+                    "quote": f"phrases({says}) & self.quotes",
+                    "name": f"mentions(self.words, {says})",
+                    "word": f"echoes(self.words, {says})",
                 }[self.shows]
             )
         return parts
 
     def phrase(self) -> str:
-        """What it asks for, in words: "a Switch onoff that is checked"."""
-        what = " ".join(filter(None, [self.kind, self.name])) or "a node"
-        which = []
+        """What it asks for, in words: "onoff is checked"."""
+        what = self.name or (f"some {self.kind}" if self.kind else "something")
+        which = [f"is {self.flag}"] * bool(self.flag)
         if self.package:
             which.append(f"is of {self.package}")
+        says = "stands beside" if self.aside else "says"
         if self.says:
-            which.append(f"says {quoted(self.says)}")
+            which.append(f"{says} {quoted(self.says)}")
         if self.word:
             which.append(f"says the word {quoted(self.word)}")
         if self.shows:
-            shown = {
-                "time": "shows a time of the instruction",
-                "number": "shows a number of the instruction",
-                "quote": "says what the instruction has in quotes",
-                "name": "is named in the instruction",
-                "word": "shares a word with the instruction",
+            told = {
+                "time": "a time of the instruction",
+                "number": "a number of the instruction",
+                "quote": "what the instruction quotes",
+                "name": "words of the instruction",
+                "word": "a word of the instruction, among others",
             }
-            which.append(shown[self.shows])
-        if self.flag:
-            which.append(f"is {self.flag}")
+            which.append(f"{says} {told[self.shows]}")
         if self.chosen is not None:
-            which.append(f"has {', '.join(self.chosen) or 'nothing'} chosen")
+            which.append(f"has just {', '.join(self.chosen)} chosen")
         if self.bound:
-            which.append(f"shows a number {self.bound} {self.limit:g}")
-        return what + (f" that {' and '.join(which)}" if which else "")
+            which.append(f"says a number {self.bound} {self.limit:g}")
+        return f"{what} {' and '.join(which) or 'is there'}"
 
 
 FIELDS = tuple(field.name for field in fields(Pattern))
@@ -123,8 +122,7 @@ FIELDS = tuple(field.name for field in fields(Pattern))
 def plain_patterns(look: Look) -> Iterator[Pattern]:
     """All patterns that a node fits, whatever the instruction."""
     texts = sorted({text for text in look.says if text})
-    taken_apart = [found for found in map(functions.words, texts) if len(found) <= MAX_WORDS]
-    words = {word for found in taken_apart for word in found if len(word) > 2 and not word.isdecimal()}
+    words = {word for word in functions.words(*texts) if len(word) > 2 and not word.isdecimal()}
     if look.package:
         yield Pattern(package=look.package)
     names = ("", look.name) if look.name else ("",)
@@ -139,27 +137,38 @@ def plain_patterns(look: Look) -> Iterator[Pattern]:
     for name in names:
         for word in sorted(words):
             yield Pattern(name=name, word=word)
+    for flag in sorted(look.flags & ON_OR_OFF):
+        for text in look.beside:
+            yield Pattern(says=text, flag=flag, aside=True)
     if look.chosen is not None and look.name:
         yield Pattern(name=look.name, chosen=look.chosen)
 
 
 def told_patterns(look: Look, said: Said) -> Iterator[Pattern]:
     """All patterns that a node fits because of the instruction."""
-    texts = [text for text in look.says if text]
-    if not texts or not said.text:
+    if not said.text:
         return
-    shown: list[Shows] = []
-    if look.times & said.times:
-        shown.append("time")
-    if look.numbers & said.numbers:
-        shown.append("number")
-    if look.phrases & said.quotes:
-        shown.append("quote")
-    if functions.mentions(said.words, texts):
-        shown.append("name")
-    if look.name and functions.echoes(said.words, texts):
-        shown.append("word")
-    for shows in shown:
+    for shows in _shown(look.says, said):
         for flag in ("", *sorted(look.flags)):
-            for name in ("", look.name) if look.name and shows != "word" else (look.name,):
-                yield Pattern(name=name, shows=shows, flag=flag)
+            # One word that is the same means little unless it stands in a certain place.
+            for name in dict.fromkeys((look.name,) if shows == "word" else ("", look.name)):
+                if name or shows != "word":
+                    yield Pattern(name=name, shows=shows, flag=flag)
+    if look.beside:
+        for shows in _shown(look.beside, said):
+            for flag in sorted(look.flags & ON_OR_OFF):
+                for name in dict.fromkeys(("", look.name)):
+                    yield Pattern(name=name, shows=shows, flag=flag, aside=True)
+
+
+def _shown(texts: Sequence[str], said: Said) -> list[Shows]:
+    """What texts show of the instruction."""
+    texts = [text for text in texts if text]
+    shown: dict[Shows, bool] = {
+        "time": bool(said.times) and not said.times.isdisjoint(functions.times(*texts)),
+        "number": bool(said.numbers) and not said.numbers.isdisjoint(functions.numbers(*texts)),
+        "quote": bool(said.quotes) and not said.quotes.isdisjoint(functions.phrases(texts)),
+        "name": functions.mentions(said.words, texts),
+        "word": functions.echoes(said.words, texts),
+    }
+    return [shows for shows, holds in shown.items() if holds]

@@ -21,7 +21,7 @@ class Test:
 
     def phrase(self) -> str:
         if self.count == 0:
-            return f"no {self.pattern.phrase().removeprefix('a ')}"
+            return f"nowhere {self.pattern.phrase()}"
         return self.pattern.phrase() if self.count == 1 else f"{self.count} times {self.pattern.phrase()}"
 
 
@@ -33,7 +33,7 @@ class Around:
     patterns: tuple[Pattern, ...]
 
     def phrase(self) -> str:
-        return f"around one {self.anchor} " + ", ".join(pattern.phrase() for pattern in self.patterns)
+        return f"around one {self.anchor} " + " and ".join(pattern.phrase() for pattern in self.patterns)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Reading:
 
     def phrase(self) -> str:
         """What the goal is, in words."""
-        return "; or ".join(", and ".join(condition.phrase() for condition in clause) for clause in self.clauses)
+        return "; or ".join(", ".join(condition.phrase() for condition in clause) for clause in self.clauses)
 
 
 def _packed(condition: Condition) -> dict[str, Any]:
