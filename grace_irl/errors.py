@@ -8,9 +8,21 @@ class GraceError(Exception):
 
 
 class InputError(GraceError):
-    """Bad usage or bad input: a file, an option or a setting that cannot be used (exit code 2)."""
+    """Bad usage or bad input: a file, an option or a setting that cannot be used (exit code 2).
+
+    Its text is one line that a terminal can print, whatever the input held that it quotes.
+    """
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if text.isprintable():
+            return text
+        return "".join(
+            " " if character == "\n" else character if character.isprintable() else ascii(character)[1:-1]
+            for character in text
+        )
 
 
 class SandboxError(GraceError):

@@ -73,7 +73,7 @@ class Header:
                 dtype=str(about.get("dtype", "")),
                 action_shape=None if action_shape is None else tuple(int(n) for n in action_shape),
             )
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(
                 f"{where}: metadata {KEY!r} is not usable ({error}); expected the JSON object of docs/demonstrations.md"
             ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -115,7 +116,7 @@ def stated_role(value: object, where: str) -> Role:
         InputError: none, or another word.
     """
     if value not in get_args(Role):
-        raise InputError(f"{where}: role {value!r}; expected 'expert' or 'negative'")
+        raise InputError(f"{where}: role {reprlib.repr(value)}; expected 'expert' or 'negative'")
     return cast(Role, value)
 
 
@@ -128,7 +129,7 @@ def stated_split(value: object, where: str) -> Split | None:
     if value is None or value == "":
         return None
     if value not in get_args(Split):
-        raise InputError(f"{where}: split {value!r}; expected 'train' or 'held_out', or none")
+        raise InputError(f"{where}: split {reprlib.repr(value)}; expected 'train' or 'held_out', or none")
     return cast(Split, value)
 
 

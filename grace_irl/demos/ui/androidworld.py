@@ -10,6 +10,7 @@ with the fields of a `UIElement`, or its text, `UIElement(text='…', …)`. A l
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ def _screen(elements: object, where: str) -> str:
     if isinstance(elements, str):
         return flat(read_elements(elements, where), where)
     if not isinstance(elements, list):
-        raise InputError(f"{where}: 'ui_description' is {str(elements)[:40]}; expected a list of elements")
+        raise InputError(f"{where}: 'ui_description' is {reprlib.repr(elements)}; expected a list of elements")
     read = [_element(element, f"{where}, element {number}") for number, element in enumerate(elements)]
     return flat(read, where)
 
@@ -185,7 +186,7 @@ def _element(element: object, where: str) -> dict[str, object]:
             return read[0]
     if isinstance(element, str):
         return attributes(read_description(element, where))
-    raise InputError(f"{where}: {str(element)[:40]}; expected an object or a text")
+    raise InputError(f"{where}: {reprlib.repr(element)}; expected an object or a text")
 
 
 def _value(field: re.Match[str], where: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -93,7 +92,5 @@ def _plain(name: object) -> str:
 
 
 def _numbers(values: Sequence[object]) -> tuple[int, int, int, int] | None:
-    if len(values) != 4 or not all(isinstance(v, int | float) and math.isfinite(v) for v in values):
-        return None
-    whole = [int(v) for v in values if isinstance(v, int | float)]
-    return (whole[0], whole[1], whole[2], whole[3]) if all(abs(number) < 10**9 for number in whole) else None
+    whole = [int(v) for v in values if isinstance(v, int | float) and abs(v) < 10**9]  # not NaN, which is below nothing
+    return (whole[0], whole[1], whole[2], whole[3]) if len(whole) == len(values) == 4 else None

@@ -9,6 +9,7 @@ Without a task file, a folder is an episode if it holds dumps and nothing else t
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def instruction_of(about: Mapping[str, Any], where: Path) -> str:
         value = about.get(key)
         if value is not None:
             if not isinstance(value, str):
-                raise InputError(f"{where}: {key!r} is {str(value)[:40]}; expected a text")
+                raise InputError(f"{where}: {key!r} is {reprlib.repr(value)}; expected a text")
             return markup.rinse(value).strip()
     return ""
 
@@ -84,4 +85,4 @@ def success_of(value: object, where: Path) -> bool | None:
     """
     if value is None or isinstance(value, bool):
         return value
-    raise InputError(f"{where}: success {str(value)[:40]!r}; expected true, false, or none")
+    raise InputError(f"{where}: success {reprlib.repr(value)}; expected true, false, or none")

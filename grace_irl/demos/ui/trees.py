@@ -6,6 +6,7 @@ and fields of the usual names (`grace_irl.demos.ui.fields`) will do, at the top 
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def write_tree(found: object, where: str) -> str:
         node, parent, depth = stack.pop()
         count += 1
         if not isinstance(node, Mapping):
-            raise InputError(f"{where}: a node is {str(node)[:40]}; expected an object")
+            raise InputError(f"{where}: a node is {reprlib.repr(node)}; expected an object")
         if depth >= markup.MAX_DEPTH:
             raise InputError(f"{where}: nodes nested deeper than {markup.MAX_DEPTH}; expected the tree of one screen")
         if count > markup.MAX_NODES:
