@@ -9,7 +9,8 @@ alarm        "Set an alarm for 8:25 AM on the weekend." Goal: `alarm_is_set`, sc
              episode up to 11. Held out: 12 to 20, 21 to 29, 30 to 32. The screens of all other sources are negative.
              The reward is scored on the held-out side of alarm-times, too.
 alarm-times  The same with other times, which are edited into screen 11, and for the held-out side into 20 and 29. Near
-             misses: another time, one day of the weekend, weekdays, no day.
+             misses: another time, one day of the weekend, weekdays, no day; and, not edited, the time of another alarm
+             of the list.
 reminder     "Add the event EvtDesc with a reminder 30 minutes before." Goal: the texts "EvtDesc" and "30 minutes
              before" on one screen, 2 + 2 of Google Calendar. Near misses: the event without it, pickers that offer it.
 event        'Create the event "…" that starts at ….' Goal: the editor has this title and this start, 2 + 2 screens of
@@ -56,6 +57,8 @@ EVENTS = {  # the editor's screens that have a title: title, start, end, and whe
     "quick_create_with_notification": ("EvtDesc", "12:30 PM", "1:30 PM", True),
     "quick_create_with_repeat": ("Recurring Event", "12:00 PM", "1:00 PM", True),
 }
+OTHER_CARDS = ("9:00 AM", "8:30 AM")
+"""Times of other alarms of the list, which are off: a real screen with such an instruction is a near miss."""
 NO_EVENTS = ("quick_create_with_location", "quick_create_with_visibility")
 """The editor at 11:30 AM without a title, and the event EvtDesc for all day: near misses of either side."""
 CHOICE_APPS = {False: ("utg-notes",), True: ("utg-clock", "utg-calendar", "google-calendar")}
@@ -129,6 +132,8 @@ def times_sides(walk: Sequence[Shot]) -> Sides:
                 misses = [(time, days) for days in ((), WEEKEND[:1], WEEKEND[1:], WEEKDAYS)]
                 misses += [(other, WEEKEND), ("8:25 AM", WEEKEND)]
                 sides[side].extend(_single(with_alarm(base, *miss), said, False, "alarm") for miss in misses)
+    for side, shot, time in ((0, walk[10], "9:00 AM"), *((1, walk[n], time) for n in (19, 28) for time in OTHER_CARDS)):
+        sides[side].append(_single(shot, ALARM.format(time), False, "alarm"))
     return sides
 
 
