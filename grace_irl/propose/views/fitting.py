@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from grace_irl.propose.tokens import cut, estimate
-from grace_irl.propose.views.outline import LONGEST, Outline
+from grace_irl.propose.views.outline import LONGEST, Item, Outline
 
 CUTS = (LONGEST, 120, 60)
 """Characters of a text, tried in turn before a node is left out."""
@@ -14,13 +15,32 @@ SHORTEST = 20  # characters of a text where one node alone is too long
 LEAST = 20  # tokens that are always enough to say how much is missing
 
 
-def fitted(outline: Outline, places: Collection[int], shares: Mapping[str, float], tokens: int, ending: str) -> str:
+@dataclass(frozen=True)
+class Weights:
+    """What says most about a screen, learned from all of them.
+
+    Attributes:
+        names, lines: by an item's name and key, on which share of the screens it is: what is rare says most.
+        relevant: names of the items that tell positive screens from others, or share words with instructions.
+    """
+
+    names: Mapping[str, float]
+    lines: Mapping[str, float]
+    relevant: frozenset[str]
+
+    def order(self, item: Item) -> tuple[bool, int, float, float]:
+        """Sorts items, what says most first."""
+        rare = self.names.get(item.name, 0.0), self.lines.get(item.key, 0.0)
+        return item.name not in self.relevant, -item.importance, *rare
+
+
+def fitted(outline: Outline, places: Collection[int], weights: Weights, tokens: int, ending: str) -> str:
     """A screen in full, at most so many tokens (estimated).
 
     Args:
         outline: of the screen.
         places: the items that are to be written.
-        shares: by an item's key, on which share of all screens it is: what is rare says most.
+        weights: which of them go last.
         tokens: for all of it; `LEAST` or more.
         ending: a line for the end, or "".
     """
@@ -29,10 +49,7 @@ def fitted(outline: Outline, places: Collection[int], shares: Mapping[str, float
             continue
         if estimate(text := _text(outline, places, longest, 0, ending)) <= tokens:
             return text
-    ranked = sorted(
-        places,
-        key=lambda n: (-outline.items[n].importance, shares.get(outline.items[n].key, 0.0), n),
-    )
+    ranked = sorted(places, key=lambda place: (weights.order(outline.items[place]), place))
     for longest, last in ((CUTS[-1], ending), (SHORTEST, "")):
         count = _count(outline, ranked, longest, tokens)
         while count:

@@ -84,12 +84,22 @@ class Item:
         """What a user reads there."""
         return self.text or self.desc or self.hint
 
+    @cached_property
+    def name(self) -> str:
+        """Which node it is, whatever it says, where it has an id; else the same as `key`."""
+        return f"{self.package}\n{self.kind} {self.identity}" if self.identity else self.key
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it is in a state that it may leave."""
+        return "unchecked" in self.states or any(state in _TELLING for state in self.states)
+
     @property
     def importance(self) -> int:
-        """3: its state may differ; 2: it is read; 1: it has a name; 0: neither."""
+        """3: in a state that few are in; 2: it is read; 1: it has a name; 0: neither."""
         if any(state in _TELLING for state in self.states):
             return 3
-        return 2 if self.label else 1 if self.identity else 0
+        return 2 if self.label or self.stateful else 1 if self.identity else 0
 
     def values(self, longest: int = LONGEST) -> dict[str, str]:
         """Text, description and hint as they are written, by name; those that it has."""
@@ -114,7 +124,7 @@ class Item:
         return " ".join(part for part in parts if part)
 
 
-_TELLING = ("checked", "unchecked", "selected", "focused", "disabled")
+_TELLING = ("checked", "selected", "focused", "disabled")
 
 
 @dataclass(frozen=True, eq=False)

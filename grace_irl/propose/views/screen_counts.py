@@ -42,6 +42,12 @@ def shares(screens: Sequence[Counted]) -> dict[str, float]:
     return {key: count / len(screens) for key, count in counts.items()}
 
 
+def name_shares(screens: Sequence[Counted]) -> dict[str, float]:
+    """On which share of the screens each node is, by `Item.name`."""
+    counts = Counter(name for _, _, outline in screens for name in {item.name for item in outline.items})
+    return {name: count / len(screens) for name, count in counts.items()}
+
+
 def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str, Item]:
     """The nodes that nearly all screens have, once each, by `Item.key`; the commonest where not all have room."""
     if len(screens) < LEAST_SCREENS:
@@ -111,12 +117,26 @@ def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
     return list(found.values())[:MOST_TELLING]
 
 
-def telling_table(screens: Sequence[Counted], tokens: int) -> str:
-    """The table as text, within so many tokens; "" where nothing tells, or there is no room."""
+def telling_by_task(screens: Sequence[Counted]) -> dict[str, list[Telling]]:
+    """What tells the positive screens of each task."""
+    positive = dict.fromkeys(item.task for item, step, _ in screens if item.positive[step])
+    return {task: telling(screens, task) for task in list(positive)[:MOST_TASKS]}
+
+
+def telling_names(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]]) -> frozenset[str]:
+    """`Item.name` of the nodes in the tables."""
+    told = {(each.package, each.line) for found in tables.values() for each in found}
+    items = (each for item, step, outline in screens if item.positive[step] for each in outline.items)
+    return frozenset(
+        item.name for item in items if told & {(item.package, item.line), (item.package, f"{item.node}{ANY_TEXT}")}
+    )
+
+
+def telling_table(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]], tokens: int) -> str:
+    """The tables as text, within so many tokens; "" where nothing tells, or there is no room."""
     positive = Counter(item.task for item, step, _ in screens if item.positive[step])
     others = len(screens) - positive.total()
     packages = {item.package for _, _, outline in screens for item in outline.items}
-    tables = {task: telling(screens, task) for task in list(positive)[:MOST_TASKS]}
     lines = [f"Nodes that positive screens have and few of the {others} others (training data; counts, no proof):"]
     tokens -= estimate(lines[0])
     for task, found in tables.items():

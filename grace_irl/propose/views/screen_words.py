@@ -45,6 +45,7 @@ class Sharing:
         own: trajectories whose own instruction shares a word with it.
         other: share of the other trajectories' different instructions that do, on average; 0 to 1.
         example: what it says, once; the words; the instruction.
+        name: `Item.name` of the node that says it.
     """
 
     place: str
@@ -52,6 +53,7 @@ class Sharing:
     own: int
     other: float
     example: tuple[str, tuple[str, ...], str]
+    name: str
 
 
 def reached(items: Sequence[Labelled], outline: Callable[[bytes], Outline]) -> list[Reached]:
@@ -73,12 +75,14 @@ def reached(items: Sequence[Labelled], outline: Callable[[bytes], Outline]) -> l
 def sharing(found: Sequence[Reached]) -> list[Sharing]:
     """The places that share words with their own instruction, and seldom with others; best first."""
     said: dict[tuple[str, str], list[dict[str, str]]] = {}
+    names: dict[tuple[str, str], str] = {}
     for number, each in enumerate(found):
         for item in each.items:
             for name, text in (("text", item.text), ("desc", item.desc)):
                 if text and not (name == "desc" and text == item.text):
                     node = item.written(leave_out=("text", "desc", "hint", "states"))
                     rows = said.setdefault((item.package, f"{node} {name}"), [{} for _ in found])
+                    names[item.package, f"{node} {name}"] = item.name
                     for word in words_of(text):
                         rows[number].setdefault(_plain(word), text)
     ranked = []
@@ -97,12 +101,14 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
             number = max(range(len(found)), key=lambda n: len(common[n]))
             words = tuple(sorted(common[number]))
             example = rows[number][words[0]], words, found[number].instruction
-            ranked.append((-gap, -len(words), package, Sharing(place, package, own, with_others, example)))
+            ranked.append(
+                (-gap, -len(words), package, Sharing(place, package, own, with_others, example, names[package, place]))
+            )
     ranked.sort(key=lambda entry: (*entry[:3], entry[3].place))
     return [entry[3] for entry in ranked[:MOST_PLACES]]
 
 
-def words_table(found: Sequence[Reached], tokens: int) -> str:
+def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
     """Both tables as text, within so many tokens; "" where nothing is shared, or there is no room."""
     packages = {item.package for each in found for item in each.items}
 
@@ -114,11 +120,9 @@ def words_table(found: Sequence[Reached], tokens: int) -> str:
         + (f" (with other instructions {each.other:.0%})" if each.other else "")
         + f", such as {quoted(each.example[0], EXAMPLE)} with {', '.join(map(repr, each.example[1]))} of "
         + quoted(each.example[2], EXAMPLE)
-        for each in sharing(found)
+        for each in places
     ]
-    marked = [
-        frozenset(f"{item.line}{of(item.package)}" for item in each.items if item.importance > 2) for each in found
-    ]
+    marked = [frozenset(f"{item.line}{of(item.package)}" for item in each.items if item.stateful) for each in found]
     going = going_with([each.words for each in found], marked) if found else {}
     likely = sorted(going.items(), key=lambda entry: (entry[1][1][0][2], entry[0]))
     states = [

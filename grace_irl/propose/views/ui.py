@@ -13,10 +13,18 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.difference import difference
-from grace_irl.propose.views.fitting import LEAST, fitted
+from grace_irl.propose.views.fitting import LEAST, Weights, fitted
 from grace_irl.propose.views.outline import Outline, named, quoted
-from grace_irl.propose.views.screen_counts import background, sampled, shares, telling_table
-from grace_irl.propose.views.screen_words import reached, words_table
+from grace_irl.propose.views.screen_counts import (
+    background,
+    name_shares,
+    sampled,
+    shares,
+    telling_by_task,
+    telling_names,
+    telling_table,
+)
+from grace_irl.propose.views.screen_words import reached, sharing, words_table
 
 STATE = 640
 """Tokens of one screen, at most."""
@@ -68,14 +76,20 @@ class UiView:
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata, tokens: int = STATE) -> None:
         self._metadata = metadata
-        self._items = items
         self._tokens = max(tokens, LEAST + IN_FULL)
         self._outlines: dict[bytes, Outline] = {}
         self._texts: dict[tuple[bytes, ...], str] = {}
         self._tables: dict[tuple[str, int], str] = {}
         self._screens = sampled(items, self._outline)
-        self._shares = shares(self._screens)
-        self._background = background(self._screens, self._shares)
+        lines = shares(self._screens)
+        self._background = background(self._screens, lines)
+        self._telling = telling_by_task(self._screens)
+        # Where all states of experts are positive no screen is the goal.
+        every = any(item.positive.all() and len(item.positive) > 1 for item in items)
+        self._reached = [] if every else reached(items, self._outline)
+        self._sharing = sharing(self._reached)
+        names = telling_names(self._screens, self._telling) | {each.name for each in self._sharing}
+        self._weights = Weights(name_shares(self._screens), lines, names)
 
     @property
     def about(self) -> str:
@@ -117,7 +131,7 @@ class UiView:
         counted = Counter(item.package for _, _, outline in self._screens for item in outline.items)
         packages = ", ".join(f"{named(name)} ({count} nodes)" for name, count in counted.most_common(8))
         texts = [f"Packages: {packages}{', …' if len(counted) > 8 else ''}"] if counted else []
-        texts.append(telling_table(self._screens, room - estimate("\n".join(texts)) - 1))
+        texts.append(telling_table(self._screens, self._telling, room - estimate("\n".join(texts)) - 1))
         for text in texts:
             if text and estimate(text) < room:
                 lines.append(text)
@@ -125,10 +139,8 @@ class UiView:
         return "\n".join(lines)
 
     def words(self, tokens: int) -> str:
-        """See `View`. Nothing where all states of experts are positive: no screen is the goal then."""
-        if any(item.positive.all() and len(item.positive) > 1 for item in self._items):
-            return ""
-        return _kept(self._tables, ("words", tokens), lambda: words_table(reached(self._items, self._outline), tokens))
+        """See `View`."""
+        return _kept(self._tables, ("words", tokens), lambda: words_table(self._reached, self._sharing, tokens))
 
     def state(self, state: Any) -> str:
         """See `View`: a package, and below it a line for each node."""
@@ -163,7 +175,7 @@ class UiView:
         if not places:
             text = "\n  ".join(["only what nearly all screens have", *([ending] if ending else [])])
             return text if estimate(text) <= self._tokens - IN_FULL else "only some of what nearly all screens have"
-        return fitted(outline, places, self._shares, self._tokens - IN_FULL, ending)
+        return fitted(outline, places, self._weights, self._tokens - IN_FULL, ending)
 
     def _outline(self, state: Any) -> Outline:
         return _kept(self._outlines, _digest(state), lambda: Outline.of(bytes(state)))

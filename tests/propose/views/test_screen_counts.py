@@ -8,8 +8,18 @@ from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role, Trajectory
 from grace_irl.propose.views.outline import Outline
-from grace_irl.propose.views.screen_counts import MAX_SCREENS, Telling, background, sampled, shares, telling
-from grace_irl.propose.views.screen_counts import telling_table as table
+from grace_irl.propose.views.screen_counts import (
+    MAX_SCREENS,
+    Counted,
+    Telling,
+    background,
+    sampled,
+    shares,
+    telling,
+    telling_by_task,
+    telling_names,
+    telling_table,
+)
 from grace_irl.propose.views.screen_words import reached, sharing, words_table
 from tests.propose.screens import APP, node, screen
 
@@ -19,6 +29,15 @@ def item(
 ) -> Labelled:
     demonstration = Demonstration(Trajectory(pack(states), extra_info=text), role, task)
     return Labelled(demonstration, positive_states(demonstration, rule))
+
+
+def table(screens: list[Counted], tokens: int) -> str:
+    return telling_table(screens, telling_by_task(screens), tokens)
+
+
+def said(items: list[Labelled], tokens: int) -> str:
+    found = reached(items, Outline.of)
+    return words_table(found, sharing(found), tokens)
 
 
 def alarm(time: str, on: bool, *more: str) -> str:
@@ -46,6 +65,8 @@ def test_telling_closed_form() -> None:
         Telling("TextView 'Monday'", APP, 2, 0),
     ]
     assert telling(screens, "another") == []
+    names = telling_names(screens, telling_by_task(screens))
+    assert names == {f"{APP}\nSwitch #onoff", f"{APP}\nTextView #clock", f"{APP}\nTextView 'Monday'"}
 
 
 def test_telling_by_task_counts_the_others_once() -> None:
@@ -90,7 +111,7 @@ def test_many_screens_are_drawn_evenly_with_the_positive_ones() -> None:
 
 def test_sharing_closed_form() -> None:
     (clock, day) = sharing(reached(ITEMS, Outline.of))
-    assert (clock.place, clock.own) == ("TextView #clock text", 3)
+    assert (clock.place, clock.own, clock.name) == ("TextView #clock text", 3, f"{APP}\nTextView #clock")
     # Only 9 and 30, 7 and 15, 8 and 25: none of them is in another instruction.
     assert clock.other == 0.0
     assert clock.example == ("8:25", ("25", "8"), "set an alarm at 08:25 on sunday")
@@ -113,11 +134,11 @@ def test_states_go_with_words() -> None:
     items = [
         item([START, alarm("1", on), alarm("1", on)], f"turn it {'on' if on else 'off'} again") for on in (True, False)
     ] * 4
-    text = words_table(reached(items, Outline.of), 500)
+    text = said(items, 500)
     assert "'on' (4): Switch #onoff checked (without it 0 of 4)" in text
     assert "'off' (4): Switch #onoff unchecked (without it 0 of 4)" in text
     for tokens in (0, 20, 40, 60, 80):
-        assert words_table(reached(items, Outline.of), tokens) in (
+        assert said(items, tokens) in (
             text,
             *("\n".join(text.splitlines()[:n]) for n in range(9)),
         )
@@ -125,7 +146,7 @@ def test_states_go_with_words() -> None:
 
 def test_without_instructions_or_goals_there_is_nothing_to_say() -> None:
     for items in ([item([START])], [item([START], "go", "negative")], []):
-        assert words_table(reached(items, Outline.of), 500) == ""
+        assert said(items, 500) == ""
 
 
 def test_positive_first_screens_count_whole() -> None:

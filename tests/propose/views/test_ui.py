@@ -254,6 +254,21 @@ def test_a_text_is_cut_before_a_node_is_left_out() -> None:
     assert "more node" not in told
 
 
+def test_what_the_data_point_at_goes_last() -> None:
+    """Of a goal screen the number that was asked for stays, and not what all screens have."""
+    rows = {f"thing {n}": (n, False) for n in range(30)}
+    experts = []
+    for number in (71, 83, 92):
+        goal = things({**rows, "wanted": (number, True)}, f"10:{number - 50}")
+        trajectory = Trajectory(pack([things(rows), goal]), extra_info=f"warm it to {number}")
+        experts.append(Labelled(Demonstration(trajectory, "expert"), np.array([False, True])))
+    seen = UiView(experts, Metadata("ui"), COARSEST)
+    told = seen.state(experts[0].trajectory.states[1])
+    assert "Switch* #onoff checked" in told
+    assert "'71\\u200a°' #value" in told
+    assert "10:21" not in told
+
+
 def test_coarser_views_take_less_and_end() -> None:
     state = things({f"thing {n}": (n, n % 2 == 0) for n in range(40)}).encode()
     sizes, one = [], view()
