@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,19 @@ class RewardVecEnv(VecEnvWrapper):
             from `info["instruction"]` of a sub-environment's `reset`, else from a `mission` of it.
         scorer: runs the program; this wrapper's alone, and closed with it.
         scale: the form of the reward.
+        states: reads the states `(n, ...)` out of observations `(n, ...)`, and one out of one, where they are neither.
 
     Raises:
         InputError: observations are normalised underneath: programs expect them as the environment gives them.
     """
 
-    def __init__(self, venv: VecEnv, scorer: Scorer, scale: Scale = Scale()) -> None:
+    def __init__(
+        self,
+        venv: VecEnv,
+        scorer: Scorer,
+        scale: Scale = Scale(),
+        states: Callable[[Any], NDArray[Any]] = state_of,
+    ) -> None:
         inner: Any = venv
         while isinstance(inner, VecEnvWrapper):
             if isinstance(inner, VecNormalize) and inner.norm_obs:
@@ -42,7 +50,7 @@ class RewardVecEnv(VecEnvWrapper):
                 )
             inner = inner.venv
         super().__init__(venv)
-        self._scorer, self._scale = scorer, scale
+        self._scorer, self._scale, self._states = scorer, scale, states
         self._slots = range(venv.num_envs)
         self._actions: NDArray[Any] | None = None
         self._has_mission = bool(venv.has_attr("mission"))
@@ -50,7 +58,7 @@ class RewardVecEnv(VecEnvWrapper):
     def reset(self) -> Any:
         """New episodes everywhere, and a new `Reward` for each."""
         observations = self.venv.reset()
-        states = state_of(observations)
+        states = self._states(observations)
         self._scorer.turn((), None, (), [self._begin(index, states[index]) for index in self._slots])
         return observations
 
@@ -62,12 +70,12 @@ class RewardVecEnv(VecEnvWrapper):
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """One step everywhere, paid by the program."""
         observations, originals, dones, infos = self.venv.step_wait()
-        states = state_of(observations)
+        states = self._states(observations)
         reached, begins = states, []
         if dones.any():
             reached = np.array(states)
             for index in np.flatnonzero(dones).tolist():
-                reached[index] = state_of(infos[index]["terminal_observation"])
+                reached[index] = self._states(infos[index]["terminal_observation"])
                 begins.append(self._begin(index, states[index]))
         answer = self._scorer.turn(self._slots, self._actions, reached, begins)
         for info, original in zip(infos, originals, strict=True):

@@ -1,0 +1,163 @@
+"""Settings of PPO, per domain, with where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_PPO = (
+    *("n_steps", "batch_size", "n_epochs", "learning_rate", "gamma", "gae_lambda"),
+    *("ent_coef", "vf_coef", "clip_range", "max_grad_norm"),
+)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What PPO is told, in the names of Stable-Baselines3.
+
+    Attributes:
+        source: where the numbers come from.
+        n_envs: environments stepped at once.
+        n_steps: steps of each between two updates; a rollout has `n_envs * n_steps`.
+        batch_size: transitions of a minibatch.
+        n_epochs: passes over a rollout.
+        learning_rate, gamma, gae_lambda, ent_coef, vf_coef, clip_range, max_grad_norm: as in Schulman et al. 2017.
+        net_arch: units of each layer, of the policy and of the value.
+        activation: of those layers.
+        log_std_init: logarithm of the deviation that continuous actions start with.
+        ortho_init: orthogonal initial weights.
+        adam_eps: epsilon of Adam.
+        norm_reward: divide rewards by the deviation of their discounted return (`VecNormalize`).
+        deterministic: evaluate the most probable action rather than a drawn one.
+    """
+
+    source: str
+    n_envs: int = 8
+    n_steps: int = 256
+    batch_size: int = 64
+    n_epochs: int = 10
+    learning_rate: float = 3e-4
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    ent_coef: float = 0.0
+    vf_coef: float = 0.5
+    clip_range: float = 0.2
+    max_grad_norm: float = 0.5
+    net_arch: tuple[int, ...] = (64, 64)
+    activation: Literal["Tanh", "ReLU"] = "Tanh"
+    log_std_init: float = 0.0
+    ortho_init: bool = True
+    adam_eps: float = 1e-5
+    norm_reward: bool = True
+    deterministic: bool = True
+
+    @property
+    def rollout(self) -> int:
+        """Environment steps between two updates."""
+        return self.n_envs * self.n_steps
+
+    def ppo(self) -> dict[str, Any]:
+        """The arguments of `stable_baselines3.PPO` among these."""
+        return {name: getattr(self, name) for name in _PPO}
+
+
+_ZOO = "rl-baselines3-zoo, hyperparams/ppo.yml, {}; its one environment of 512 steps became 8 of 64"
+
+TABLE: dict[str, Hyperparameters] = {
+    "grid": Hyperparameters(
+        source="rl-starter-files (scripts/train.py: 16 x 128 steps, 4 epochs, minibatches of 256, entropy 0.01), with "
+        "the gae_lambda 0.99 of BabyAI (Chevalier-Boisvert et al. 2019); learning rate as measured here",
+        n_envs=16,
+        n_steps=128,
+        batch_size=256,
+        n_epochs=4,
+        learning_rate=1e-3,
+        gae_lambda=0.99,
+        ent_coef=0.01,
+        net_arch=(64,),
+        activation="Tanh",
+        adam_eps=1e-5,
+        norm_reward=False,
+        deterministic=False,
+    ),
+    "Hopper": Hyperparameters(
+        source=_ZOO.format("Hopper-v3 (tuned)"),
+        n_envs=8,
+        n_steps=64,
+        batch_size=32,
+        n_epochs=5,
+        learning_rate=9.80828e-05,
+        gamma=0.999,
+        gae_lambda=0.99,
+        ent_coef=0.00229519,
+        vf_coef=0.835671,
+        max_grad_norm=0.7,
+        net_arch=(256, 256),
+        activation="ReLU",
+        log_std_init=-2.0,
+        ortho_init=False,
+    ),
+    "HalfCheetah": Hyperparameters(
+        source=_ZOO.format("HalfCheetah-v3 (tuned)"),
+        n_envs=8,
+        n_steps=64,
+        batch_size=64,
+        n_epochs=20,
+        learning_rate=2.0633e-05,
+        gamma=0.98,
+        gae_lambda=0.92,
+        ent_coef=0.000401762,
+        vf_coef=0.58096,
+        clip_range=0.1,
+        max_grad_norm=0.8,
+        net_arch=(256, 256),
+        activation="ReLU",
+        log_std_init=-2.0,
+        ortho_init=False,
+    ),
+    "Walker2d": Hyperparameters(
+        source=_ZOO.format("Walker2d-v3 (tuned)"),
+        n_envs=8,
+        n_steps=64,
+        batch_size=32,
+        n_epochs=20,
+        learning_rate=5.05041e-05,
+        ent_coef=0.000585045,
+        vf_coef=0.871923,
+        clip_range=0.1,
+        max_grad_norm=1.0,
+    ),
+    "Humanoid": Hyperparameters(
+        source=_ZOO.format("Humanoid-v3 (tuned)"),
+        n_envs=8,
+        n_steps=64,
+        batch_size=256,
+        n_epochs=5,
+        learning_rate=3.56987e-05,
+        gamma=0.95,
+        gae_lambda=0.9,
+        ent_coef=0.00238306,
+        vf_coef=0.431892,
+        clip_range=0.3,
+        max_grad_norm=2.0,
+        net_arch=(256, 256),
+        activation="ReLU",
+        log_std_init=-2.0,
+        ortho_init=False,
+    ),
+    "vector": Hyperparameters(
+        source="the defaults of Stable-Baselines3, 8 x 256 steps; normalised as MuJoCo in the zoo"
+    ),
+}
+"""By the name of an environment without its version; "grid" and "vector" are for all others of that kind."""
+
+
+def hyperparameters(environment_id: str, kind: str) -> Hyperparameters:
+    """The settings for an environment.
+
+    Args:
+        environment_id: a Gymnasium id, or "".
+        kind: of its states, "grid" or "vector".
+    """
+    name = environment_id.split("/")[-1].rsplit("-v", 1)[0]
+    return TABLE.get(name, TABLE[kind])

@@ -1,0 +1,183 @@
+"""Networks of the policies: how grids and instructions are read, and how vectors are normalised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gymnasium.spaces import Box
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor, nn
+
+from grace_irl.rl.observers import MAX_WORDS, WORDS, GridObserver, Observer
+
+CODES = 32
+"""Codes of one channel that are told apart; larger ones count as the largest."""
+
+
+class GridFeatures(BaseFeaturesExtractor):
+    """Reads a grid cell by cell, as seen by the agent and under its instruction.
+
+    A cell enters as the sum of learnt vectors for its three codes (Chevalier-Boisvert et al. 2019 embed BabyAI's cells
+    so) and for its place as the agent sees it: how far ahead and how far to the right. A second layer is scaled
+    and shifted by the instruction (FiLM, Perez et al. 2018, as in BabyAI's networks); the largest and the mean value
+    over all cells are the features. Where no agent is known, places are those of the grid.
+
+    Args:
+        space: `(3 w h + MAX_WORDS,)`, of `GridObserver`.
+        shape: (w, h, 3).
+        agent: its code in channel 0, or -1.
+        width: units of each layer.
+    """
+
+    _x: Tensor
+    _y: Tensor
+    _offsets: Tensor
+
+    def __init__(self, space: Box, shape: tuple[int, int, int], agent: int, width: int = 32) -> None:
+        super().__init__(space, features_dim=2 * width)
+        self._columns, self._rows, self._channels = shape
+        self._agent = agent
+        side = 2 * max(shape[:2]) - 1
+        self._codes = nn.Embedding(self._channels * CODES, width)
+        self._places = nn.Embedding(side * side, width)
+        self._words = nn.Embedding(WORDS + 1, width, padding_idx=0)
+        self._order = nn.Embedding(MAX_WORDS, width)
+        self._film = nn.Linear(width, 2 * width)
+        self._second = nn.Linear(width, width)
+        for table in (self._codes, self._places, self._words, self._order):
+            nn.init.normal_(table.weight, std=0.5)
+        with torch.no_grad():
+            self._words.weight[0] = 0
+        cells = torch.arange(self._columns * self._rows)
+        self.register_buffer("_x", cells // self._rows, persistent=False)
+        self.register_buffer("_y", cells % self._rows, persistent=False)
+        self.register_buffer("_offsets", torch.arange(self._channels) * CODES, persistent=False)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Features `(batch, 2 width)`."""
+        numbers = observations.long()
+        cells = self._columns * self._rows
+        codes = numbers[:, : cells * self._channels].reshape(-1, cells, self._channels)
+        looked_up = nn.functional.embedding_bag(
+            (codes.clamp(max=CODES - 1) + self._offsets).reshape(-1, self._channels), self._codes.weight, mode="sum"
+        ).reshape(len(codes), cells, -1)
+        hidden = torch.relu(looked_up + self._places(self._seen_from(codes)))
+        scale, shift = self._film(self._read(numbers[:, cells * self._channels :])).chunk(2, dim=1)
+        hidden = torch.relu(self._second(hidden) * (1 + scale[:, None]) + shift[:, None])
+        return torch.cat((hidden.amax(dim=1), hidden.mean(dim=1)), dim=1)
+
+    def _seen_from(self, codes: Tensor) -> Tensor:
+        """Number of each cell's place as the agent sees it, `(batch, w h)`."""
+        reach = max(self._columns, self._rows) - 1
+        x, y = self._x[None], self._y[None]
+        if self._agent < 0:
+            return (x * (2 * reach + 1) + y).expand(len(codes), -1)
+        where = (codes[:, :, 0] == self._agent).int().argmax(dim=1)
+        facing = codes[torch.arange(len(codes), device=codes.device), where, 2][:, None]
+        right, down = x - self._x[where][:, None], y - self._y[where][:, None]
+        # directions 0 … 3: right, down, left, up
+        ahead = torch.where(facing % 2 == 0, right, down) * torch.where(facing < 2, 1, -1)
+        aside = torch.where(facing % 2 == 0, down, right) * torch.where((facing == 0) | (facing == 3), 1, -1)
+        return (ahead + reach) * (2 * reach + 1) + aside + reach
+
+    def _read(self, words: Tensor) -> Tensor:
+        """The instruction as one vector `(batch, width)`: each word with its place, then their sum."""
+        present = words > 0
+        length = int(present.sum(dim=1).max()) if len(words) else 0
+        if not length:
+            return torch.zeros(len(words), self._words.embedding_dim, device=words.device)
+        words, present = words[:, :length], present[:, :length, None]
+        return (torch.relu(self._words(words) + self._order.weight[:length]) * present).sum(dim=1)
+
+
+class NormalisedVector(BaseFeaturesExtractor):
+    """A vector, normalised by mean and deviation so far, and cut at 10 deviations as `VecNormalize` does.
+
+    The statistics are part of the policy, which can be saved, copied, and trained by any algorithm that sets its
+    environment. `NormalisingPolicy` collects them.
+
+    Args:
+        space: `(n,)`.
+    """
+
+    mean: Tensor
+    variance: Tensor
+    count: Tensor
+    new: Tensor
+    new_count: Tensor
+
+    def __init__(self, space: Box) -> None:
+        super().__init__(space, features_dim=space.shape[0])
+        size = space.shape[0]
+        self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
+        self.register_buffer("variance", torch.ones(size, dtype=torch.float64))
+        self.register_buffer("count", torch.tensor(1e-4, dtype=torch.float64))
+        self.register_buffer("new", torch.zeros(2, size, dtype=torch.float64))  # sums of values and of squares
+        self.register_buffer("new_count", torch.zeros((), dtype=torch.float64))
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """`(batch, n)`."""
+        normal = (observations.double() - self.mean) / torch.sqrt(self.variance + 1e-8)
+        return normal.clamp(-10, 10).float()
+
+    def collect(self, observations: Tensor) -> None:
+        """Note observations, which count from the next `take_in` on."""
+        values = observations.double()
+        self.new += torch.stack((values.sum(dim=0), (values * values).sum(dim=0)))
+        self.new_count += len(values)
+
+    def take_in(self) -> None:
+        """Join the statistics with those of what was collected (Chan et al. 1983)."""
+        if not self.new_count:
+            return
+        mean = self.new[0] / self.new_count
+        variance = (self.new[1] / self.new_count - mean * mean).clamp(min=0)
+        total = self.count + self.new_count
+        delta = mean - self.mean
+        within = self.variance * self.count + variance * self.new_count
+        self.variance = (within + delta**2 * self.count * self.new_count / total) / total
+        self.mean = self.mean + delta * self.new_count / total
+        self.count = total
+        self.new.zero_()
+        self.new_count.zero_()
+
+
+class NormalisingPolicy(ActorCriticPolicy):
+    """An actor-critic policy that keeps the statistics of its `NormalisedVector`.
+
+    They stay as they are from the start of a rollout to the end of the update that uses it, so that old and new
+    probabilities of an action differ by the update alone; what is predicted meanwhile does not count.
+    """
+
+    features_extractor: NormalisedVector
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._updated = True
+
+    def forward(self, obs: Tensor, deterministic: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+        """Acts in a rollout, whose observations count towards the statistics of the next one."""
+        if self._updated:
+            self._updated = False
+            self.features_extractor.take_in()
+        self.features_extractor.collect(obs)
+        return super().forward(obs, deterministic)
+
+    def set_training_mode(self, mode: bool) -> None:
+        """Notes that an update came: the next rollout uses new statistics."""
+        super().set_training_mode(mode)
+        if mode:
+            self._updated = True
+
+
+def network_options(observer: Observer) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
+    """The policy's class, and what it is told of its features (`policy_kwargs` of Stable-Baselines3)."""
+    if isinstance(observer, GridObserver):
+        options = {"shape": observer.shape, "agent": observer.agent}
+        return ActorCriticPolicy, {
+            "features_extractor_class": GridFeatures,
+            "features_extractor_kwargs": options,
+        }
+    return NormalisingPolicy, {"features_extractor_class": NormalisedVector}

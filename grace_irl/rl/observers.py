@@ -1,0 +1,133 @@
+"""What a policy observes: one array made of a state and its instruction, from which the state can be read back."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import InputError
+from grace_irl.rl.views import View
+
+MAX_WORDS = 32
+"""Words of an instruction that a policy reads; the rest is cut."""
+
+WORDS = 1024
+"""Numbers that words are mapped to, from 1 on; 0 stands for no word."""
+
+MINIGRID_AGENT = 10
+"""Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
+
+
+class Observer(Protocol):
+    """Makes observations, in a `Box`: what Stable-Baselines3 and imitation take without ado."""
+
+    @property
+    def space(self) -> Any:
+        """The Gymnasium `Box` of one observation."""
+        ...
+
+    def observe(self, state: NDArray[Any], instruction: str) -> NDArray[Any]:
+        """One observation `(k,)`."""
+        ...
+
+    def states(self, observations: NDArray[Any]) -> NDArray[Any]:
+        """The states `(batch, ...)` in observations `(batch, k)`, or one state in one observation."""
+        ...
+
+
+@dataclass(frozen=True)
+class VectorObserver:
+    """Vectors are observed as they are.
+
+    Attributes:
+        size: n of a state `(n,)`.
+    """
+
+    size: int
+
+    @property
+    def space(self) -> Any:
+        """`(n,)` float64, unbounded."""
+        from gymnasium.spaces import Box
+
+        return Box(-np.inf, np.inf, (self.size,), np.float64)
+
+    def observe(self, state: NDArray[Any], instruction: str) -> NDArray[Any]:  # noqa: ARG002
+        """The state."""
+        return np.asarray(state, np.float64)
+
+    def states(self, observations: NDArray[Any]) -> NDArray[Any]:
+        """The same array."""
+        return observations
+
+
+@dataclass(frozen=True)
+class GridObserver:
+    """A grid's codes, flattened, and behind them a number for each word of the instruction.
+
+    Attributes:
+        shape: (w, h, 3) of a state.
+        agent: the code of the agent in channel 0, whose channel 2 is its direction; -1 where there is no such thing.
+    """
+
+    shape: tuple[int, int, int]
+    agent: int = -1
+
+    @property
+    def space(self) -> Any:
+        """`(3 w h + MAX_WORDS,)` int16."""
+        from gymnasium.spaces import Box
+
+        return Box(0, WORDS, (self.cells + MAX_WORDS,), np.int16)
+
+    @property
+    def cells(self) -> int:
+        """Numbers of a state."""
+        width, height, channels = self.shape
+        return width * height * channels
+
+    def observe(self, state: NDArray[Any], instruction: str) -> NDArray[np.int16]:
+        """See the class."""
+        observation = np.zeros(self.cells + MAX_WORDS, np.int16)
+        observation[: self.cells] = state.reshape(-1)
+        numbers = word_numbers(instruction)
+        observation[self.cells : self.cells + len(numbers)] = numbers
+        return observation
+
+    def states(self, observations: NDArray[Any]) -> NDArray[Any]:
+        """`(batch, w, h, 3)`."""
+        return observations[..., : self.cells].reshape(*observations.shape[:-1], *self.shape)
+
+
+def word_numbers(instruction: str) -> list[int]:
+    """A number in 1 … WORDS for each of the first MAX_WORDS words, by a hash: no vocabulary has to be kept.
+
+    Words that share a number cannot be told apart; those of BabyAI's instructions share none.
+    """
+    words = re.findall(r"[^\W_]+", instruction.lower())[:MAX_WORDS]
+    return [1 + zlib.crc32(word.encode()) % WORDS for word in words]
+
+
+def observer_for(view: View, state: NDArray[Any]) -> Observer:
+    """How a policy observes states like this one.
+
+    Raises:
+        InputError: states that no policy of ours reads.
+    """
+    if state.ndim == 1:
+        return VectorObserver(len(state))
+    if state.ndim == 3 and state.shape[2] == 3:
+        agent = MINIGRID_AGENT if view.metadata.view == "minigrid-full" else -1
+        return GridObserver((state.shape[0], state.shape[1], state.shape[2]), agent)
+    raise InputError(f"states of shape {state.shape}; expected vectors (n,) or grids (w, h, 3): PPO reads no others")
+
+
+def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[Any]:
+    """What a policy would have observed along a trajectory, `(T+1, k)`."""
+    return np.stack([observer.observe(state, trajectory.extra_info) for state in trajectory.states])

@@ -1,0 +1,253 @@
+"""Trains a policy by PPO, on the true reward or on a recovered one (Stable-Baselines3)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
+
+from grace_irl.errors import InputError
+from grace_irl.load import RewardFile
+from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_checkpoint
+from grace_irl.rl.curve import Point, point
+from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
+from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
+from grace_irl.rl.observers import GridObserver, Observer
+from grace_irl.rl.rollouts import play
+from grace_irl.rl.trained import TrainedPolicy, network_settings
+from grace_irl.rl.wrappers.scale import Form, Scale
+from grace_irl.rl.wrappers.scorer import Scorer
+from grace_irl.rl.wrappers.vec_env import RewardVecEnv
+
+POLICY, STATE = "policy.pt", "training.pt"
+"""Files in the folder of a training: the policy so far, and what resuming needs."""
+
+
+@dataclass(frozen=True)
+class RewardSpec:
+    """The reward to train on.
+
+    Attributes:
+        source: the program, which tells one training from another when it is resumed.
+        scorer: makes what runs it.
+        scale: the form in which the learner gets it.
+    """
+
+    source: str
+    scorer: Callable[[], Scorer]
+    scale: Scale
+
+
+def reward_of(reward: RewardFile, scale: Form = "raw", *, allow_weak_sandbox: bool = False) -> RewardSpec:
+    """A reward file to train on: in this process where it is trusted, else in the sandbox."""
+    return RewardSpec(reward.source, lambda: reward.scorer(allow_weak_sandbox=allow_weak_sandbox), reward.scaled(scale))
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a training gave.
+
+    Attributes:
+        policy: the last one.
+        curve: its evaluations on the way, the last one at the end.
+        steps: environment steps taken: whole rollouts, so a few more than were asked for.
+    """
+
+    policy: TrainedPolicy
+    curve: tuple[Point, ...]
+    steps: int
+
+
+def train(
+    make: EnvironmentFactory,
+    steps: int,
+    *,
+    reward: RewardSpec | None = None,
+    seed: int = 0,
+    settings: Hyperparameters | None = None,
+    evaluations: int = 10,
+    episodes: int = 20,
+    out: str | Path | None = None,
+    initial: TrainedPolicy | None = None,
+    device: str = "auto",
+    progress: Callable[[Point], None] | None = None,
+) -> Training:
+    """Trains a policy.
+
+    Training goes in as many parts as there are evaluations. Each part starts from new episodes and from generators
+    seeded by `seed` and its number, whether or not the training was interrupted before it: so a training that is
+    killed and resumed gives the same policy, bit for bit, as one that is not (same machine, same versions, CPU).
+
+    Args:
+        make: makes an environment and its view.
+        steps: environment steps; whole rollouts are taken, at least one per part.
+        reward: the reward to train on; None: the environment's own.
+        seed: of everything.
+        settings: of PPO; None: by `hyperparameters`.
+        evaluations: how often the policy is evaluated, evenly spread; also how often it is saved.
+        episodes: of each evaluation, always on the environment's own reward.
+        out: a folder for checkpoints; a training that is in it already goes on. None: nothing is kept.
+        initial: a policy to start from, of the same observations, instead of a new one.
+        device: of torch; "auto": a GPU when there is one and states are grids (small networks are faster on a CPU).
+        progress: called with each evaluation.
+
+    Raises:
+        InputError: numbers below 1, or a folder that holds another training.
+        GraceError: the reward program failed.
+    """
+    for name, value in (("steps", steps), ("evaluations", evaluations), ("episodes", episodes)):
+        if value < 1:
+            raise InputError(f"{name} {value}; expected at least 1")
+    first = observed(make)
+    observer, metadata = first.observer, first.view.metadata
+    first.close()
+    settings = settings or hyperparameters(metadata.environment, metadata.kind)
+    told = {"steps": steps, "seed": seed, "evaluations": evaluations, "episodes": episodes, "settings": repr(settings)}
+    told |= {"environment": metadata.environment, "observer": repr(observer)}
+    told |= {"reward": (reward.source, repr(reward.scale)) if reward else "", "initial": _weights(initial)}
+    identity = digest(told)
+    folder = None if out is None else Path(out)
+    saved = read_checkpoint(folder / STATE, identity) if folder is not None else None
+    with _one_thread(), _environments(make, observer, settings, reward) as venv:
+        learner = make_learner(observer, settings, device=device)(venv, seed)
+        if initial is not None:
+            learner.policy.load_state_dict(initial.network.state_dict())
+        policy = TrainedPolicy(learner.policy, observer, settings, metadata.environment)
+        curve: list[Point] = []
+        if saved is not None:
+            curve = list(saved.restore(learner, venv))
+        seconds = curve[-1].seconds if curve else 0.0
+        for part in range(len(curve), evaluations):
+            until = -(-steps * (part + 1) // (evaluations * settings.rollout)) * settings.rollout
+            begun = time.monotonic()
+            paid = _learn(learner, venv, until, seed, part)
+            seconds += time.monotonic() - begun
+            rollouts = play(policy, make, episodes, seed=_number(seed, part, 1))
+            curve.append(point(rollouts, learner.num_timesteps, paid=paid, seconds=seconds))
+            if folder is not None:
+                policy.save(folder / POLICY)
+                write_checkpoint(folder / STATE, Checkpoint.of(learner, venv, curve, identity))
+            if progress is not None:
+                progress(curve[-1])
+        learner.policy.set_training_mode(False)
+        return Training(policy, tuple(curve), learner.num_timesteps)
+
+
+def make_learner(
+    observer: Observer, settings: Hyperparameters, *, device: str = "auto", log: Path | None = None
+) -> Callable[[VecEnv, int], PPO]:
+    """Makes PPO for a vector environment and a seed: the same networks and settings whatever the reward.
+
+    Args:
+        observer: what the policy observes.
+        settings: of PPO.
+        device: see `train`.
+        log: folder for TensorBoard.
+    """
+    policy_class, options = network_settings(observer, settings)
+    if device == "auto":
+        device = "cuda" if isinstance(observer, GridObserver) and torch.cuda.is_available() else "cpu"
+
+    def make(venv: VecEnv, seed: int) -> PPO:
+        return PPO(
+            policy_class,
+            venv,
+            seed=seed,
+            device=device,
+            policy_kwargs=options,
+            tensorboard_log=None if log is None else str(log),
+            **settings.ppo(),
+        )
+
+    return make
+
+
+def make_venv(make: EnvironmentFactory, observer: Observer, count: int) -> DummyVecEnv:
+    """Environments side by side in this process, with true returns in `info["episode"]`."""
+
+    def one() -> Monitor[Any, Any]:
+        return Monitor(Observed(*make(), observer))
+
+    return DummyVecEnv([one] * count)
+
+
+@contextmanager
+def _environments(
+    make: EnvironmentFactory, observer: Observer, settings: Hyperparameters, reward: RewardSpec | None
+) -> Iterator[VecEnv]:
+    """What PPO steps: the environments, the reward to train on, and its normalisation."""
+    venv: VecEnv = make_venv(make, observer, settings.n_envs)
+    try:
+        if reward is not None:
+            venv = RewardVecEnv(venv, reward.scorer(), reward.scale, observer.states)
+        if settings.norm_reward:
+            venv = VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=settings.gamma)
+        yield venv
+    finally:
+        venv.close()
+
+
+class Paid(BaseCallback):
+    """Sums up what the learner's reward paid per episode, in its own form, before it is normalised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended: list[float] = []
+
+    def _on_training_start(self) -> None:
+        self._running = np.zeros(self.training_env.num_envs)
+
+    def _on_step(self) -> bool:
+        normaliser = self.model.get_vec_normalize_env()
+        rewards = self.locals["rewards"] if normaliser is None else normaliser.get_original_reward()
+        self._running += rewards
+        for index in np.flatnonzero(self.locals["dones"]):
+            self.ended.append(float(self._running[index]))
+            self._running[index] = 0.0
+        return True
+
+
+def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> float | None:
+    """One part of a training, from new episodes; the mean return that it paid."""
+    number = _number(seed, part, 0)
+    random.seed(number)
+    np.random.seed(number % 2**32)
+    torch.manual_seed(number)
+    venv.seed(number)
+    learner._last_obs = None  # makes `learn` start from `reset`
+    paid = Paid()
+    learner.learn(until - learner.num_timesteps, callback=paid, reset_num_timesteps=False)
+    return float(np.mean(paid.ended)) if paid.ended else None
+
+
+def _number(seed: int, part: int, purpose: int) -> int:
+    """A seed of its own for each part and purpose."""
+    return int(np.random.SeedSequence((seed, part, purpose)).generate_state(1)[0] >> 1)
+
+
+def _weights(policy: TrainedPolicy | None) -> str:
+    if policy is None:
+        return ""
+    return digest({name: value.cpu().numpy().tobytes().hex() for name, value in policy.network.state_dict().items()})
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """With two or more, threads wait for each other longer than networks of this size take."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,152 @@
+"""Plays a trained policy: episodes as trajectories, with what the environment says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
+from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
+from grace_irl.rl.trained import TrainedPolicy
+
+LANES = 16
+"""Episodes that are played at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """One episode that a policy played.
+
+    Attributes:
+        trajectory: what happened, with the environment's own rewards and the policy's log-probabilities.
+        success: whether it reached the goal; None where the environment has none.
+        components: sums over the episode of what the environment names in `info` as parts of its reward
+            (`reward_forward`, `reward_survive`, `reward_ctrl`, …).
+    """
+
+    trajectory: Trajectory
+    success: bool | None
+    components: dict[str, float]
+
+    @property
+    def total(self) -> float:
+        """The true return."""
+        rewards = self.trajectory.rewards
+        assert rewards is not None  # `play` records them
+        return float(rewards.sum())
+
+
+class Lane:
+    """One environment that plays one episode after another."""
+
+    def __init__(self, environment: Observed) -> None:
+        self.environment = environment
+
+    def begin(self, number: int, seed: int) -> None:
+        """Start episode `number`."""
+        self.number, self._seed = number, seed
+        self.observation, _ = self.environment.reset(seed=seed)
+        self._states = [self.environment.state]
+        self._actions: list[Any] = []
+        self._rewards: list[float] = []
+        self._log_probs: list[float] = []
+        self._components: dict[str, float] = {}
+
+    def step(self, action: Any, log_prob: float) -> Rollout | None:
+        """One step; the episode, where it is over."""
+        self.observation, reward, terminated, truncated, info = self.environment.step(action)
+        self._states.append(self.environment.state)
+        self._actions.append(action)
+        self._rewards.append(reward)
+        self._log_probs.append(log_prob)
+        for name, value in info.items():
+            if name.startswith("reward_") and np.ndim(value) == 0:
+                self._components[name] = self._components.get(name, 0.0) + float(value)
+        if not (terminated or truncated):
+            return None
+        trajectory = Trajectory(
+            np.stack(self._states),
+            np.stack(self._actions),
+            self.environment.instruction,
+            rewards=np.array(self._rewards),
+            log_probs=np.array(self._log_probs),
+            terminated=bool(terminated),
+            truncated=bool(truncated),
+            source=f"{self.environment.view.metadata.environment} seed {self._seed}",
+        )
+        return Rollout(trajectory, info.get("is_success"), self._components)
+
+
+def play(
+    policy: TrainedPolicy,
+    make: EnvironmentFactory,
+    episodes: int,
+    seed: int = 0,
+    *,
+    deterministic: bool | None = None,
+) -> list[Rollout]:
+    """Plays episodes, several at once; neither the policy nor torch's own generator changes.
+
+    Args:
+        policy: who acts.
+        make: makes environments; they are closed at the end.
+        episodes: how many.
+        seed: of the environments and of the policy's draws: the same one gives the same episodes.
+        deterministic: take the most probable action; None: as the policy's settings say.
+
+    Returns:
+        The episodes, in the order of their seeds.
+    """
+    if deterministic is None:
+        deterministic = policy.settings.deterministic
+    seeds: NDArray[np.int64] = np.random.default_rng(seed).integers(2**31 - 1, size=episodes)
+    played: list[Rollout | None] = [None] * episodes
+    lanes = [Lane(observed(make, policy.observer)) for _ in range(min(LANES, episodes))]
+    training = policy.network.training
+    policy.network.set_training_mode(False)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            for number, lane in enumerate(lanes):
+                lane.begin(number, int(seeds[number]))
+            running, started = list(lanes), len(lanes)
+            while running:
+                observations = np.stack([lane.observation for lane in running])
+                actions, log_probs = policy.act(observations, deterministic=deterministic)
+                for lane, action, log_prob in zip(tuple(running), actions, log_probs, strict=True):
+                    rollout = lane.step(action, float(log_prob))
+                    if rollout is None:
+                        continue
+                    played[lane.number] = rollout
+                    if started < episodes:
+                        lane.begin(started, int(seeds[started]))
+                        started += 1
+                    else:
+                        running.remove(lane)
+    finally:
+        policy.network.train(training)
+        for lane in lanes:
+            lane.environment.close()
+    return [rollout for rollout in played if rollout is not None]
+
+
+def demonstrations(
+    rollouts: Sequence[Rollout], make: EnvironmentFactory, role: Role = "negative", task: str | None = None
+) -> Demonstrations:
+    """Episodes as demonstrations, in the same form as collected ones.
+
+    Args:
+        rollouts: what `play` gave.
+        make: the same factory, which says what the states are.
+        role: what they stand for.
+        task: task name; the environment's id by default.
+    """
+    environment, view = make()
+    environment.close()
+    name = task or view.metadata.environment
+    return Demonstrations(view.metadata, tuple(Demonstration(each.trajectory, role, name) for each in rollouts))

@@ -1,0 +1,145 @@
+"""A policy that acts: its network, what it observes, and the file that it is kept in."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from grace_irl.atomic import write_atomically
+from grace_irl.errors import InputError
+from grace_irl.rl.hyperparameters import Hyperparameters
+from grace_irl.rl.networks import network_options
+from grace_irl.rl.observers import GridObserver, Observer, VectorObserver
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class TrainedPolicy:
+    """A policy of Stable-Baselines3 and all that is needed to act with it.
+
+    Attributes:
+        network: the policy; `predict` takes observations of the observer.
+        observer: makes observations.
+        settings: how it was trained.
+        environment: the Gymnasium id where it was trained, or "".
+    """
+
+    network: ActorCriticPolicy
+    observer: Observer
+    settings: Hyperparameters
+    environment: str = ""
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[NDArray[Any], Any]:
+        """As policies of Stable-Baselines3 do."""
+        return self.network.predict(observation, state, episode_start, deterministic)
+
+    def act(self, observations: NDArray[Any], *, deterministic: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Actions `(batch, ...)` within the action space, and their log-probabilities `(batch,)`.
+
+        Continuous actions are clipped, and have the density of the action as drawn (as in SB3's rollouts).
+        """
+        with torch.no_grad():
+            batch, _ = self.network.obs_to_tensor(observations)
+            distribution = self.network.get_distribution(batch)
+            drawn = distribution.get_actions(deterministic=deterministic)
+            log_probs = distribution.log_prob(drawn).cpu().numpy().astype(np.float64)
+        actions = drawn.cpu().numpy()
+        space = self.network.action_space
+        return np.clip(actions, space.low, space.high) if isinstance(space, Box) else actions, log_probs
+
+    def save(self, path: str | Path) -> None:
+        """Writes one file, whole or not at all: weights, and JSON that says how to build the network.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        about = {
+            "format": FORMAT,
+            "observer": {"kind": _KINDS[type(self.observer)], **asdict(self.observer)},  # type: ignore[call-overload]
+            "action_space": _described(self.network.action_space),
+            "settings": asdict(self.settings),
+            "environment": self.environment,
+        }
+        buffer = io.BytesIO()
+        torch.save({"about": json.dumps(about), "weights": self.network.state_dict()}, buffer)
+        write_atomically(Path(path), buffer.getvalue())
+
+
+def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
+    """Reads what `TrainedPolicy.save` wrote, by torch's weights-only loader: nothing in the file is run.
+
+    Raises:
+        InputError: no such file, or another kind of file.
+    """
+    try:
+        found = torch.load(path, map_location=device, weights_only=True)
+        about = json.loads(found["about"])
+        if about["format"] != FORMAT:
+            raise InputError(f"{path}: format {about['format']}; expected {FORMAT}: it is of another version")
+        fields = _tuples(about["observer"])
+        observer = {name: made for made, name in _KINDS.items()}[fields.pop("kind")](**fields)
+        settings = Hyperparameters(**_tuples(about["settings"]))
+        network = build_network(observer, _space(about["action_space"]), settings)
+        policy = TrainedPolicy(network, observer, settings, about["environment"])
+        policy.network.load_state_dict(found["weights"])
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; expected a policy that training saved") from None
+    except Exception as error:  # torch raises what its parts raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"{path}: not a saved policy ({lines[0][:200]}); expected what training wrote") from None
+    policy.network.to(device)
+    policy.network.set_training_mode(False)
+    return policy
+
+
+def network_settings(observer: Observer, settings: Hyperparameters) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
+    """Class and `policy_kwargs` of the policy."""
+    made, options = network_options(observer)
+    return made, options | {
+        "net_arch": {"pi": list(settings.net_arch), "vf": list(settings.net_arch)},
+        "activation_fn": getattr(torch.nn, settings.activation),
+        "log_std_init": settings.log_std_init,
+        "ortho_init": settings.ortho_init,
+        "optimizer_kwargs": {"eps": settings.adam_eps},
+    }
+
+
+def build_network(observer: Observer, action_space: Any, settings: Hyperparameters) -> ActorCriticPolicy:
+    """An untrained policy."""
+    made, options = network_settings(observer, settings)
+    return made(observer.space, action_space, lambda _: settings.learning_rate, **options)
+
+
+_KINDS: dict[type[Any], str] = {GridObserver: "grid", VectorObserver: "vector"}
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where the fields are tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+
+
+def _described(space: Any) -> dict[str, Any]:
+    if isinstance(space, Discrete):
+        return {"n": int(space.n)}
+    return {"low": space.low.tolist(), "high": space.high.tolist(), "dtype": space.dtype.str}
+
+
+def _space(about: dict[str, Any]) -> Any:
+    if "n" in about:
+        return Discrete(about["n"])
+    dtype: Any = np.dtype(about["dtype"]).type
+    return Box(np.array(about["low"], dtype), np.array(about["high"], dtype), dtype=dtype)

@@ -1,0 +1,258 @@
+"""PPO end to end, on few steps: it learns what can be learnt at once, goes on after a kill, and says what it did."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+import gymnasium
+import torch
+from gymnasium.spaces import Box, Discrete
+
+import grace_irl
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.environments import make
+from grace_irl.rl.hyperparameters import TABLE, Hyperparameters, hyperparameters
+from grace_irl.rl.ppo import POLICY, STATE, Training, reward_of, train
+from grace_irl.rl.rollouts import demonstrations, play
+from grace_irl.rl.trained import load_policy
+from grace_irl.rl.views import VectorView, View
+
+FAST = Hyperparameters("test", n_envs=4, n_steps=32, batch_size=32, n_epochs=4, learning_rate=3e-3, net_arch=(32,))
+
+
+class Lamp(gymnasium.Env[Any, Any]):
+    """A random bit is shown; the action that repeats it earns 1. Five steps."""
+
+    def __init__(self) -> None:
+        self.observation_space = Box(-1, 1, (2,), np.float64)
+        self.action_space = Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._left = 5
+        return self._shown(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        reward = float(int(action) == self._bit)
+        self._left -= 1
+        return self._shown(), reward, False, self._left == 0, {"reward_bit": reward, "other": 7}
+
+    def _shown(self) -> Any:
+        self._bit = int(self.np_random.integers(2))
+        return np.array([2.0 * self._bit - 1, 0.0])
+
+
+WRONG = """
+class Reward:
+    def reward_fn(self, state, action, next_state):
+        return float(int(action) != int(state[0] > 0))
+"""
+
+
+def lamp() -> tuple[Any, View]:
+    environment = Lamp()
+    return environment, VectorView("", environment.observation_space)
+
+
+def numbers(training: Training) -> list[tuple[Any, ...]]:
+    return [dataclasses.astuple(dataclasses.replace(point, seconds=0.0)) for point in training.curve]
+
+
+def weights(training: Training) -> dict[str, torch.Tensor]:
+    return dict(training.policy.network.state_dict())
+
+
+def test_it_learns_the_true_reward_or_the_one_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "reward.py").write_text(WRONG)
+    reward = reward_of(grace_irl.load_reward(tmp_path / "reward.py", trust=True))
+    options: dict[str, Any] = {"settings": FAST, "evaluations": 2, "episodes": 20}
+    assert train(lamp, 3000, **options).curve[-1].mean > 4.9
+    misled = train(lamp, 3000, reward=reward, **options).curve[-1]
+    assert misled.mean < 0.1  # what counts in evaluations is the environment's own reward
+    assert misled.components == {"reward_bit": misled.mean}
+    assert misled.paid is not None
+    assert misled.paid > 4
+    assert misled.success is None
+    assert misled.length == 5
+
+
+def test_where_the_program_runs_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "reward.py").write_text(WRONG)
+    trainings = [
+        train(
+            lamp,
+            500,
+            reward=reward_of(grace_irl.load_reward(tmp_path / "reward.py", trust=trust), scale="logit"),
+            settings=FAST,
+            evaluations=1,
+        )
+        for trust in (True, False)
+    ]
+    assert numbers(trainings[0]) == numbers(trainings[1])
+    for one, other in zip(*(weights(training).values() for training in trainings), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_program_that_fails_ends_the_training_with_one_line(tmp_path: Path) -> None:
+    (tmp_path / "reward.py").write_text("class Reward:\n    def reward_fn(self, s):\n        return 1 / (s[0] - 1)\n")
+    with pytest.raises(GraceError, match=r"reward.py: .*(ZeroDivisionError|nonfinite)"):
+        train(lamp, 500, reward=reward_of(grace_irl.load_reward(tmp_path / "reward.py")), settings=FAST)
+
+
+def test_the_same_seed_gives_the_same_policy_and_another_another() -> None:
+    first, again, other = (train(lamp, 400, settings=FAST, evaluations=2, episodes=3, seed=seed) for seed in (3, 3, 4))
+    assert numbers(first) == numbers(again) != numbers(other)
+    assert first.steps == 512  # two parts, each of whole rollouts of 128
+
+
+@pytest.mark.parametrize("environment", ["Hopper-v5", "BabyAI-GoToObj-v0"])
+def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(tmp_path: Path, environment: str) -> None:
+    pytest.importorskip("mujoco" if environment == "Hopper-v5" else "minigrid")
+    settings = dataclasses.replace(FAST, norm_reward=environment == "Hopper-v5")
+
+    class StopError(Exception):
+        pass
+
+    def stop(point: Any) -> None:
+        if point.steps >= 256:
+            raise StopError
+
+    def run(out: Path, **options: Any) -> Training:
+        return train(lambda: make(environment), 640, settings=settings, evaluations=5, episodes=2, out=out, **options)
+
+    whole = run(tmp_path / "whole")
+    with pytest.raises(StopError):
+        run(tmp_path / "cut", progress=stop)
+    seen: list[int] = []
+    resumed = run(tmp_path / "cut", progress=lambda point: seen.append(point.steps))
+    assert seen == [384, 512, 640]
+    assert numbers(resumed) == numbers(whole)
+    for one, other in zip(weights(resumed).values(), weights(whole).values(), strict=True):
+        assert torch.equal(one, other)
+    assert numbers(run(tmp_path / "cut")) == numbers(whole)  # nothing is left to do
+
+
+def test_a_killed_training_goes_on(tmp_path: Path) -> None:
+    script = f"""
+from tests.rl.test_ppo import FAST, lamp
+from grace_irl.rl.ppo import train
+train(lamp, 2000, settings=FAST, evaluations=15, episodes=2, out={str(tmp_path / "run")!r}, progress=print)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    options: dict[str, Any] = {"settings": FAST, "evaluations": 15, "episodes": 2}
+    resumed = train(lamp, 2000, out=tmp_path / "run", **options)
+    assert numbers(resumed) == numbers(train(lamp, 2000, **options))
+    assert {path.name for path in (tmp_path / "run").iterdir() if path.suffix != ".part"} == {POLICY, STATE}
+
+
+def test_another_training_s_folder_is_refused(tmp_path: Path) -> None:
+    train(lamp, 100, settings=FAST, evaluations=1, episodes=1, out=tmp_path)
+    with pytest.raises(InputError, match="another folder for a new one"):
+        train(lamp, 100, settings=FAST, evaluations=1, episodes=1, out=tmp_path, seed=1)
+    (tmp_path / STATE).write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="not a checkpoint"):
+        train(lamp, 100, settings=FAST, evaluations=1, episodes=1, out=tmp_path)
+
+
+def test_a_policy_is_a_file(tmp_path: Path) -> None:
+    training = train(lamp, 600, settings=FAST, evaluations=1, episodes=1, out=tmp_path)
+    loaded = load_policy(tmp_path / POLICY)
+    observations = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    for deterministic in (True, False):
+        torch.manual_seed(0)
+        one = training.policy.act(observations, deterministic=deterministic)
+        torch.manual_seed(0)
+        other = loaded.act(observations, deterministic=deterministic)
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])
+    assert (loaded.settings, loaded.observer) == (training.policy.settings, training.policy.observer)
+    (tmp_path / "broken.pt").write_bytes(b"PK")
+    for name, message in (("broken.pt", "not a saved policy"), ("none.pt", "No such file")):
+        with pytest.raises(InputError, match=message):
+            load_policy(tmp_path / name)
+
+
+def test_training_can_start_from_a_policy() -> None:
+    learnt = train(lamp, 3000, settings=FAST, evaluations=1, episodes=1).policy
+    before = {name: value.clone() for name, value in learnt.network.state_dict().items()}
+    onwards = train(lamp, 128, settings=FAST, evaluations=1, episodes=20, initial=learnt)
+    assert onwards.curve[0].mean > 4.5
+    for name, value in learnt.network.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+@pytest.mark.parametrize("environment", ["Hopper-v5", "BabyAI-GoToLocal-v0"])
+def test_rollouts_are_demonstrations_of_the_same_form_as_collected_ones(environment: str) -> None:
+    pytest.importorskip("mujoco" if environment == "Hopper-v5" else "minigrid")
+    policy = train(lambda: make(environment), 128, settings=FAST, evaluations=1, episodes=1).policy
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    rollouts = play(policy, lambda: make(environment), 20, seed=9)
+    assert torch.equal(torch.rand(1), expected)
+    found = demonstrations(rollouts, lambda: make(environment), task="mine")
+    from grace_irl.rl.collect import collect
+
+    like = collect(environment, "random", 1, "negative", keep_successes=True)
+    assert found.metadata == like.metadata
+    assert len(found) == 20
+    for one, rollout in zip(found, rollouts, strict=True):
+        theirs = like[0].trajectory
+        trajectory = one.trajectory
+        assert (one.role, one.task) == ("negative", "mine")
+        assert trajectory.states.dtype == theirs.states.dtype
+        assert trajectory.states.shape[1:] == theirs.states.shape[1:]
+        assert trajectory.terminated or trajectory.truncated
+        assert trajectory.log_probs is not None
+        assert trajectory.rewards is not None
+        assert rollout.total == trajectory.rewards.sum()
+        if environment == "Hopper-v5":
+            parts = {"reward_forward", "reward_ctrl", "reward_survive"}
+            assert parts == set(rollout.components)
+            assert sum(rollout.components.values()) == pytest.approx(rollout.total)
+            assert rollout.success is None
+        else:
+            assert rollout.success == (rollout.total > 0)
+            assert trajectory.extra_info
+    again = play(policy, lambda: make(environment), 20, seed=9)
+    for one, other in zip(rollouts, again, strict=True):
+        np.testing.assert_array_equal(one.trajectory.states, other.trajectory.states)
+
+
+def test_settings_are_found_by_name_then_by_kind() -> None:
+    assert hyperparameters("Hopper-v5", "vector") is TABLE["Hopper"]
+    assert hyperparameters("CartPole-v1", "vector") is TABLE["vector"]
+    assert hyperparameters("BabyAI-GoToObj-v0", "grid") is TABLE["grid"]
+    for settings in TABLE.values():
+        assert settings.source
+        assert settings.rollout % settings.batch_size == 0
+
+
+@pytest.mark.parametrize("name", ["steps", "evaluations", "episodes"])
+def test_numbers_below_one_are_refused(name: str) -> None:
+    options = {"steps": 100, "settings": FAST, name: 0}
+    with pytest.raises(InputError, match=f"{name} 0; expected at least 1"):
+        train(lamp, **options)  # type: ignore[arg-type]
+
+
+def test_metadata_of_a_custom_environment_needs_no_id() -> None:
+    assert lamp()[1].metadata == Metadata("vector", (), "", "vector", "all")
