@@ -90,12 +90,12 @@ class About:
             return cls(
                 _metadata(kept["metadata"]),
                 stated_role(kept["role"], where),
-                str(kept.get("task", "default")),
+                _text(kept.get("task", "default")),
                 stated_split(kept.get("split"), where),
                 None if goals is None else tuple(int(goal) for goal in goals),
                 bool(kept.get("terminated", False)),
                 bool(kept.get("truncated", False)),
-                {name: _array(arrays[name]) for name in ARRAYS if name in arrays},
+                {name: _array(name, arrays[name]) for name in ARRAYS if name in arrays},
                 tuple(kept.get("screens", ())),
             )
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -110,11 +110,21 @@ def _metadata(stated: Mapping[str, Any]) -> Metadata:
     label = stated.get("label", "")
     if label not in (*get_args(LabelRule), ""):
         raise ValueError(f"label {label!r}")
-    return Metadata("ui", (), str(stated.get("environment", "")), str(stated.get("view", "")), label)
+    return Metadata("ui", (), _text(stated.get("environment", "")), _text(stated.get("view", "")), label)
 
 
-def _array(kept: Mapping[str, Any]) -> NDArray[Any]:
+def _text(stated: object) -> str:
+    """A text that can be written again: JSON may hold halves of characters."""
+    text = str(stated)
+    text.encode()
+    return text
+
+
+def _array(name: str, kept: Mapping[str, Any]) -> NDArray[Any]:
     dtype = np.dtype(str(kept["dtype"]))
     if dtype.kind not in "biuf":
         raise ValueError(f"numbers of dtype {dtype}")
-    return np.array(kept["values"], dtype).reshape([int(side) for side in kept["shape"]])
+    array = np.array(kept["values"], dtype).reshape([int(side) for side in kept["shape"]])
+    if not array.ndim or (array.ndim > 1 and name != "actions"):
+        raise ValueError(f"{name} of shape {array.shape}")
+    return array

@@ -95,7 +95,7 @@ class Record:
             "step_instructions": [text.encode() for text in self.step_instructions],
         }
         if self.about is not None:
-            texts[ABOUT] = [json.dumps(self.about, ensure_ascii=False, separators=(",", ":")).encode()]
+            texts[ABOUT] = [json.dumps(self.about, separators=(",", ":")).encode()]
         for name, values in texts.items():
             feature[name].bytes_list.value.extend(values)
         for name in ("screenshots", "actions", "step_instructions"):

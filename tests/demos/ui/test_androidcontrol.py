@@ -374,6 +374,9 @@ def test_what_is_kept_beside_is_checked(tmp_path: Path) -> None:
         ({"arrays": {"rewards": {**numbers, "values": ["a", "b"]}}}, "cannot be used"),
         ({"arrays": {"rewards": {**numbers, "values": [1.0], "shape": [1]}}}, "1 rewards for 3 states"),
         ({"arrays": {"actions": []}}, "cannot be used"),
+        ({"arrays": {"rewards": {**numbers, "shape": [], "values": 1.0}}}, r"rewards of shape \(\)"),
+        ({"arrays": {"rewards": {**numbers, "shape": [2, 1]}}}, r"rewards of shape \(2, 1\)"),
+        ({"task": "\ud800"}, "cannot be used"),
         ({"arrays": 3}, "cannot be used"),
     ):
         bad = shard(tmp_path / "bad.tfrecord", [episode(about=about(**changed))])
