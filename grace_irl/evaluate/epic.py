@@ -1,0 +1,165 @@
+"""EPIC: a distance between two rewards that does not count what cannot change a policy (Gleave et al. 2021).
+
+Two rewards that differ by a positive factor, a constant and potential shaping order all policies alike. Their distance
+is 0; that of a reward and its negation is 1; that of two rewards that have nothing to do with each other is 1/sqrt(2).
+No policy is trained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import InputError
+
+Floats = NDArray[np.float64]
+Reward = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]], NDArray[Any]]
+"""Rewards `(n,)` of n transitions: states, actions, next states, and whether the next state ended the episode."""
+
+CHUNK = 16_384
+"""Transitions that a reward is asked for at once."""
+
+FLAT = 1e-10
+"""A reward varies if its deviation exceeds this part of its largest value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Transitions to compare rewards on: the coverage distribution of the paper, as a sample.
+
+    Attributes:
+        states: `(n, ...)`.
+        actions: `(n, ...)`.
+        next_states: `(n, ...)`.
+        dones: `(n,)`, whether the next state ended the episode.
+
+    Raises:
+        InputError: fewer than two, or columns of different lengths.
+    """
+
+    states: NDArray[Any]
+    actions: NDArray[Any]
+    next_states: NDArray[Any]
+    dones: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        lengths = {field.name: len(getattr(self, field.name)) for field in fields(self)}
+        if len(set(lengths.values())) != 1 or len(self.states) < 2:
+            told = ", ".join(f"{count} {name}" for name, count in lengths.items())
+            raise InputError(f"transitions with {told}; expected as many of each, and at least 2")
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+def epic_distance(
+    first: Reward,
+    second: Reward,
+    transitions: Transitions,
+    discount: float,
+    *,
+    samples: int = 256,
+    seed: int = 0,
+) -> float:
+    """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (definition 4.5 and section 5).
+
+    The distributions of states and of actions that canonical shaping averages over are those of the transitions, each
+    by itself; both rewards are shaped with the same draws, so that shaping cancels exactly and not on average.
+
+    Args:
+        first, second: the rewards; the distance is symmetric.
+        transitions: where they are compared. It should cover more than experts do: rewards may differ elsewhere.
+        discount: of the environment, with which shaping is of no consequence.
+        samples: draws for each mean.
+        seed: of the draws.
+
+    Raises:
+        InputError: a discount outside 0 to 1, fewer than one draw, or rewards that are not finite numbers.
+    """
+    if not 0 <= discount <= 1:
+        raise InputError(f"discount {discount:g}; expected 0 to 1")
+    if samples < 1:
+        raise InputError(f"{samples} samples; expected at least 1")
+    shaped = (canonical(each, transitions, discount, samples, seed) for each in (first, second))
+    return pearson_distance(*shaped)
+
+
+def canonical(reward: Reward, transitions: Transitions, discount: float, samples: int, seed: int) -> Floats:
+    """Canonically shaped rewards `(n,)` of the transitions, less a constant (definition 4.1):
+
+        C(R)(s, a, s') = R(s, a, s') + E[discount R(s', A, S') - R(s, A, S') - discount R(S, A, S')]
+
+    S and S' are drawn from the transitions' states, A from their actions. The last mean is the same for all
+    transitions; a correlation does not see it, and it is left out.
+    """
+    generator = np.random.default_rng(seed)
+    everywhere = np.concatenate([transitions.states, transitions.next_states])
+    actions = transitions.actions[generator.integers(len(transitions), size=samples)]
+    reached = everywhere[generator.integers(len(everywhere), size=samples)]
+    columns = (transitions.states, transitions.actions, transitions.next_states, transitions.dones)
+    paid = _values(reward, *columns)
+    onward = _means(reward, transitions.next_states, actions, reached)
+    before = _means(reward, transitions.states, actions, reached)
+    return paid + discount * onward - before
+
+
+def pearson_distance(first: Floats, second: Floats) -> float:
+    """sqrt((1 - rho) / 2) of two samples `(n,)`, with rho their correlation (definition 4.2).
+
+    A sample that does not vary is correlated with nothing, and at 1/sqrt(2) from all that vary; two such are equal.
+    """
+    centred = [_centred(each) for each in (first, second)]
+    flat = [not each.any() for each in centred]
+    if all(flat):
+        return 0.0
+    if any(flat):
+        return math.sqrt(0.5)
+    # The distance of the unit vectors is sqrt(2 - 2 rho); taken so, it is exact near 0, where 1 - rho is not.
+    one, other = (each / np.linalg.norm(each) for each in centred)
+    return min(float(np.linalg.norm(one - other)) / 2, 1.0)
+
+
+def _centred(values: Floats) -> Floats:
+    """Less their mean, and all 0 where what is left is rounding."""
+    left = values - values.mean()
+    return left if np.abs(left).max() > FLAT * np.abs(values).max() else np.zeros_like(left)
+
+
+def _means(reward: Reward, states: NDArray[Any], actions: NDArray[Any], reached: NDArray[Any]) -> Floats:
+    """The mean of R(s, A, S') over the draws, `(n,)`, for each of n states."""
+    draws = len(actions)
+    at_once = max(1, CHUNK // draws)
+    means = [np.empty(0)]
+    for start in range(0, len(states), at_once):
+        part = states[start : start + at_once]
+        values = _values(
+            reward,
+            np.repeat(part, draws, axis=0),
+            np.concatenate([actions] * len(part)),
+            np.concatenate([reached] * len(part)),
+            np.zeros(len(part) * draws, bool),
+        )
+        means.append(values.reshape(len(part), draws).mean(axis=1))
+    return np.concatenate(means)
+
+
+def _values(
+    reward: Reward,
+    states: NDArray[Any],
+    actions: NDArray[Any],
+    next_states: NDArray[Any],
+    dones: NDArray[np.bool_],
+) -> Floats:
+    values = np.asarray(reward(states, actions, next_states, dones), np.float64)
+    if values.shape != (len(states),) or not np.isfinite(values).all():
+        lost = int((~np.isfinite(values)).sum())
+        raise InputError(
+            f"rewards of shape {values.shape} for {len(states)} transitions, {lost} not finite; expected one finite "
+            "number each"
+        )
+    return values
