@@ -69,13 +69,16 @@ class Problem:
 
     Attributes:
         demonstrations: experts and, where a method uses them, negatives. Only their training side is for learning.
-        make_env: makes one Gymnasium environment, which gives the true reward and the observations that the policy
-            sees: a `Box`. Each call makes another one; who calls it closes it.
+        make_env: makes one Gymnasium environment, which gives the true reward, the observations that the policy sees
+            (a `Box`), and `info["is_success"]` with an episode's last step where there is a goal. Each call makes
+            another one; who calls it closes it.
         observe: what the policy would have observed along a trajectory, `(T+1, ...)`, in the form of `make_env`.
         make_learner: makes the learner, given a vectorised environment of Stable-Baselines3 and a seed: an on-policy
             algorithm of Stable-Baselines3 (PPO) that has not learnt yet.
         steps: environment steps that a method may use to learn, all its environments together.
         num_envs: how many environments the learner steps at once.
+        norm_reward: divide the rewards that the learner is paid, whoever pays them, by the deviation of their
+            discounted return (`VecNormalize`).
         watches: how often a method shows its policy to `watch`, evenly over its steps, the end included.
         horizon: steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), which `make_env` and the
             experts' episodes then have; 0 where episodes end as the environment ends them.
@@ -91,6 +94,7 @@ class Problem:
     make_learner: Callable[[Any, int], Any]
     steps: int
     num_envs: int = 8
+    norm_reward: bool = False
     watches: int = 10
     horizon: int = 0
     log: Path | None = None

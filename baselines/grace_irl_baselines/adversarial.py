@@ -1,0 +1,143 @@
+"""What GAIL and AIRL share: rounds of learner and discriminator, inside one run of the learner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from imitation.algorithms.adversarial.common import AdversarialTrainer
+from imitation.data.buffer import ReplayBuffer
+from imitation.data.rollout import flatten_trajectories_with_rew
+from imitation.data.types import dataclass_quick_asdict
+from imitation.rewards.reward_nets import NormalizedRewardNet, RewardNet
+from imitation.util.networks import RunningNorm, training
+from numpy.typing import NDArray
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ConvertCallback
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from grace_irl.rl.episodes import expert_episodes
+from grace_irl.rl.method import Problem, Trained, Watch
+from grace_irl.rl.watching import Watching
+from grace_irl_baselines.environments import normalised, vectorised
+from grace_irl_baselines.logs import logger
+from grace_irl_baselines.trajectories import as_transitions
+
+
+@dataclass(frozen=True)
+class Adversarial:
+    """Settings of the discriminator; the learner's are the problem's.
+
+    Attributes:
+        steps_per_disc_update: environment steps for each gradient step of the discriminator; those of a rollout follow
+            it together.
+        demo_batch_size: experts' transitions in each step, and as many of the learner.
+        disc_learning_rate: of Adam, for the discriminator.
+        disc_weight_decay: of Adam, for the discriminator.
+        buffer_steps: the discriminator draws from so many of the learner's last steps, or from its last rollout where
+            that is longer.
+        hidden: units of each hidden layer of the discriminator.
+        center_reward: shift the reward that the learner is paid to a running mean of 0, and scale it to a deviation of
+            1. Without it, the reward keeps its sign, and is scaled as that of every other method is.
+    """
+
+    steps_per_disc_update: int
+    demo_batch_size: int
+    disc_learning_rate: float
+    disc_weight_decay: float
+    buffer_steps: int
+    hidden: tuple[int, ...]
+    center_reward: bool
+
+    def learn(
+        self,
+        problem: Problem,
+        seed: int,
+        watch: Watch,
+        name: str,
+        make_net: Callable[[ActorCriticPolicy, float], RewardNet],
+        trainer_class: type[AdversarialTrainer],
+    ) -> Trained:
+        """Trains learner and discriminator in turns, for the problem's steps.
+
+        Args:
+            make_net: the reward net for a policy and the learner's discount.
+        """
+        transitions = as_transitions(expert_episodes(problem, name), self.demo_batch_size)
+        watching = Watching(problem, watch)
+        with vectorised(problem, seed) as venv, logger(problem) as log:
+            learner = problem.make_learner(venv, seed)
+            net = make_net(learner.policy, learner.gamma)
+            if self.center_reward:
+                net = NormalizedRewardNet(net, RunningNorm)
+            trainer = trainer_class(
+                demonstrations=transitions,
+                demo_batch_size=self.demo_batch_size,
+                venv=venv,
+                gen_algo=learner,
+                reward_net=net,
+                disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
+                custom_logger=log,
+                allow_variable_horizon=True,  # `reads_length` says what it means, and the problem's horizon cures it
+            )
+            learner.set_env(normalised(trainer.venv_train, problem, learner.gamma))
+            rollout = learner.n_steps * problem.num_envs
+            updates = max(1, round(rollout / self.steps_per_disc_update))
+            rounds = Rounds(trainer, updates, max(self.buffer_steps, rollout))
+            assert trainer.gen_callback is not None
+            learner.learn(
+                problem.steps, callback=CallbackList([rounds, trainer.gen_callback, ConvertCallback(watching)])
+            )
+        watching.end(learner.num_timesteps, learner.policy)
+        return Trained(learner.policy, NetReward(trainer.reward_test), learner.num_timesteps)
+
+
+class Rounds(BaseCallback):
+    """Trains the discriminator on each rollout after the learner has learnt from it.
+
+    `imitation` calls `learn` once for every round instead, which would end the learner's schedules in each of them.
+
+    Args:
+        trainer: its discriminator is trained.
+        updates: gradient steps in each round.
+        capacity: transitions of the learner to draw from.
+    """
+
+    def __init__(self, trainer: AdversarialTrainer, updates: int, capacity: int) -> None:
+        super().__init__()
+        self._trainer, self._updates = trainer, updates
+        self._buffer = ReplayBuffer(capacity, trainer.venv)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        """The learner has just learnt from its last rollout; before the first one, there is none."""
+        found, _ = self._trainer.venv_buffering.pop_trajectories()
+        if found:
+            self._buffer.store(flatten_trajectories_with_rew(found))
+            self._discriminate()
+
+    def _on_training_end(self) -> None:
+        self._on_rollout_start()
+
+    def _discriminate(self) -> None:
+        for _ in range(self._updates):
+            drawn = dataclass_quick_asdict(self._buffer.sample(self._trainer.demo_batch_size))
+            with training(self._trainer.reward_train):
+                self._trainer.train_disc(gen_samples=drawn)
+
+
+@dataclass(frozen=True)
+class NetReward:
+    """A recovered reward net as a `TransitionReward`."""
+
+    net: RewardNet
+
+    def __call__(
+        self, state: NDArray[Any], action: NDArray[Any], next_state: NDArray[Any], done: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        """Rewards `(batch,)`, as the net gives them: neither shifted nor scaled."""
+        rewards: NDArray[Any] = self.net.predict(state, action, next_state, done)
+        return rewards

@@ -1,0 +1,83 @@
+"""Behaviour cloning: supervised learning of the experts' actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from imitation.algorithms.bc import BC
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from grace_irl.rl.episodes import expert_episodes
+from grace_irl.rl.method import Problem, Trained, Watch, unwatched
+from grace_irl.rl.watching import Watching
+from grace_irl_baselines.environments import vectorised
+from grace_irl_baselines.logs import logger
+from grace_irl_baselines.trajectories import as_transitions
+
+
+@dataclass(frozen=True)
+class Bc:
+    """`imitation`'s BC, on the policy network of the problem's learner.
+
+    It uses no environment step; its curve is one point, the policy after all updates.
+
+    Attributes:
+        updates: gradient steps.
+        batch_size: transitions in each.
+        learning_rate: of Adam.
+        ent_weight: weight of the policy's entropy, which is maximised.
+        l2_weight: weight of the sum of squared parameters.
+    """
+
+    updates: int = 5_000
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    ent_weight: float = 1e-3
+    l2_weight: float = 1e-6
+
+    name: ClassVar[str] = "bc"
+    reads_length: ClassVar[str] = ""
+
+    def check(self, problem: Problem) -> None:
+        """Needs experts with actions."""
+        expert_episodes(problem, self.name, absorbing=False)
+
+    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> Trained:
+        """See `Method.train`."""
+        transitions = as_transitions(expert_episodes(problem, self.name, absorbing=False), self.batch_size)
+        with vectorised(problem, seed) as venv, logger(problem) as log:
+            policy = problem.make_learner(venv, seed).policy
+            _acquaint(policy, transitions.obs)
+            cloning = BC(
+                observation_space=venv.observation_space,
+                action_space=venv.action_space,
+                rng=np.random.default_rng(seed),
+                policy=policy,
+                demonstrations=transitions,
+                batch_size=self.batch_size,
+                optimizer_kwargs={"lr": self.learning_rate},
+                ent_weight=self.ent_weight,
+                l2_weight=self.l2_weight,
+                device=policy.device,
+                custom_logger=log,
+            )
+            cloning.train(n_batches=self.updates, progress_bar=False)
+        policy.set_training_mode(False)
+        Watching(problem, watch).end(0, policy)
+        return Trained(policy)
+
+
+def _acquaint(policy: ActorCriticPolicy, observations: Any) -> None:
+    """Shows the experts' observations to a policy that normalises what it sees.
+
+    Such a policy takes its statistics from the observations that it acts on, from one rollout to the next; cloning
+    lets it act nowhere.
+    """
+    seen, _ = policy.obs_to_tensor(observations)
+    with torch.no_grad():
+        for _ in range(2):
+            policy.set_training_mode(True)
+            policy(seen)

@@ -1,0 +1,23 @@
+"""The logger that `imitation`'s trainers write to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from imitation.util.logger import HierarchicalLogger, configure
+
+from grace_irl.rl.method import Problem
+
+
+@contextmanager
+def logger(problem: Problem) -> Iterator[HierarchicalLogger]:
+    """Writes TensorBoard's files into the problem's folder for logs, or nothing where it has none."""
+    with TemporaryDirectory() as nowhere:
+        found = configure(problem.log or Path(nowhere), ["tensorboard"] if problem.log else [])
+        try:
+            yield found
+        finally:
+            found.close()  # type: ignore[no-untyped-call]

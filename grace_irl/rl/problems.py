@@ -1,0 +1,113 @@
+"""Builds a `Problem` from demonstrations and an environment: the same for every method."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
+from grace_irl.rl.method import Method, Problem
+from grace_irl.rl.observed import EnvironmentFactory, observed
+from grace_irl.rl.observers import VectorObserver, observe_trajectory
+from grace_irl.rl.ppo import make_learner
+from grace_irl.rl.wrappers.horizon import FixedHorizon
+
+
+def make_problem(
+    demonstrations: Demonstrations,
+    make: EnvironmentFactory,
+    steps: int,
+    *,
+    settings: Hyperparameters | None = None,
+    horizon: int = 0,
+    watches: int = 10,
+    device: str = "auto",
+    log: Path | None = None,
+) -> Problem:
+    """What every method is asked to solve, with the observations, networks and settings of our PPO.
+
+    Args:
+        demonstrations: experts and negatives.
+        make: makes one environment and its view.
+        steps: environment steps to learn in.
+        settings: of PPO; None: those of the environment.
+        horizon: steps of every episode in the fixed-horizon form; 0: episodes end as the environment ends them.
+        watches: how often a method shows its policy.
+        device: of torch, as in `grace_irl.rl.ppo.train`.
+        log: folder for the methods' logs.
+
+    Raises:
+        InputError: numbers out of range, or an environment whose states no policy reads.
+    """
+    with closing(observed(make)) as first:
+        observer, metadata = first.observer, first.view.metadata
+    settings = settings or hyperparameters(metadata.environment, metadata.kind)
+
+    def make_env() -> Any:
+        environment = observed(make, observer)
+        return FixedHorizon(environment, horizon) if horizon else environment
+
+    def observe(trajectory: Trajectory) -> NDArray[Any]:
+        return observe_trajectory(observer, trajectory)
+
+    seen = VectorObserver(observer.size + 1) if horizon and isinstance(observer, VectorObserver) else observer
+    return Problem(
+        demonstrations=demonstrations,
+        make_env=make_env,
+        observe=observe,
+        make_learner=make_learner(seen, settings, device=device),
+        steps=steps,
+        num_envs=settings.n_envs,
+        norm_reward=settings.norm_reward,
+        watches=watches,
+        horizon=horizon,
+        log=log,
+    )
+
+
+PROBES = 5
+"""Episodes that are played by chance to see whether episodes can end early."""
+
+
+def ends_early(problem: Problem) -> str:
+    """Why episodes have no fixed length, as a clause; "" where nothing says so, or in the fixed-horizon form.
+
+    Experts that reached a terminal state say so, else a few episodes that are played by chance.
+    """
+    if problem.horizon:
+        return ""
+    experts = [item.trajectory for item in problem.demonstrations.select(role="expert", split="train")]
+    ended = sum(trajectory.terminated for trajectory in experts)
+    if ended:
+        return f"{ended} of {len(experts)} experts' episodes reach a terminal state"
+    with closing(problem.make_env()) as environment:
+        environment.action_space.seed(0)
+        ended = sum(_terminates(environment, seed) for seed in range(PROBES))
+    return f"{ended} of {PROBES} episodes of random actions reach a terminal state" if ended else ""
+
+
+def length_warnings(problem: Problem, methods: tuple[Method, ...]) -> tuple[str, ...]:
+    """One line for each method whose reward can read the answer from the length of episodes (docs/baselines.md)."""
+    concerned = [method for method in methods if method.reads_length]
+    why = ends_early(problem) if concerned else ""
+    return tuple(
+        f"{method.name}: episodes vary in length ({why}) and {method.reads_length}: its result may tell more of that "
+        "than of the reward; --horizon gives all episodes one length"
+        for method in concerned
+        if why
+    )
+
+
+def _terminates(environment: Any, seed: int) -> bool:
+    from grace_irl.rl.environments import quiet
+
+    with quiet():
+        environment.reset(seed=seed)
+    while True:
+        _, _, terminated, truncated, _ = environment.step(environment.action_space.sample())
+        if terminated or truncated:
+            return bool(terminated)
