@@ -175,19 +175,13 @@ class Conditions:
         return self._ranked(found, seen)[:MAX_PATTERNS]
 
     def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Words that tell the instructions of goals apart. A program is not to know a goal by its instruction, so they
-        hold of all instructions that are no expert's."""
+        """Words that tell the instructions of goals apart: a program is not to know a goal by a word that all share."""
         said = [one.words.split() for one in self.evidence.said]
         asked = sorted({int(i) for i in self.evidence.pairs[self._goals, 1]})
         telling = {word for i in asked for word in said[i] if len(word) > 2 and not word.isdecimal()}
         telling -= {word for word in telling if all(word in said[i] for i in asked)}
         instruction = self.evidence.pairs[:, 1]
-        return {
-            Spoken(word): np.array([word in words or i >= self.evidence.experts for i, words in enumerate(said)])[
-                instruction
-            ]
-            for word in sorted(telling)
-        }
+        return {Spoken(word): np.array([word in words for words in said])[instruction] for word in sorted(telling)}
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
         """Ids and marks that stand several times in goals: as often as in any of them."""

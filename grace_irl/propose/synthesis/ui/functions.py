@@ -94,8 +94,7 @@ def words(*texts: str) -> list[str]:
 
 def mentions(instruction: str, texts: Iterable[str]) -> bool:
     """Whether the instruction holds one of the texts, word for word."""
-    phrases = (" ".join(words(text)) for text in texts)
-    return any(len(phrase) > 1 and f" {phrase} " in f" {instruction} " for phrase in phrases)
+    return any(len(said) > 1 and f" {said} " in f" {instruction} " for said in phrases(texts))
 
 
 def quotes(instruction: str) -> set[str]:

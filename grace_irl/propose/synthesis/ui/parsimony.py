@@ -16,8 +16,8 @@ AROUND = -0.1
 """That conditions hold around one node: what belongs together is likelier than what does not."""
 REPEATED = 0.1
 """What pays for itself, said again."""
-SPOKEN = 1.5
-"""A word of the instruction that tells goals apart."""
+SPOKEN = 4.0
+"""A word of the instruction that tells goals apart; what the screen shows should do so where it can."""
 ABSENT = 1.0
 SEVERAL = 1.5
 """That something is not there; that it is there several times."""
@@ -34,7 +34,7 @@ TOLD_ANYWHERE = 0.25
 """What goals show of the instruction, and other states do not, pays for itself: experts did what they were told."""
 ASIDE = 0.25
 """That a text stands beside a node, not in it."""
-BOUND = 1.5
+BOUND = 2.5
 CHOSEN = -0.5
 EACH_CHOSEN = 0.1
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}

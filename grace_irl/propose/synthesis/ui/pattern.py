@@ -13,6 +13,8 @@ from grace_irl.propose.synthesis.ui.look import FLAGS, ON_OR_OFF, Look, Said
 Shows = Literal["", "time", "number", "quote", "name", "word"]
 """What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing
 else, or some longer word of it."""
+SHOWN = 40
+"""Letters of a text that people are shown."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +93,15 @@ class Pattern:
 
     def phrase(self) -> str:
         """What it asks for, in words: "onoff is checked"."""
-        what = self.name or (f"some {self.kind}" if self.kind else "something")
+        what = shown(self.name) or (f"some {shown(self.kind)}" if self.kind else "something")
         which = [f"is {self.flag}"] * bool(self.flag)
         if self.package:
-            which.append(f"is of {self.package}")
+            which.append(f"is of {shown(self.package)}")
         says = "stands beside" if self.aside else "says"
         if self.says:
-            which.append(f"{says} {quoted(self.says)}")
+            which.append(f'{says} "{shown(self.says)}"')
         if self.word:
-            which.append(f"says the word {quoted(self.word)}")
+            which.append(f'says the word "{shown(self.word)}"')
         if self.shows:
             told = {
                 "time": "a time of the instruction",
@@ -110,13 +112,18 @@ class Pattern:
             }
             which.append(f"{says} {told[self.shows]}")
         if self.chosen is not None:
-            which.append(f"has just {', '.join(self.chosen)} chosen")
+            which.append(f"has just {', '.join(map(shown, self.chosen))} chosen")
         if self.bound:
             which.append(f"says a number {self.bound} {self.limit:g}")
         return f"{what} {' and '.join(which) or 'is there'}"
 
 
 FIELDS = tuple(field.name for field in fields(Pattern))
+
+
+def shown(text: str) -> str:
+    """A text of a screen for people: on one line, cut, and with nothing in it that would end a docstring."""
+    return quoted(text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…")[1:-1]
 
 
 def plain_patterns(look: Look) -> Iterator[Pattern]:

@@ -6,8 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from grace_irl.propose.synthesis.quote import quoted
-from grace_irl.propose.synthesis.ui.pattern import Pattern
+from grace_irl.propose.synthesis.ui.pattern import Pattern, shown
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Around:
     patterns: tuple[Pattern, ...]
 
     def phrase(self) -> str:
-        return f"around one {self.anchor} " + " and ".join(pattern.phrase() for pattern in self.patterns)
+        return f"around one {shown(self.anchor)} " + " and ".join(pattern.phrase() for pattern in self.patterns)
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Spoken:
     word: str
 
     def phrase(self) -> str:
-        return f"the instruction says {quoted(self.word)}"
+        return f'the instruction says "{shown(self.word)}"'
 
 
 Condition = Test | Around | Spoken

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from textwrap import fill
+import ast
+from textwrap import fill, indent
 
 from grace_irl.propose.synthesis.quote import quoted
 from grace_irl.propose.synthesis.ui.quotation import quote
 from grace_irl.propose.synthesis.ui.reading import Around, Clause, Condition, Reading, Spoken, Test
 
 WIDTH = 100
+INDENT = 16
+"""Columns before the first condition's line of a list."""
+KEPT = {
+    "words": 'self.words = " ".join(words(plain(extra_info)))',
+    "times": "self.times = times(plain(extra_info))",
+    "numbers": "self.numbers = numbers(plain(extra_info))",
+    "quotes": "self.quotes = quotes(plain(extra_info))",
+}
+"""What a program keeps of the instruction, by the attribute that its conditions ask for."""
 
 
 def write_source(reading: Reading, *, system: bool) -> str:
@@ -18,60 +27,42 @@ def write_source(reading: Reading, *, system: bool) -> str:
     Args:
         system: whether it looks at the system's own windows, too.
     """
-    fetch = "all_nodes" if system else "nodes"
-    goals = [_goal(clause, 3) for clause in reading.clauses]
-    body = "\n".join(goals)
-    init = _init(body)
-    several = len(goals) > 1
-    if several:
-        returned = f"        goals = [\n{_indented(body, 0)}\n        ]\n        return max(map(graded, goals))"
+    goals = [_goal(clause) for clause in reading.clauses]
+    if len(goals) == 1:
+        returned = f"return graded(\n{indent(goals[0], '    ')}\n)"
     else:
-        returned = f"        return graded(\n{body}\n        )"
-        returned = returned.replace("            ],\n        )", "            ]\n        )")
-    reward = f"""class Reward:
-{init}    def reward_fn(self, state: str) -> float:
-        screen = {fetch}(state)
-{returned}"""
-    names = set(re.findall(r"\b[a-z_]+\b", reward))
-    imports, definitions = quote(sorted(names))
-    about = fill(f"Reward 1.0 where {reading.phrase()}; less than 0.5 elsewhere.", WIDTH)
+        listed = ",\n".join(indent(goal, "    ") for goal in goals)
+        returned = f"goals = [\n{listed},\n]\nreturn max(map(graded, goals))"
+    body = f"screen = {'all_nodes' if system else 'nodes'}(state)\n{returned}"
+    tree = ast.parse(f"def reward_fn(self, state):\n{indent(body, '    ')}")
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    kept = [line for name, line in KEPT.items() if name in asked]
+    init = "\n".join(kept or ["pass  # the screen alone decides"])
+    used = {node.id for line in kept for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    imports, definitions = quote(names | used)
+    about = fill(f"Reward 1.0 where {reading.phrase()}; less than 0.5 elsewhere.", WIDTH, break_long_words=False)
+    methods = [
+        f'def __init__(self, extra_info: str = "") -> None:\n{indent(init, "    ")}',
+        f"def reward_fn(self, state: str) -> float:\n{indent(body, '    ')}",
+    ]
+    reward = "class Reward:\n" + "\n\n".join(indent(method, "    ") for method in methods)
     docstring = f'"""{about}{chr(10) if chr(10) in about else ""}"""'
     return "\n".join([docstring, "", *imports, "", *_spaced(definitions), "", "", reward, ""])
 
 
-def _init(body: str) -> str:
-    """The constructor: what the conditions ask of the instruction."""
-    made = {
-        "self.words": 'self.words = " ".join(words(plain(extra_info)))',
-        "self.times": "self.times = times(plain(extra_info))",
-        "self.quotes": "self.quotes = quotes(plain(extra_info))",
-        "self.numbers": "self.numbers = numbers(plain(extra_info))",
-    }
-    needed = [line for name, line in made.items() if name in body] or ["pass  # the screen alone decides"]
-    lines = "".join(f"        {line}\n" for line in needed)
-    return f'    def __init__(self, extra_info: str = "") -> None:\n{lines}\n'
-
-
 def _spaced(definitions: list[str]) -> list[str]:
     """Definitions with empty lines between: two before functions, none between constants."""
-    lines: list[str] = []
-    constants = [text for text in definitions if not text.startswith("def ")]
-    for text in constants:
-        lines.append(text)
+    lines = [text for text in definitions if not text.startswith("def ")]
     for text in definitions:
         if text.startswith("def "):
             lines += ["", "", text] if lines else ["", text]
     return lines
 
 
-def _goal(clause: Clause, depth: int) -> str:
-    pad = "    " * depth
-    lines = "".join(f"{_fitted(_expression(one), depth + 1)},\n" for one in clause)
-    return f"{pad}[\n{lines}{pad}],"
-
-
-def _indented(text: str, depth: int) -> str:
-    return "\n".join("    " * depth + line for line in text.splitlines())
+def _goal(clause: Clause) -> str:
+    """The list of the outcomes of a clause's conditions."""
+    return "[\n" + "".join(f"{_fitted(_expression(one), 1)},\n" for one in clause) + "]"
 
 
 Expression = tuple[str, list[str], str]
@@ -108,7 +99,7 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
         return f"{pad}{before}\n{lines}{pad}{behind}"
     before, tests, behind = expression
     line = pad + before + " and ".join(tests) + behind
-    if len(line) < WIDTH or not before:
+    if len(line) + INDENT - 4 <= WIDTH or not before:
         return line
     inside, _, rest = behind.partition(")")
     parts = [f"{pad}    {'and ' if i else ''}{test}" for i, test in enumerate(tests)]
