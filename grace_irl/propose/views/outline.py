@@ -201,6 +201,8 @@ def shortened(word: str, longest: int = LONGEST) -> str:
 
 def named(package: str) -> str:
     """A package as the line above its nodes has it."""
+    if not package:
+        return "no package"
     return package if _PLAIN.fullmatch(package) else f"package {quoted(package, 80)}"
 
 

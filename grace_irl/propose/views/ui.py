@@ -47,7 +47,7 @@ Here screens are written as outlines. A line such as
 CheckBox* 'S' #day desc 'Sun\\u200aday' checked
 is <node class="android.widget.CheckBox" clickable="true" text="S" resource-id="PACKAGE:id/day" \
 content-desc="Sun day" checkable="true" checked="true">:
-- class without what is before its last dot; * where clickable is "true"
+- class without what is before its last dot, or node for none; * where clickable is "true"
 - texts in quotes, as a Python program spells them, so that a character that cannot be seen is written as \\u200a; \
 'abc'…25: 25 more characters are left out here
 - # and the resource-id without "PACKAGE:id/", where PACKAGE is the node's package; an id of another form whole, as \

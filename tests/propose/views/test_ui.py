@@ -109,6 +109,11 @@ def test_packages_stand_above_their_nodes() -> None:
     ]
 
 
+def test_nodes_without_class_or_package() -> None:
+    bare = view().state(raw(({"text": "a", "package": ""}, ()), ({"text": "b", "class": "x.Y"}, ())).encode())
+    assert bare.splitlines() == ["no package:", "   node 'a'", "   Y 'b'"]
+
+
 def test_sources_without_bounds_are_visible() -> None:
     assert lines(node("TextView", "a", bounds="[0,0][0,0]")) == ["TextView 'a'"]
 
