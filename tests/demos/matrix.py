@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ class FormatCase:
         actions_needed: trajectories without actions are refused.
         steps_needed: trajectories of one state are refused.
         screens: states of kind ui are held.
+        arrays: states of the other kinds are held.
         longest_instruction: characters; None: any.
     """
 
@@ -34,11 +36,13 @@ class FormatCase:
     actions_needed: bool = False
     steps_needed: bool = False
     screens: bool = False
+    arrays: bool = True
     longest_instruction: int | None = None
 
     def held(self, demonstrations: Demonstrations) -> Demonstrations:
         """What the format can hold of a set; nothing where it cannot hold the set."""
-        items = demonstrations.items if self.screens or demonstrations.metadata.kind != "ui" else ()
+        is_held = self.screens if demonstrations.metadata.kind == "ui" else self.arrays
+        items = demonstrations.items if is_held else ()
         if self.actions_needed:
             items = tuple(d for d in items if d.trajectory.actions is not None)
         if self.steps_needed:
@@ -63,10 +67,17 @@ def _no_minari_episodes(path: Path) -> None:
     about.write_text(json.dumps({**content, "total_episodes": 0, "total_steps": 0}))
 
 
+def _no_records(path: Path) -> None:
+    path.write_bytes(gzip.compress(b""))
+
+
 FORMATS = (
     FormatCase("parquet", "set.parquet", _no_rows, screens=True),
     FormatCase("npz", "set.npz", _no_episodes),
     FormatCase("imitation", "set.npz", _no_episodes, actions_needed=True),
     FormatCase("minari", "set-v0", _no_minari_episodes, steps_needed=True, longest_instruction=4096),
     FormatCase("minari-arrow", "set-v0", _no_minari_episodes, steps_needed=True, longest_instruction=4096),
+    FormatCase("androidcontrol", "set.tfrecord", _no_records, screens=True, arrays=False),
 )
+
+HOLD_ARRAYS = tuple(case for case in FORMATS if case.arrays)

@@ -16,7 +16,7 @@ from grace_irl.demos.files import open_writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same, assert_same_demonstration
-from tests.demos.matrix import FORMATS, FormatCase
+from tests.demos.matrix import FORMATS, HOLD_ARRAYS, FormatCase
 
 
 def variants() -> dict[str, Demonstrations]:
@@ -55,6 +55,7 @@ def variants() -> dict[str, Demonstrations]:
 
 
 VARIANTS = variants()
+NOT_HELD = r"no actions, which|states of kind 'ui', .* expected a .parquet file|AndroidControl holds screens"
 
 
 @pytest.fixture(params=FORMATS, ids=lambda case: case.name)
@@ -71,6 +72,13 @@ def whole(request: pytest.FixtureRequest) -> Demonstrations:
 
 
 @pytest.fixture
+def usual(case: FormatCase, request: pytest.FixtureRequest) -> Demonstrations:
+    """A set that the format holds, whatever is in it."""
+    found: Demonstrations = request.getfixturevalue("vectors" if case.arrays else "screens")
+    return found
+
+
+@pytest.fixture
 def path(case: FormatCase, tmp_path: Path) -> Path:
     return tmp_path / "folder" / case.file
 
@@ -81,7 +89,7 @@ def saved(whole: Demonstrations, case: FormatCase, path: Path) -> Demonstrations
     if held.items:
         save(held, path, case.name)
     else:
-        with pytest.raises(InputError, match=r"no actions, which|states of kind 'ui', .* expected a .parquet file"):
+        with pytest.raises(InputError, match=NOT_HELD):
             save(whole, path, case.name)
         assert nothing_left(path)
     return held
@@ -117,8 +125,12 @@ def test_streaming_gives_the_same(whole: Demonstrations, case: FormatCase, path:
             assert_same_demonstration(one, other)
 
 
-def test_states_and_actions_lie_in_one_sealed_arena(grids: Demonstrations, case: FormatCase, path: Path) -> None:
-    saved(grids, case, path)
+def test_states_and_actions_lie_in_one_sealed_arena(
+    grids: Demonstrations, screens: Demonstrations, case: FormatCase, path: Path
+) -> None:
+    steps = screens[0].trajectory.num_steps
+    acted = replace(screens[0], trajectory=replace(screens[0].trajectory, actions=np.arange(steps)))
+    saved(grids if case.arrays else replace(screens, items=(acted,)), case, path)
     arenas = set()
     for item in load([path]):
         for array in (item.trajectory.states, item.trajectory.actions):
@@ -132,22 +144,22 @@ def test_states_and_actions_lie_in_one_sealed_arena(grids: Demonstrations, case:
     assert arena.sealed
 
 
-def test_a_role_that_is_given_counts(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
-    saved(vectors, case, path)
+def test_a_role_that_is_given_counts(usual: Demonstrations, case: FormatCase, path: Path) -> None:
+    saved(usual, case, path)
     assert {d.role for d in load([path], role="negative")} == {"negative"}
     assert {d.role for d in load([], [path])} == {"negative"}
 
 
-def test_an_empty_set_writes_nothing(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+def test_an_empty_set_writes_nothing(usual: Demonstrations, case: FormatCase, path: Path) -> None:
     with pytest.raises(InputError, match="nothing to write"):
-        save(replace(vectors, items=()), path, case.name)
+        save(replace(usual, items=()), path, case.name)
     assert nothing_left(path)
 
 
-def test_a_failure_while_writing_leaves_no_file(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
+def test_a_failure_while_writing_leaves_no_file(usual: Demonstrations, case: FormatCase, path: Path) -> None:
     def interrupted() -> None:
-        with open_writer(path, vectors.metadata, case.name) as writer:
-            writer.add(vectors[0])
+        with open_writer(path, usual.metadata, case.name) as writer:
+            writer.add(usual[0])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -155,6 +167,7 @@ def test_a_failure_while_writing_leaves_no_file(vectors: Demonstrations, case: F
     assert nothing_left(path)
 
 
+@pytest.mark.parametrize("case", HOLD_ARRAYS, ids=lambda case: case.name)
 def test_what_does_not_fit_what_came_before(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
     wide = replace(vectors[0].trajectory, states=np.zeros((5, 7)), actions=np.zeros((4, 9)), source="the odd one")
     with pytest.raises(InputError, match="the odd one"):
@@ -170,17 +183,17 @@ def replace_item(whole: Demonstrations, odd: Trajectory) -> Demonstrations:
     return changed
 
 
-def test_a_place_that_cannot_be_written(vectors: Demonstrations, case: FormatCase, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written(usual: Demonstrations, case: FormatCase, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InputError, match="cannot be written"):
-        save(case.held(vectors), tmp_path / "file" / case.file, case.name)
+        save(case.held(usual), tmp_path / "file" / case.file, case.name)
 
 
 @pytest.mark.parametrize("length", [4096, 200_000])
-def test_a_very_long_instruction(length: int, case: FormatCase, path: Path) -> None:
+def test_a_very_long_instruction(length: int, usual: Demonstrations, case: FormatCase, path: Path) -> None:
     """It comes back whole, or is refused with its length; nothing is cut."""
-    trajectory = Trajectory(np.zeros((3, 2)), np.zeros(2), extra_info="x" * length, source="the long one")
-    whole = Demonstrations(Metadata("vector"), (Demonstration(trajectory, "expert"),))
+    trajectory = replace(usual[0].trajectory, extra_info="x" * length, source="the long one")
+    whole = replace(usual, items=(Demonstration(trajectory, "expert"),))
     if case.longest_instruction is not None and length > case.longest_instruction:
         with pytest.raises(InputError, match=rf"the long one: an instruction of over {case.longest_instruction}"):
             save(whole, path, case.name)
@@ -191,20 +204,20 @@ def test_a_very_long_instruction(length: int, case: FormatCase, path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["extra_info", "task"])
-def test_half_a_character_is_no_text(name: str, case: FormatCase, path: Path) -> None:
-    trajectory = Trajectory(np.zeros((3, 2)), np.zeros(2), source="the odd one")
+def test_half_a_character_is_no_text(name: str, usual: Demonstrations, case: FormatCase, path: Path) -> None:
+    trajectory = replace(usual[0].trajectory, source="the odd one")
     item = Demonstration(trajectory, "expert")
     odd = "door \udcff"
     item = replace(item, task=odd) if name == "task" else replace(item, trajectory=replace(trajectory, extra_info=odd))
     with pytest.raises(InputError, match=r"the odd one: .* not Unicode text"):
-        save(Demonstrations(Metadata("vector"), (item,)), path, case.name)
+        save(replace(usual, items=(item,)), path, case.name)
     assert nothing_left(path)
 
 
-def test_a_name_that_is_not_utf8(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
-    saved(vectors, case, path)
+def test_a_name_that_is_not_utf8(usual: Demonstrations, case: FormatCase, path: Path) -> None:
+    saved(usual, case, path)
     odd = path.with_name(os.fsdecode(b"\xff\xfe ") + path.name)
-    for attempt in (lambda: save(vectors, odd, case.name), lambda: load([odd])):
+    for attempt in (lambda: save(usual, odd, case.name), lambda: load([odd])):
         with pytest.raises(InputError, match="not UTF-8") as caught:
             attempt()
         str(caught.value).encode()  # the message itself can be printed
@@ -213,15 +226,15 @@ def test_a_name_that_is_not_utf8(vectors: Demonstrations, case: FormatCase, path
         load([path.parent])
 
 
-def test_no_trajectories(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
-    saved(vectors, case, path)
+def test_no_trajectories(usual: Demonstrations, case: FormatCase, path: Path) -> None:
+    saved(usual, case, path)
     case.empty(path)
     refused(path)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.97])
-def test_truncated(share: float, vectors: Demonstrations, case: FormatCase, path: Path) -> None:
-    held = case.held(vectors)
+def test_truncated(share: float, usual: Demonstrations, case: FormatCase, path: Path) -> None:
+    held = case.held(usual)
     save(replace(held, items=held.items * 20), path, case.name)
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.suffix in (".hdf5", ".arrow")]
     largest = max(files, key=lambda file: file.stat().st_size)
@@ -230,6 +243,7 @@ def test_truncated(share: float, vectors: Demonstrations, case: FormatCase, path
     refused(path)
 
 
+@pytest.mark.parametrize("case", HOLD_ARRAYS, ids=lambda case: case.name)
 def test_states_that_are_not_finite(vectors: Demonstrations, case: FormatCase, path: Path) -> None:
     states = np.zeros((4, 3))
     trajectory = Trajectory(states, np.zeros((3, 2), np.float32))
@@ -238,6 +252,7 @@ def test_states_that_are_not_finite(vectors: Demonstrations, case: FormatCase, p
     assert "episode 1, step 2, field 'speed' (number 1): found nan" in refused(path)
 
 
+@pytest.mark.parametrize("case", HOLD_ARRAYS, ids=lambda case: case.name)
 def test_grids_of_floats(grids: Demonstrations, case: FormatCase, path: Path) -> None:
     trajectory = Trajectory(np.zeros((4, 5, 5, 3), np.int64), np.zeros(3, np.int64))
     object.__setattr__(trajectory, "states", trajectory.states.astype(np.float64))
