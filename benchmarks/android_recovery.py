@@ -1,7 +1,6 @@
 """Rewards from real Android screens: goals of `android/problems.py`, without a model and by a model's recorded answers.
 
-The fit sees the training data only; held-out screens are scored afterwards and choose nothing. `scrambled` is a copy in
-which words mean nothing, where the project can make one.
+The fit sees the training data only; held-out screens are scored afterwards and choose nothing.
 
     python benchmarks/android_recovery.py fit                # the synthesiser on every problem; a minute or two each
     python benchmarks/android_recovery.py step               # write prompts, read answers, say what waits
@@ -48,7 +47,7 @@ def cases(arguments: argparse.Namespace) -> Iterator[tuple[Problem, str]]:
         if wanted is not None and problem.name not in wanted:
             continue
         yield problem, problem.name
-        if problem.name in SCRAMBLED and not arguments.plain:
+        if problem.name in SCRAMBLED and arguments.scrambled:
             table = ScrambleMap.draw(arguments.seed, "ui", 0)
             train, test = (_scrambled(part, table) for part in (problem.train, problem.test))
             yield replace(problem, train=train, test=test, required=False), f"{problem.name}-scrambled"
@@ -103,7 +102,7 @@ def main() -> None:
     parser.add_argument("verb", choices=("fit", "step", "table", "record", "screens"))
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the Android data")
     parser.add_argument("--problem", default="", help="comma-separated names (default: all)")
-    parser.add_argument("--plain", action="store_true", help="leave the scrambled copies out")
+    parser.add_argument("--scrambled", action="store_true", help="scrambled copies, too, of alarm, reminder and choice")
     parser.add_argument("--seed", type=int, default=0, help="of the search and of the scrambling (default 0)")
     parser.add_argument("--max-seconds", type=float, default=120.0, help="search time per fit (default 120)")
     parser.add_argument("--workers", type=int, default=1, help="sandbox processes (default 1)")
