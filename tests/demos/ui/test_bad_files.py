@@ -121,7 +121,7 @@ def folder(path: Path, files: dict[str, str | bytes]) -> Path:
         ("{", "not JSON"),
         ('{"task": 3}', "'task' is 3"),
         ('{"role": "master"}', "role 'master'"),
-        ('{"success": 1}', "success '1'"),
+        ('{"success": 1}', "success 1"),
     ],
 )
 def test_task_files_that_cannot_be_used(task: str, word: str, tmp_path: Path) -> None:

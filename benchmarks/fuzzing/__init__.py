@@ -1,0 +1,1 @@
+"""Inputs for `reader_fuzzing.py`: files of screens that are nearly right."""
