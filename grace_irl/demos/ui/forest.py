@@ -187,7 +187,8 @@ def _node_values(
     node: AndroidAccessibilityNodeInfo, window: AndroidAccessibilityWindowInfo, number: int
 ) -> dict[str, object]:
     values = _values(node, TEXTS, FLAGS, NUMBERS)
-    values["bounds"] = _spelled(node.bounds_in_screen)
+    if node.HasField("bounds_in_screen"):
+        values["bounds"] = _spelled(node.bounds_in_screen)
     for name, value, default in (
         ("display-id", window.display_id, 0),
         ("unique-id", node.unique_id, number),
@@ -212,8 +213,9 @@ def _window_values(window: AndroidAccessibilityWindowInfo, node: AndroidAccessib
     if window.window_type:
         kind = int(window.window_type)
         values["window-type"] = WINDOW_TYPES[kind] if 0 < kind < len(WINDOW_TYPES) else kind
-    if window.bounds_in_screen != node.bounds_in_screen:
-        values["window-bounds"] = _spelled(window.bounds_in_screen)
+    states, inside = window.HasField("bounds_in_screen"), node.HasField("bounds_in_screen")
+    if states != inside or window.bounds_in_screen != node.bounds_in_screen:
+        values["window-bounds"] = _spelled(window.bounds_in_screen) if states else ""
     return values
 
 
@@ -315,10 +317,10 @@ def _fill(
 
 
 def _fill_bounds(rectangle: Any, text: str | None) -> None:
-    rectangle.SetInParent()  # as android_env, which always states one
     match = _BOUNDS.fullmatch(text or "")
-    numbers = [int(group) for group in match.groups()] if match else [0]
-    if len(numbers) == 4 and all(-_INT32 <= number < _INT32 for number in numbers):
+    numbers = [int(group) for group in match.groups()] if match else []
+    if numbers and all(-_INT32 <= number < _INT32 for number in numbers):
+        rectangle.SetInParent()  # zeros would not say that it is there
         rectangle.left, rectangle.top, rectangle.right, rectangle.bottom = numbers
 
 

@@ -147,6 +147,17 @@ def fill(message: Any, skip: set[str]) -> None:
             setattr(message, field.name, field.number if field.type != field.TYPE_BOOL else True)
 
 
+def test_a_node_whose_place_is_not_known_has_no_bounds() -> None:
+    made = forest_with({0: [1], 1: []})
+    made.windows[0].bounds_in_screen.right = 9
+    made.windows[0].tree.nodes[1].bounds_in_screen.SetInParent()
+    top = forest.hierarchy(made, "screen")[0]
+    assert (top.get("bounds"), top.get("window-bounds"), top[0].get("bounds")) == (None, "[0,0][9,0]", "[0,0][0,0]")
+    made.windows[0].ClearField("bounds_in_screen")
+    made.windows[0].tree.nodes[0].bounds_in_screen.SetInParent()
+    assert forest.hierarchy(made, "screen")[0].get("window-bounds") == ""
+
+
 def test_windows_stay_in_order_and_say_what_they_are() -> None:
     made = forest_with({0: [1], 1: []}, windows=3)
     made.windows[0].window_type = 3

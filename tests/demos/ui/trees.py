@@ -48,11 +48,9 @@ def markups(draw: st.DrawFn) -> str:
 
 
 def filled(draw: st.DrawFn, message: Any, skip: tuple[str, ...]) -> Any:
-    """A message with something in some of its own fields; rectangles are always there, as android_env sends them."""
+    """A message with something in some of its own fields."""
     message.SetInParent()
     for field in message.DESCRIPTOR.fields:
-        if field.type == field.TYPE_MESSAGE and not field.is_repeated and field.name not in skip:
-            filled(draw, getattr(message, field.name), skip)
         if field.name in skip or field.is_repeated or not draw(st.booleans()):
             continue
         if field.type == field.TYPE_BOOL:
@@ -61,7 +59,9 @@ def filled(draw: st.DrawFn, message: Any, skip: tuple[str, ...]) -> Any:
             setattr(message, field.name, draw(CLEAN))
         elif field.type == field.TYPE_ENUM:
             setattr(message, field.name, draw(st.integers(0, 9)))
-        elif field.type != field.TYPE_MESSAGE:
+        elif field.type == field.TYPE_MESSAGE:
+            filled(draw, getattr(message, field.name), skip)
+        else:
             setattr(message, field.name, draw(NUMBERS))
     return message
 
