@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, get_args
@@ -85,9 +86,8 @@ class Header:
             ("label", label, (*get_args(LabelRule), "")),
         ):
             if value not in allowed:
-                raise InputError(
-                    f"{where}: {name} {value!r} in the metadata; expected one of {', '.join(map(repr, allowed))}"
-                )
+                found = f"{where}: {name} {reprlib.repr(value)} in the metadata"
+                raise InputError(f"{found}; expected one of {', '.join(map(repr, allowed))}")
         return header
 
 

@@ -93,7 +93,10 @@ def write_tree(found: object, where: str) -> str:
 def _screenshots(found: Mapping[str, Any], path: Path) -> tuple[Screenshot | None, ...]:
     """The picture that the file names, if it lies beside it, or else the one of the same name."""
     named = found.get("screenshotFile")
-    if isinstance(named, str) and Path(named).name == named and (path.parent / named).is_file():
-        return (FileScreenshot(path.parent / named),)
+    try:
+        if isinstance(named, str) and Path(named).name == named and (path.parent / named).is_file():
+            return (FileScreenshot(path.parent / named),)
+    except OSError:  # no name that a file can have, as one that is too long
+        pass
     picture = beside(path)
     return (picture,) if picture else ()
