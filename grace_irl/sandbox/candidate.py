@@ -9,11 +9,13 @@ import random
 import sys
 import types
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from grace_irl.programs import contract
+from grace_irl.programs.stateless import memory_of
 
 TERMS_METHOD = "terms_fn"
 TERMS, TERM_NAME = 64, 64
@@ -41,9 +43,15 @@ class Candidate:
     def __init__(self, tree: ast.Module | str, source: str, *, takes_action: bool, name: str = contract.MODULE) -> None:
         self._name = name
         self._code = compile(tree, contract.FILENAME, "exec", dont_inherit=True)
+        self._source = source
         self._uses_random = "random" in source
         self._construct: Callable[[Any, str], Any] | None = None
         self.takes_action = takes_action
+
+    @cached_property
+    def remembers(self) -> bool:
+        """Whether a reward may depend on earlier states; False only where it surely does not. Asked before it runs."""
+        return memory_of(ast.parse(self._source)) != ""
 
     def module(self) -> dict[str, Any]:
         """The names of a fresh module."""
