@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grace_irl.errors import InputError
+from grace_irl.rl.adapters import is_adapter, make_adapted
 from grace_irl.rl.views import MiniGridView, VectorView, View
 
 GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
@@ -37,12 +38,16 @@ def quiet_models() -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, View]:
+def make(
+    environment_id: str, *, max_steps: int | None = None, options: Mapping[str, Any] | None = None
+) -> tuple[Any, View]:
     """A Gymnasium environment and its view.
 
     Args:
-        environment_id: as `gymnasium.make` takes it; MiniGrid's and BabyAI's are registered here.
+        environment_id: as `gymnasium.make` takes it (MiniGrid's and BabyAI's are registered here), or an adapter of
+            the user's own, `package.module:function` or `file.py:function` (`grace_irl.rl.adapters`).
         max_steps: a time limit of the caller's own; None keeps the environment's.
+        options: more arguments of `gymnasium.make`.
 
     Raises:
         InputError: unknown id, missing packages, or observations that no view handles.
@@ -58,18 +63,22 @@ def make(environment_id: str, *, max_steps: int | None = None) -> tuple[Any, Vie
             f"{environment_id}: {error.name} is not installed; expected the simulators: "
             "install the extra, pip install 'grace-irl[rl]'"
         ) from None
-    options: dict[str, Any] = {}
+    chosen = dict(options or {})
     if max_steps is not None:
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
         # MiniGrid keeps its own limit and would truncate first; the wrapper serves everybody else.
-        options = (
-            {"max_steps": max_steps} if environment_id.startswith("MiniGrid-") else {"max_episode_steps": max_steps}
-        )
+        chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
+    if is_adapter(environment_id):
+        adapted, own_view = make_adapted(environment_id)
+        if max_steps is not None:
+            adapted = gymnasium.wrappers.TimeLimit(adapted, max_steps)
+        own_view.prepare(adapted)
+        return adapted, own_view
     try:
         is_grid = environment_id.startswith(GRID_PREFIXES)
         with quiet(), contextlib.nullcontext() if is_grid else quiet_models():
-            environment = gymnasium.make(environment_id, disable_env_checker=True, **options)
+            environment = gymnasium.make(environment_id, disable_env_checker=True, **chosen)
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
     except gymnasium.error.Error as error:

@@ -40,8 +40,15 @@ def vector_fields(environment_id: str) -> tuple[str, ...]:
 class View(Protocol):
     """Makes states of one environment's observations."""
 
-    metadata: Metadata
-    has_goal: bool  # whether `success` means anything
+    @property
+    def metadata(self) -> Metadata:
+        """What is true of all states."""
+        ...
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether `success` means anything."""
+        ...
 
     def prepare(self, environment: Any) -> None:
         """Called once, before the first reset."""
