@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,13 @@ def switches(*states: bool, mark: int = -1) -> list[Any]:
 )
 def test_changes(one: Sequence[Any], two: Sequence[Any], expected: list[str]) -> None:
     assert change(one, two) == expected
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_mark_that_moves_is_told_with_its_new_row(count: int) -> None:
+    for one, two in permutations(range(count), 2):
+        told = change(switches(*[False] * count, mark=one), switches(*[False] * count, mark=two))
+        assert any(f"row {two}" in line and "#mark" in line for line in told)
 
 
 def test_another_screen_is_written_in_full() -> None:
