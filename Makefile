@@ -1,8 +1,8 @@
 # Two commands do all the set-up: `make fit` and `make test`. They need Python 3.11 or newer, and nothing else.
 #
 # One environment, $(VENV), filled in two steps: `core.stamp` says that requirements/core.lock is in it (all that
-# `make fit` needs), `full.stamp` that torch and requirements/full.lock are, too. The core's pins are a subset of
-# the full ones, so the order of the two commands does not matter.
+# `make fit` needs), `full.stamp` that torch, requirements/full.lock and requirements/baselines.lock are, too. The
+# core's pins are a subset of the full ones, so the order of the two commands does not matter.
 
 VENV ?= .venv
 # The first of these that runs and is new enough; the locks are made for 3.11. Choose another: make PYTHON=… fit
@@ -59,10 +59,12 @@ $(CORE): requirements/core.lock pyproject.toml
 	@touch $@
 
 # torch goes first and with its own dependencies, which differ from machine to machine (CPU or CUDA); the rest is exact.
-$(FULL): requirements/torch.lock requirements/full.lock $(CORE)
-	@echo "setting up $(VENV): torch, simulators and development tools"
+$(FULL): requirements/torch.lock requirements/full.lock requirements/baselines.lock baselines/pyproject.toml $(CORE)
+	@echo "setting up $(VENV): torch, simulators, baselines and development tools"
 	@$(PIP) -r requirements/torch.lock
 	@$(PIP) --no-deps -r requirements/full.lock
+	@$(PIP) --no-deps -r requirements/baselines.lock
+	@$(PIP) --no-deps --no-build-isolation --editable baselines
 	@touch $@
 
 # Exact pins without addresses: what pyproject.toml asks for, and setuptools to install the project itself. Needs uv.
@@ -76,6 +78,9 @@ lock: ## Renew the exact pins in requirements/ (needs uv)
 	grep -Ev '^(torch|triton|nvidia-|cuda-)' requirements/all.tmp >requirements/full.lock
 	echo setuptools | $(LOCK) pyproject.toml - --constraint requirements/full.lock --output-file requirements/core.tmp
 	mv requirements/core.tmp requirements/core.lock
+	$(LOCK) baselines/pyproject.toml --constraint requirements/full.lock --override requirements/baselines.override \
+		--no-emit-package grace-irl --output-file requirements/all.tmp
+	grep -Ev '^(torch|triton|nvidia-|cuda-)' requirements/all.tmp | grep -vxFf requirements/full.lock >requirements/baselines.lock
 	rm requirements/all.tmp
 
 # Its version and the protobuf runtime of pyproject.toml go together: grace_irl/demos/ui/protos/README.md.
@@ -85,7 +90,7 @@ protos: ## Generate the protocol buffers' Python again (needs protoc)
 	$(PROTOC) -I. --python_out=. --pyi_out=. grace_irl/demos/ui/protos/*.proto
 
 clean: ## Remove caches and build output; runs and the environment stay
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist *.egg-info baselines/build baselines/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environment, too; runs stay

@@ -19,6 +19,7 @@ from tests.frame.tree import ROOT, files
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+BASELINES: dict[str, Any] = tomllib.loads((ROOT / "baselines" / "pyproject.toml").read_text())["project"]
 LINE = re.compile(r"^[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.]*( ; .+)?$")
 # Needed without being imported: MuJoCo's environments come with gymnasium and step its exact version.
 NOT_IMPORTED = {"mujoco"}
@@ -53,7 +54,13 @@ def everything() -> list[str]:
     return [*PROJECT["dependencies"], *(line for extra in sorted(extras) for line in EXTRAS[extra])]
 
 
-def closure(requirements: list[str]) -> set[str]:
+def overrides() -> dict[str, Requirement]:
+    """What stands in the place of a requirement of `imitation`, by name; a marker that never holds: nothing."""
+    lines = (ROOT / "requirements" / "baselines.override").read_text().splitlines()
+    return asked([line for line in lines if not line.startswith("#")])
+
+
+def closure(requirements: list[str], instead: dict[str, Requirement] | None = None) -> set[str]:
     """What the installed packages ask for, from these on; not what torch asks for, which differs by machine."""
     seen: set[tuple[str, str]] = set()
     todo = [Requirement(line) for line in requirements]
@@ -65,6 +72,7 @@ def closure(requirements: list[str]) -> set[str]:
                 continue
             seen.add((name, extra))
             more = [Requirement(line) for line in (requires(name) or [])] if name != "torch" else []
+            more = [(instead or {}).get(canonicalize_name(each.name), each) for each in more]
             todo += [each for each in more if each.marker is None or each.marker.evaluate({"extra": extra})]
     return {name for name, _ in seen}
 
@@ -86,7 +94,7 @@ def imported(folder: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["core", "full", "torch"])
+@pytest.mark.parametrize("name", ["core", "full", "torch", "baselines"])
 def test_a_lock_is_exact_and_names_no_address(name: str) -> None:
     lines = (ROOT / "requirements" / f"{name}.lock").read_text().splitlines()
     assert lines
@@ -110,6 +118,37 @@ def test_a_lock_is_what_the_project_asks_for(name: str) -> None:
     assert not [f"{one} is pinned {pins.get(key)}" for key, one in wanted.items() if not satisfied(one, pins.get(key))]
     build = asked(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"])
     assert all(satisfied(one, pins.get(key)) for key, one in build.items())
+
+
+def test_the_baselines_lock_holds_what_the_full_one_does_not() -> None:
+    """Both are installed with --no-deps into one environment, so that neither may undo the other."""
+    assert not set(lock("baselines")) & (set(lock("full")) | {"torch"})
+    wanted = asked(BASELINES["dependencies"])
+    pins = {**lock("full"), **lock("torch"), **lock("baselines")}
+    assert str(wanted.pop("grace-irl").extras) == "{'rl'}"
+    assert not [f"{one} is pinned {pins.get(key)}" for key, one in wanted.items() if not satisfied(one, pins.get(key))]
+    needed = closure(BASELINES["dependencies"], overrides())
+    assert not needed - set(pins) - {"grace-irl"}
+    assert not set(lock("baselines")) - needed
+
+
+def test_an_override_undoes_a_requirement_of_imitation_and_is_needed() -> None:
+    wanted = asked([line for line in requires("imitation") or [] if "extra" not in line])
+    pins = {**lock("full"), **lock("baselines")}
+    for name, one in overrides().items():
+        assert name in wanted
+        if one.marker is None:
+            assert satisfied(one, pins.get(name))
+            assert not satisfied(wanted[name], pins.get(name))
+        else:
+            assert not one.marker.evaluate()
+    assert not [name for name in wanted if name not in {**pins, **lock("torch")} and name not in overrides()]
+
+
+def test_imitation_never_binds_the_core() -> None:
+    declared = [*PROJECT["dependencies"], *(line for lines in EXTRAS.values() for line in lines)]
+    assert "imitation" not in asked(declared)
+    assert "imitation" not in imported("grace_irl")
 
 
 def satisfied(one: Requirement, pin: str | None) -> bool:
@@ -139,6 +178,15 @@ def test_every_import_is_declared_where_it_belongs() -> None:
     assert set(asked(EXTRAS["rl"])) == {"gymnasium", "minigrid", "mujoco", "stable-baselines3", "torch"}
 
 
+def test_the_baselines_import_what_they_declare() -> None:
+    found = set(imported("baselines")) - {"grace-irl-baselines"}
+    declared = set(asked(BASELINES["dependencies"]))
+    of_rl = set(asked([*EXTRAS["rl"], *PROJECT["dependencies"]]))
+    assert found <= declared | of_rl
+    through_imitation = {"tensorboard", "tqdm"}
+    assert declared - found == through_imitation
+
+
 def test_nothing_is_declared_that_nothing_imports() -> None:
     package = set(imported("grace_irl"))
     extras = [line for name in ("minari", "rl", "llm", "android") for line in EXTRAS[name]]
@@ -158,20 +206,29 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import grace_irl
-count = 0
+count, learning = 0, []
 for module in pkgutil.walk_packages(grace_irl.__path__, "grace_irl."):
     if module.name.endswith("_pb2"):
         continue  # generated; what needs them imports them
-    importlib.import_module(module.name)
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        if not module.name.startswith("grace_irl.rl.") or error.name.partition(".")[0] not in SIMULATORS:
+            raise
+        learning.append(module.name)
     count += 1
 for name in grace_irl.__all__:
     getattr(grace_irl, name)
-print(count)
+print(count, *learning)
 """
 
 
+# Of the room of environments, what other rooms and `compare` import before they know whether there is a simulator.
+WITHOUT_SIMULATORS = {"collect", "environments", "episodes", "evaluation", "method", "methods", "recipe", "views"}
+
+
 def test_every_module_imports_with_the_core_alone() -> None:
-    """Simulators, torch and Minari are imported by the calls that need them."""
+    """Simulators, torch and Minari are imported by the calls that need them, and by modules that only those import."""
     core = {*lock("core"), "grace-irl"}
     blocked = {
         top
@@ -179,13 +236,21 @@ def test_every_module_imports_with_the_core_alone() -> None:
         if not core.intersection(map(canonicalize_name, homes)) and top not in sys.stdlib_module_names
     }
     assert {"torch", "gymnasium", "minari", "pytest"} <= blocked
+    simulators = {"torch", "gymnasium", "stable_baselines3", "minigrid"}
     done = subprocess.run(
-        [sys.executable, "-c", f"BLOCKED = {sorted(blocked)!r}\n{CORE_ONLY}"],
+        [sys.executable, "-c", f"BLOCKED, SIMULATORS = {sorted(blocked)!r}, {simulators!r}\n{CORE_ONLY}"],
         capture_output=True,
         text=True,
         timeout=120,
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
+    count, *learning = done.stdout.split()
+    assert not {name.removeprefix("grace_irl.rl.") for name in learning} & WITHOUT_SIMULATORS
     generated = list(files(ROOT / "grace_irl", "_pb2.py"))
-    assert int(done.stdout) == len(list(files(ROOT / "grace_irl", ".py"))) - len(generated) - 1  # the package itself
+    # The walk does not enter a package that it cannot import.
+    closed = [ROOT.joinpath(*name.split(".")) for name in learning]
+    modules = [
+        path for path in files(ROOT / "grace_irl", ".py") if path.name == "__init__.py" or path.parent not in closed
+    ]
+    assert int(count) == len(modules) - len(generated) - 1  # the package itself
