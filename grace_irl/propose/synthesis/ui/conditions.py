@@ -13,7 +13,7 @@ from grace_irl.propose.synthesis.ui.evidence import Evidence
 from grace_irl.propose.synthesis.ui.parsimony import Parsimony
 from grace_irl.propose.synthesis.ui.pattern import Pattern
 from grace_irl.propose.synthesis.ui.reading import Around, Condition, Spoken, Test
-from grace_irl.propose.synthesis.ui.universe import Universe, Vocabulary, count_over
+from grace_irl.propose.synthesis.ui.universe import Universe, Vocabulary
 
 SHARE = 0.08
 """A condition is tried where it holds in this share of a task's goals, and in two of them where there are more."""
@@ -101,61 +101,49 @@ class Conditions:
         ranked = sorted(seen, key=lambda name: (-seen[name], name))
         return ranked[:MAX_ANCHORS]
 
-    def _fit(self, anchor: str) -> tuple[NDArray[np.int64], list[set[int]]]:
-        """The places of a universe: the row of each, and the patterns that hold there."""
-        owners: list[int] = []
-        fit: list[set[int]] = []
-        for row, (_, said) in enumerate(self.evidence.pairs.tolist()):
-            for looks in self._places(row, anchor):
-                owners.append(row)
-                fit.append(self._vocabulary.fit(set(looks), said))
-        return np.array(owners, dtype=np.int64), fit
-
-    def _common(self, owners: NDArray[np.int64], fit: list[set[int]]) -> list[int]:
-        """Patterns that hold in enough goals of some task."""
-        by_row: dict[int, set[int]] = {}
-        for place in np.flatnonzero(self.evidence.missed[owners] > 0).tolist():
-            by_row.setdefault(int(owners[place]), set()).update(fit[place])
+    def _common(self, anchor: str) -> list[int]:
+        """Patterns that hold in enough goals of some task, somewhere around an anchor."""
         counted: Counter[int] = Counter()
         found: dict[int, None] = {}
         for task in range(self.evidence.tasks):
             goals = np.flatnonzero(self.evidence.task == task)
-            rows = Counter(pattern for row in goals.tolist() for pattern in by_row.get(row, ()))
+            rows = Counter(pattern for row in goals.tolist() for pattern in self._fit(row, anchor))
             least = max(min(2, len(goals)), SHARE * len(goals))
             found |= {pattern: None for pattern in rows if rows[pattern] >= least}
             counted += rows
         return self._ranked(list(found), counted)[:MAX_PATTERNS]
 
+    def _fit(self, row: int, anchor: str = "") -> set[int]:
+        """All patterns that hold in a row, somewhere around an anchor."""
+        looks = {look for place in self._places(row, anchor) for look in place}
+        return self._vocabulary.fit(looks, int(self.evidence.pairs[row, 1]))
+
     def _ranked(self, found: list[int], counted: Counter[int]) -> list[int]:
         patterns = self._vocabulary.patterns
         return sorted(found, key=lambda i: (-counted[i], self.parsimony.pattern(patterns[i]), patterns[i].key))
 
-    def _table(self, fit: list[set[int]], patterns: list[int]) -> NDArray[np.bool_]:
-        """(places, patterns) what holds where."""
-        columns = {pattern: column for column, pattern in enumerate(patterns)}
-        table = np.zeros((len(fit), len(patterns)), dtype=np.bool_)
-        for place, found in enumerate(fit):
-            table[place, [columns[pattern] for pattern in found if pattern in columns]] = True
-        return table
+    def _table(self, anchor: str, patterns: list[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The row of each place, and (places, patterns) what holds there."""
+        said = self.evidence.pairs[:, 1].tolist()
+        places = [(row, place) for row in range(len(said)) for place in self._places(row, anchor)]
+        table = self._vocabulary.table(((set(place), said[row]) for row, place in places), patterns)
+        return np.array([row for row, _ in places], dtype=np.int64), table
 
     def _around(self, anchor: str) -> tuple[str, Universe]:
-        owners, fit = self._fit(anchor)
-        found = self._common(owners, fit)
-        patterns = [self._vocabulary.patterns[i] for i in found]
+        common = self._common(anchor)
+        owners, table = self._table(anchor, common)
+        patterns = [self._vocabulary.patterns[i] for i in common]
         prices = np.array([self.parsimony.pattern(pattern) for pattern in patterns])
-        table = self._table(fit, found)
-        tests = [Test(pattern) for pattern in patterns]
-        return anchor, Universe(owners, len(self.evidence.pairs), tests, prices, table)
+        return anchor, Universe(owners, len(self.evidence.pairs), [Test(one) for one in patterns], prices, table)
 
     def _whole(self) -> Universe:
         """The universe of screens: what is there, what is not, what is there several times, and what items hold."""
-        owners, fit = self._fit("")
-        common = self._common(owners, fit)
-        table = self._table(fit, common)
+        common, absent = self._common(""), self._absent()
+        owners, table = self._table("", [*common, *absent])
+        table[:, len(common) :] ^= True
         conditions: list[Condition] = [Test(self._vocabulary.patterns[i]) for i in common]
-        absent = self._absent(fit)
         conditions += [Test(self._vocabulary.patterns[i], 0) for i in absent]
-        parts = [table, ~self._table(fit, absent)]
+        parts = [table]
         for offered in (self._spoken(), self._counted(), self._bound(), self._conjoined()):
             conditions += offered
             parts += [np.stack(list(offered.values()), axis=1)] if offered else []
@@ -164,12 +152,15 @@ class Conditions:
         prices = np.array([self.parsimony.condition(condition) for condition in conditions])
         return Universe(owners, len(self.evidence.pairs), conditions, prices, table)
 
-    def _absent(self, fit: list[set[int]]) -> list[int]:
+    def _absent(self) -> list[int]:
         """Patterns that goals hardly ever have and other states of experts do."""
-        had = count_over([fit[row] for row in self._goals.tolist()], self.evidence.missed[self._goals])
+        had: Counter[int] = Counter()
+        for row in self._goals.tolist():
+            for pattern in self._fit(row):
+                had[pattern] += self.evidence.missed[row]
         near = np.flatnonzero(self.evidence.near & (self.evidence.missed == 0))
         near = near[np.linspace(0, len(near) - 1, min(len(near), MAX_NEAR)).astype(np.int64)]
-        seen = count_over([fit[row] for row in near.tolist()], np.ones(len(near)))
+        seen = Counter(pattern for row in near.tolist() for pattern in self._fit(row))
         few = RARE * float(self.evidence.missed.sum())
         found = [pattern for pattern in seen if had[pattern] <= few and seen[pattern] >= min(2, len(near))]
         return self._ranked(found, seen)[:MAX_PATTERNS]

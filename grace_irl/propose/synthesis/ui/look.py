@@ -48,10 +48,6 @@ class Look:
     beside: tuple[str, ...] = ()
 
     @cached_property
-    def times(self) -> frozenset[float]:
-        return frozenset(functions.times(*self.says))
-
-    @cached_property
     def numbers(self) -> frozenset[float]:
         return frozenset(functions.numbers(*self.says))
 

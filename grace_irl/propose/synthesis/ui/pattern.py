@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Literal
 
 from grace_irl.propose.synthesis.quote import quoted
@@ -168,14 +169,20 @@ def told_patterns(look: Look, said: Said) -> Iterator[Pattern]:
                     yield Pattern(name=name, shows=shows, flag=flag, aside=True)
 
 
-def _shown(texts: Sequence[str], said: Said) -> list[Shows]:
+def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:
     """What texts show of the instruction."""
-    texts = [text for text in texts if text]
+    times, numbers, phrases = _read(texts)
     shown: dict[Shows, bool] = {
-        "time": bool(said.times) and not said.times.isdisjoint(functions.times(*texts)),
-        "number": bool(said.numbers) and not said.numbers.isdisjoint(functions.numbers(*texts)),
-        "quote": bool(said.quotes) and not said.quotes.isdisjoint(functions.phrases(texts)),
+        "time": not said.times.isdisjoint(times),
+        "number": not said.numbers.isdisjoint(numbers),
+        "quote": not said.quotes.isdisjoint(phrases),
         "name": functions.mentions(said.words, texts),
         "word": functions.echoes(said.words, texts),
     }
     return [shows for shows, holds in shown.items() if holds]
+
+
+@lru_cache(maxsize=100_000)
+def _read(texts: tuple[str, ...]) -> tuple[set[float], set[float], set[str]]:
+    """The times, numbers and phrases in texts."""
+    return functions.times(*texts), functions.numbers(*texts), functions.phrases(texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -43,6 +42,32 @@ class Vocabulary:
             fit |= self._plain[look]
             fit |= self._told[look, said]
         return fit
+
+    def table(self, places: Iterable[tuple[Iterable[int], int]], wanted: Sequence[int]) -> NDArray[np.bool_]:
+        """(places, wanted) which of the wanted patterns hold where.
+
+        Args:
+            places: the looks of each place, and its instruction.
+            wanted: numbers of patterns.
+        """
+        columns = {self.patterns[number]: column for column, number in enumerate(wanted)}
+        plain: dict[int, list[int]] = {}
+        told: dict[tuple[int, int], list[int]] = {}
+        rows = []
+        for looks, said in places:
+            held: set[int] = set()
+            for look in looks:
+                if look not in plain:
+                    offered = plain_patterns(self._evidence.looks.all[look])
+                    plain[look] = [columns[pattern] for pattern in offered if pattern in columns]
+                if (look, said) not in told:
+                    offered = told_patterns(self._evidence.looks.all[look], self._evidence.said[said])
+                    told[look, said] = [columns[pattern] for pattern in offered if pattern in columns]
+                held.update(plain[look], told[look, said])
+            row = np.zeros(len(wanted), dtype=np.bool_)
+            row[list(held)] = True
+            rows.append(row)
+        return np.stack(rows) if rows else np.zeros((0, len(wanted)), dtype=np.bool_)
 
     def _of(self, patterns: Iterable[Pattern]) -> frozenset[int]:
         found = []
@@ -161,12 +186,3 @@ def _distinct(table: NDArray[np.bool_], prices: NDArray[np.float64]) -> tuple[li
             groups.setdefault(packed[column].tobytes(), []).append(column)
     kept = sorted(group[0] for group in groups.values())
     return kept, {group[0]: group[1:] for group in groups.values()}
-
-
-def count_over(places: Sequence[set[int]], weights: NDArray[np.float64]) -> Counter[int]:
-    """The weight of the places in which each pattern holds."""
-    counted: Counter[int] = Counter()
-    for place, weight in zip(places, weights.tolist(), strict=True):
-        for pattern in place:
-            counted[pattern] += weight
-    return counted
