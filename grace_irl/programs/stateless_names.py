@@ -24,7 +24,8 @@ BUILTINS = EXCEPTIONS | {
 """Give the same for the same, and change nothing. `id`, `hash`, `repr` and `type` are not among them: what they give
 may come from a place in memory, or make new objects unseen."""
 
-EVERY_BUILTIN = frozenset(dir(builtins))
+EVERY_BUILTIN = frozenset(dir(builtins)) - {"copyright", "credits", "exit", "help", "license", "quit"}
+"""Those of `site` are left aside, which a sandbox's child does not have."""
 
 OWN_DUNDERS = frozenset(
     {

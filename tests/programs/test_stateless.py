@@ -416,7 +416,7 @@ statements = st.builds(
 blocks = st.lists(statements, max_size=3)
 
 
-def assembled(module: list[str], init: list[str], helper: list[str], body: list[str], calls: bool) -> str:
+def assembled(init: list[str], helper: list[str], body: list[str], calls: bool) -> str:
     """A program of such statements, each of which may fail without ending it."""
 
     def guarded(lines: list[str], depth: int) -> str:
@@ -434,19 +434,19 @@ def assembled(module: list[str], init: list[str], helper: list[str], body: list[
         "SHARED = []\n\ndef make(x):\n    return x\n\nclass Reward:\n    c = []\n"
         "    def __init__(self, extra_info=None):\n        self.a = []\n        self.b = {}\n"
         "        local = []\n        other = {}\n        param = []\n"
-        f"{guarded(init, 2)}        self.help([], 'x')\n"
+        f"{guarded(init, 2)}        self.assist([], 'x')\n"
         "    def give(self):\n        return self.a\n"
-        "    def help(self, param, state):\n        local = []\n        other = {}\n"
+        "    def assist(self, param, state):\n        local = []\n        other = {}\n"
         f"{guarded(helper, 2)}        return 0\n"
         "    def reward_fn(self, state, param=[]):\n        local = []\n        other = {}\n"
-        f"{guarded(body, 2)}" + ("        self.help(param, state)\n" if calls else "") + f"        return {look}\n"
+        f"{guarded(body, 2)}" + ("        self.assist(param, state)\n" if calls else "") + f"        return {look}\n"
     )
 
 
 @settings(max_examples=400, deadline=None)
 @given(blocks, blocks, blocks, st.booleans())
 def test_what_is_said_to_forget_forgets(init: list[str], helper: list[str], body: list[str], calls: bool) -> None:
-    source = assembled([], init, helper, body, calls)
+    source = assembled(init, helper, body, calls)
     try:
         tree = ast.parse(source)
         compile(source, "reward.py", "exec")
@@ -459,3 +459,9 @@ def test_what_is_said_to_forget_forgets(init: list[str], helper: list[str], body
 def test_deep_sources_are_in_doubt() -> None:
     deep = "return " + "-" * 50 + "1.0"
     assert memory_of(ast.parse(method(deep))) == ""
+
+
+def test_the_programs_above_are_not_all_in_doubt() -> None:
+    """Otherwise the test before says nothing."""
+    for init, body in ((["self.a.append(1)"], ["local.append(1)"]), (["self.b['x'] = SHARED"], ["other['k'] = 1"])):
+        assert memory_of(ast.parse(assembled(init, [], body, True))) == ""
