@@ -50,12 +50,12 @@ class AndroidControlWriter(SetWriter):
         trajectory = demonstration.trajectory
         trees, beside = [], []
         for step, state in enumerate(trajectory.states):
-            root = markup.parse(screens.text(state), f"{where}, step {step}")
-            found = forest.forest_of(root)
-            tree = found.SerializeToString(deterministic=True)
-            forest.parse(tree, f"{where}, step {step}")
+            here = f"{where}, step {step}"
+            root = markup.parse(screens.text(state), here)
+            tree = forest.forest_of(root).SerializeToString(deterministic=True)
             trees.append(tree)
-            beside.append(residue.difference(root, forest.hierarchy(found, where)))
+            # As it will be read, so that what could not be read is not written.
+            beside.append(residue.difference(root, forest.hierarchy(forest.parse(tree, here), here)))
         pictures = [b"" if picture is None else picture.read() for picture in trajectory.screenshots]
         annotated = trajectory if isinstance(trajectory, AnnotatedTrajectory) else None
         record = Record(
