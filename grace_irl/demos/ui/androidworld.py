@@ -112,6 +112,8 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
     Raises:
         InputError: something else is there.
     """
+    if text.count("UIElement(") > markup.MAX_NODES:
+        raise InputError(f"{where}: more than {markup.MAX_NODES:,} elements; expected those of one screen")
     elements: list[dict[str, object]] = []
     at = 0
     while start := _ELEMENT.match(text, at):

@@ -26,7 +26,7 @@ from grace_irl.demos.ui.episode import Episode, EpisodeSource
 from grace_irl.demos.ui.texts import read_text
 from grace_irl.errors import InputError
 
-MAX_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """Longest file. Real ones have 20 to 100 KB."""
 
 MAX_DEPTH = 16

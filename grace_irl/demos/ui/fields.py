@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from grace_irl.demos.ui.screen import bounds_of
@@ -87,7 +88,12 @@ def spelled(bounds: Sequence[int]) -> str:
 
 
 def _plain(name: object) -> str:
-    plain = re.sub("[^a-z0-9]", "", str(name).lower())
+    return _plainly(str(name)[:60])  # no name that matters is longer, and what is long is not to be kept
+
+
+@lru_cache(maxsize=1024)
+def _plainly(name: str) -> str:
+    plain = re.sub("[^a-z0-9]", "", name.lower())
     return plain[2:] if plain.startswith("is") and len(plain) > 2 else plain
 
 

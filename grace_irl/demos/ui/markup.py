@@ -178,5 +178,7 @@ def _reason(error: etree.XMLSyntaxError) -> str:
     """What is wrong with a text, on one line and bounded: a name in it may be as long as the text."""
     if "depth" in str(error.msg):
         return f"nodes nested deeper than {MAX_DEPTH}"
+    if "HUGE" in str(error.msg):  # the parser's own limit, 10,000,000 bytes at once
+        return "a tag longer than 10,000,000 bytes"
     line = " ".join(str(error.msg or "empty text").split())
     return f"not well-formed XML ({line[:160]})"

@@ -138,11 +138,6 @@ class Screen:
         )
         return cls(nodes, _whole(root.get("rotation", "0")))
 
-    @property
-    def roots(self) -> tuple[Node, ...]:
-        """The children of the root: one for each window."""
-        return tuple(node for node in self.nodes if node.parent < 0)
-
     @cached_property
     def visible(self) -> tuple[Node, ...]:
         """The nodes that are visible, with all that they lie in."""
@@ -189,12 +184,6 @@ class Screen:
     def below(self, node: Node) -> tuple[Node, ...]:
         """All that lies in it, in document order."""
         return self.nodes[node.order + 1 : node.end]
-
-    def siblings(self, node: Node) -> tuple[Node, ...]:
-        """The other children of its parent, in order."""
-        parent = self.parent(node)
-        together = self.children(parent) if parent else self.roots
-        return tuple(other for other in together if other.order != node.order)
 
     def path(self, node: Node) -> str:
         """Where it is: the names of what it lies in and its own, outermost first, with a "/" between."""

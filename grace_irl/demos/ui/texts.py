@@ -13,6 +13,9 @@ from grace_irl.errors import InputError
 MAX_BYTES = 32 * 1024 * 1024
 """Longest text that is read whole, once unpacked. Real histories have up to 10 MB."""
 
+MAX_PARTS = 1_000_000
+"""Most lists and objects of a JSON file, which take 30 times the bytes that they are written in."""
+
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     """The whole file, unpacked where its name ends in `.gz`.
@@ -46,9 +49,12 @@ def read_json(path: Path) -> Any:
     """What a JSON file holds.
 
     Raises:
-        InputError: see `read_text`; or not JSON, or nested too deep to be read.
+        InputError: see `read_text`; or not JSON, of too many parts, or nested too deep to be read.
     """
     text = read_text(path)
+    parts = text.count("{") + text.count("[")
+    if parts > MAX_PARTS:
+        raise InputError(f"{path}: {parts:,} lists and objects; expected at most {MAX_PARTS:,}: split it")
     try:
         return json.loads(text)
     except RecursionError:

@@ -79,7 +79,7 @@ def write_tree(found: object, where: str) -> str:
             raise InputError(f"{where}: a node is {reprlib.repr(node)}; expected an object")
         if depth >= markup.MAX_DEPTH:
             raise InputError(f"{where}: nodes nested deeper than {markup.MAX_DEPTH}; expected the tree of one screen")
-        if count > markup.MAX_NODES:
+        if count + len(stack) > markup.MAX_NODES:
             raise InputError(f"{where}: more than {markup.MAX_NODES:,} nodes; expected the tree of one screen")
         detail = node.get("driverDetail")
         element = markup.add(parent, attributes(*([detail] if isinstance(detail, Mapping) else []), node))

@@ -42,6 +42,7 @@ REFUSED = {
     "1,000,000 deep": (nested(1_000_000), "tags"),
     "one too deep": (nested(markup.MAX_DEPTH + 1), "deeper than 256"),
     "too many nodes": (f"<hierarchy>{'<node/>' * 200_001}</hierarchy>", "tags"),
+    "a long text": (f'<hierarchy><node text="{"a" * 12_000_000}"/></hierarchy>', "longer than 10,000,000 bytes"),
     "50 MB": (f'<hierarchy><node text="{"a" * 50_000_000}"/></hierarchy>', "bytes"),
     "50 MB of nodes": (f"<hierarchy>{'<node/>' * 7_000_000}</hierarchy>", "bytes"),
     "broken UTF-8": (b'<hierarchy><node text="\xff\xfe"/></hierarchy>', "byte 23 is not UTF-8"),

@@ -81,9 +81,6 @@ def test_families(clock: Screen) -> None:
     assert clock.parent(time) == alarm
     assert clock.parent(clock.nodes[2]) is None
     assert [node.order for node in clock.ancestors(switch)] == [3, 2]
-    assert clock.siblings(time) == (switch,)
-    assert clock.siblings(clock.nodes[0]) == (clock.nodes[2],)
-    assert clock.roots == (clock.nodes[0], clock.nodes[2])
 
 
 def test_names_and_paths(clock: Screen) -> None:
