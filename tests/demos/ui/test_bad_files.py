@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from grace_irl.demos import load
 from grace_irl.demos.files import expand, open_source
 from grace_irl.demos.screenshots import FileScreenshot, media_type
-from grace_irl.demos.ui import episode, markup, readers, texts
+from grace_irl.demos.ui import episode, readers, texts
 from grace_irl.demos.ui.screen import Screen
 from grace_irl.errors import InputError
 
@@ -47,6 +49,13 @@ def deep(depth: int) -> dict[str, Any]:
 REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "XML of something else": ("robot.xml", "<mujoco/>", "root <mujoco>"),
     "an entity bomb": ("a.xml", '<!DOCTYPE a [<!ENTITY b "c">]><hierarchy/>', "DOCTYPE"),
+    "a dump of 50 MB": ("a.xml", f"<hierarchy>{' ' * 50_000_000}</hierarchy>", "longer than 16,777,216 bytes"),
+    "a dump 10,000 deep": (
+        "a.xml",
+        f"<hierarchy>{'<node>' * 10_000}{'</node>' * 10_000}</hierarchy>",
+        "deeper than 256",
+    ),
+    "a dump of broken UTF-8": ("a.xml", b'<hierarchy text="\xc3"/>', "byte 17 is not UTF-8"),
     "not JSON": ("a.json", "{'a': 1}", "not JSON"),
     "JSON of something else": ("a.json", '{"name": "a card", "text": "b"}', "no screen"),
     "JSON that is a number": ("a.json", "7", "no screen"),
@@ -107,6 +116,18 @@ def test_what_cannot_be_used_is_refused_in_one_line(name: str, content: str | by
     assert "expected" in message
     assert "\n" not in message
     assert len(message) - len(str(path)) < 400
+
+
+def test_the_command_line_refuses_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "expert.xml").write_text(
+        '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><hierarchy>&b;</hierarchy>'
+    )
+    command = [sys.executable, "-m", "grace_irl", "demos", "inspect", str(tmp_path / "expert.xml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "DOCTYPE" in done.stderr
 
 
 def folder(path: Path, files: dict[str, str | bytes]) -> Path:
@@ -265,8 +286,7 @@ def test_a_file_as_long_as_allowed_is_read(read: Callable[[Path, int], object], 
 
 
 def test_yaml_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "yaml", None)
+    monkeypatch.setitem(sys.modules, "yaml", None)
     (tmp_path / "clock_utg.yaml").write_text("records: []")
     with pytest.raises(InputError, match=r"grace-irl\[android\]"):
         load([tmp_path / "clock_utg.yaml"], role="expert")
-    assert markup.MAX_BYTES > 0
