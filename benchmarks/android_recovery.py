@@ -24,51 +24,37 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from android.problems import Problem, problems
 from large_model_recovery import Case, row, step
 
 import grace_irl
-from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.recording import write_recording
 from grace_irl.runs.run import best_record, opened
 
-SCRAMBLED = ("alarm", "reminder", "choice")
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data" / "android"
 
 
-def cases(arguments: argparse.Namespace) -> Iterator[tuple[Problem, str]]:
-    """Every problem that was asked for, by its name in the table, plain and some scrambled."""
+def cases(arguments: argparse.Namespace) -> Iterator[Problem]:
+    """Every problem that was asked for."""
     wanted = arguments.problem.split(",") if arguments.problem else None
-    for problem in problems(arguments.data):
-        if wanted is not None and problem.name not in wanted:
-            continue
-        yield problem, problem.name
-        if problem.name in SCRAMBLED and arguments.scrambled:
-            table = ScrambleMap.draw(arguments.seed, "ui", 0)
-            train, test = (_scrambled(part, table) for part in (problem.train, problem.test))
-            yield replace(problem, train=train, test=test, required=False), f"{problem.name}-scrambled"
+    return (problem for problem in problems(arguments.data) if not wanted or problem.name in wanted)
 
 
-def _scrambled(demonstrations: Demonstrations, table: ScrambleMap) -> Demonstrations:
-    return Demonstrations(table.metadata(demonstrations.metadata), tuple(table.apply(item) for item in demonstrations))
-
-
-def fitted(problem: Problem, name: str, arguments: argparse.Namespace) -> dict[str, object]:
+def fitted(problem: Problem, arguments: argparse.Namespace) -> dict[str, object]:
     """What the synthesiser makes of a problem."""
-    folder = arguments.runs / f"fit-{name}"
+    folder = arguments.runs / f"fit-{problem.name}"
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"seed": arguments.seed, "max_seconds": arguments.max_seconds, "workers": arguments.workers}
     run = grace_irl.fit(problem.train, out=folder, held_out=0.0, **settings)
-    return about(problem, name, folder) | {"seconds": run.seconds, "tried": run.programs}
+    return about(problem, folder) | {"seconds": run.seconds, "tried": run.programs}
 
 
-def about(problem: Problem, name: str, run: Path) -> dict[str, object]:
+def about(problem: Problem, run: Path) -> dict[str, object]:
     """Held-out results of a run."""
-    found = row(Case(name, problem.train, problem.test), run)
+    found = row(Case(problem.name, problem.train, problem.test), run)
     further = None
     if problem.further is not None:
         further = grace_irl.score(run / "reward.py", problem.further, workers=1).metrics.accuracy
@@ -102,8 +88,7 @@ def main() -> None:
     parser.add_argument("verb", choices=("fit", "step", "table", "record", "screens"))
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the Android data")
     parser.add_argument("--problem", default="", help="comma-separated names (default: all)")
-    parser.add_argument("--scrambled", action="store_true", help="scrambled copies, too, of alarm, reminder and choice")
-    parser.add_argument("--seed", type=int, default=0, help="of the search and of the scrambling (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="of the search (default 0)")
     parser.add_argument("--max-seconds", type=float, default=120.0, help="search time per fit (default 120)")
     parser.add_argument("--workers", type=int, default=1, help="sandbox processes (default 1)")
     parser.add_argument("--runs", type=Path, default=Path("out/android"), help="where runs and prompts are kept")
@@ -115,20 +100,21 @@ def main() -> None:
     columns = ("positive", "negative", "train", "accuracy", "auc", "separated", "further", "lines", *own)
     if arguments.verb in ("fit", "table"):
         print(f"{'':20}" + "".join(f"{name:>10}" for name in columns))
-    for problem, name in cases(arguments):
+    for problem in cases(arguments):
+        name = problem.name
         run = arguments.runs / name
         if arguments.verb == "screens":
             for side, part in (("train", problem.train), ("held out", problem.test)):
                 for item in part:
                     print(f"{name:16} {side:8} {item.role:8} {item.trajectory.source}: {item.trajectory.extra_info}")
         elif arguments.verb == "fit":
-            rows.append(fitted(problem, name, arguments))
+            rows.append(fitted(problem, arguments))
             print(shown(rows[-1], columns), flush=True)
         elif arguments.verb == "step":
             waits = step(Case(name, problem.train, problem.test), arguments.runs, 1.0)
             print(f"{name:20} {'waits: ' + waits if waits else 'done'}", flush=True)
         elif (run / "reward.py").exists():
-            rows.append(about(problem, name, run))
+            rows.append(about(problem, run))
             print(shown(rows[-1], columns), flush=True)
             if arguments.verb == "record":
                 arguments.recordings.mkdir(parents=True, exist_ok=True)
