@@ -26,17 +26,18 @@ _HEAD = re.compile(r'\s*UI element \d+: \{"index": \d+')
 _FLAG = re.compile(r', "(is_\w{1,40})": (True|False)')
 _TEXTS = ("text", "content_description", "hint_text", "tooltip")
 
+_NUMBER = r"-?\d{1,15}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?"
 _ELEMENT = re.compile(r"[\s,\[\]]*UIElement\(")
 _FIELD = re.compile(
     r"\s*(?P<name>\w{1,60})\s*=\s*(?:"
     r"(?P<text>'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\")"
-    r"|(?P<number>-?\d{1,15}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?)"
+    rf"|(?P<number>{_NUMBER})"
     r"|(?P<word>True|False|None)"
     r"|BoundingBox\((?P<box>[^()]{0,200})\)"
     r")\s*(?P<end>,|\))",
     re.DOTALL,
 )
-_LIMIT = re.compile(r"(x_min|x_max|y_min|y_max)=(-?\d{1,9})(?:\.\d*)?(?:,|$)")
+_LIMIT = re.compile(rf"(x_min|x_max|y_min|y_max)\s*=\s*({_NUMBER})\s*(?:,|$)")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\n": ""}
 
@@ -197,7 +198,7 @@ def _value(field: re.Match[str], where: str) -> Any:
     if field["number"] is not None:
         return float(field["number"])
     if field["box"] is not None:
-        return {name: int(number) for name, number in _LIMIT.findall(field["box"].replace(" ", ""))}
+        return {name: float(number) for name, number in _LIMIT.findall(field["box"])}
     return {"True": True, "False": False, "None": None}[field["word"]]
 
 
