@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.propose.protocol import Proposer
+from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.config import resolve
@@ -50,6 +51,11 @@ SETTINGS = {
     "llm_patience": "model.patience",
     "context": "model.context",
     "images": "model.images",
+    "expand": "expand.rounds",
+    "env": "expand.env",
+    "env_steps": "expand.steps",
+    "rollouts": "expand.episodes",
+    "trust_reward": "expand.trust",
     "workers": "sandbox.workers",
     "allow_weak_sandbox": "sandbox.allow_weak",
 }
@@ -90,6 +96,11 @@ class Settings(TypedDict, total=False):
     llm_patience: float
     context: str
     images: bool
+    expand: int
+    env: str
+    env_steps: int
+    rollouts: int
+    trust_reward: bool
     workers: int
     allow_weak_sandbox: bool
 
@@ -144,9 +155,13 @@ def fit(
         flags["data.negatives"] = extra
     parts = fits.Parts(demonstrations=in_memory, proposer=writer, listener=listener, note=note)
     if resume is not None:
+        if expansion.is_expansion(Path(resume)):
+            return expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
         return fits.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
     base = recorded_config(Path(replay)) if replay else None
     resolved = resolve(Path(config) if config else None, sets, flags, base)
+    if resolved.expand.rounds:
+        return expansion.start(resolved, Path(out) if out else None, parts)
     return fits.start(resolved, Path(out) if out else None, parts)
 
 

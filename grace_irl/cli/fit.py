@@ -11,7 +11,9 @@ from grace_irl.cli.estimate import print_estimate
 from grace_irl.cli.fit_options import DEFAULTS
 from grace_irl.cli.output import console, metrics_object, metrics_table, print_json, print_source
 from grace_irl.cli.progress import FitProgress
+from grace_irl.cli.rounds import rounds_table
 from grace_irl.errors import InputError
+from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import resolve
 from grace_irl.runs.estimate import estimated
@@ -37,6 +39,11 @@ def fit(
     start_from: options.StartFrom = None,
     log_pi: options.LogPi = None,
     calibrate: options.Calibrate = None,
+    expand: options.Expand = None,
+    env: options.Env = None,
+    env_steps: options.EnvSteps = None,
+    rollouts: options.Rollouts = None,
+    trust_reward: options.TrustReward = None,
     llm_url: options.LlmUrl = None,
     model: options.Model = None,
     temperature: options.Temperature = None,
@@ -85,7 +92,10 @@ def fit(
                 )
             with FitProgress(generations or DEFAULTS.search.generations) as progress:
                 parts = fits.Parts(listener=progress, note=progress.note)
-                run = fits.resume(resume, flags, sets=sets, parts=parts)
+                if expansion.is_expansion(resume):
+                    run = expansion.resume(resume, flags, sets=sets, parts=parts)
+                else:
+                    run = fits.resume(resume, flags, sets=sets, parts=parts)
         else:
             resolved = resolve(config, sets, flags, recorded_config(replay) if replay else None)
             if not resolved.data.demos:
@@ -94,7 +104,11 @@ def fit(
                 print_estimate(estimated(resolved), as_json=as_json)
                 return
             with FitProgress(resolved.search.generations) as progress:
-                run = fits.start(resolved, out, fits.Parts(listener=progress, note=progress.note))
+                parts = fits.Parts(listener=progress, note=progress.note)
+                if resolved.expand.rounds:
+                    run = expansion.start(resolved, out, parts)
+                else:
+                    run = fits.start(resolved, out, parts)
     except Interrupted as interrupted:
         _leave(interrupted)
     _print(run, as_json=as_json)
@@ -112,6 +126,8 @@ def _print(run: Run, *, as_json: bool) -> None:
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
         out.print(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
+        if run.rounds:
+            out.print(rounds_table(run.rounds))
         out.print(f"reward: {run.reward_path}", soft_wrap=True)
     if as_json:
         print_json(
@@ -134,6 +150,7 @@ def _print(run: Run, *, as_json: bool) -> None:
                 "seconds": run.seconds,
                 "proposer": run.proposer,
                 "reason": run.reason,
+                "rounds": run.rounds,
             }
         )
 

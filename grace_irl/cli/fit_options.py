@@ -9,7 +9,7 @@ import typer
 
 from grace_irl.runs.config import Config
 
-DATA, SEARCH, MODEL, STOP, RUN = "Data", "Search", "Model", "Stop rules", "Run"
+DATA, SEARCH, MODEL, EXPANSION, STOP, RUN = "Data", "Search", "Model", "Expansion", "Stop rules", "Run"
 DEFAULTS = Config()
 _SEARCH, _MODEL, _STOP = DEFAULTS.search, DEFAULTS.model, DEFAULTS.stop
 
@@ -129,6 +129,34 @@ Calibrate = Annotated[
         "Fit a scale and an offset to the reward, or take it as it comes.",
         DEFAULTS.fitness.calibrate,
         SEARCH,
+    ),
+]
+
+Expand = Annotated[
+    int | None,
+    _option(
+        "expand",
+        "Rounds in which PPO learns from the reward, its rollouts become negatives, and the search goes on.",
+        DEFAULTS.expand.rounds,
+        EXPANSION,
+    ),
+]
+Env = Annotated[
+    str | None, _option("env", "Where PPO learns: a Gymnasium id.", "the demonstrations' own", EXPANSION, "ID")
+]
+EnvSteps = Annotated[
+    int | None, _option("env-steps", "Environment steps of all rounds together.", DEFAULTS.expand.steps, EXPANSION)
+]
+Rollouts = Annotated[
+    int | None, _option("rollouts", "Episodes that a round adds at most.", DEFAULTS.expand.episodes, EXPANSION)
+]
+TrustReward = Annotated[
+    bool | None,
+    _switch(
+        "trust-reward",
+        "Run the reward in this process while PPO learns, not in the sandbox: faster.",
+        DEFAULTS.expand.trust,
+        EXPANSION,
     ),
 ]
 

@@ -11,10 +11,12 @@ from rich.table import Table
 
 from grace_irl.cli.goals import goals_found, goals_line
 from grace_irl.cli.output import console, metrics_table, print_json, print_source
+from grace_irl.cli.rounds import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.programs.library import Usage
 from grace_irl.runs.budget import Prices
+from grace_irl.runs.expansion import is_expansion
 from grace_irl.runs.history import Generation, history
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.provenance import lineage
@@ -38,6 +40,11 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Show a run: its best programs, its progress, and what became of each candidate."""
+    if is_expansion(run):
+        if program is not None or fates:
+            raise InputError(f"{run}: an expansion; expected one of its runs: {run / 'rounds' / '0' / 'run'}")
+        show_rounds(run, as_json=as_json)
+        return
     with opened(run) as (store, config):
         if program is not None:
             _show_program(store, run, program, as_json=as_json)

@@ -152,6 +152,31 @@ class ModelConfig(_Section):
     price_out: float = Field(default=0.0, ge=0)
 
 
+class ExpandConfig(_Section):
+    """Whether a policy that is trained on the reward gives new negatives, round after round (docs/training.md).
+
+    Attributes:
+        rounds: M; 0: the search ends with the demonstrations.
+        env: a Gymnasium id, or package.module:make; "" takes the demonstrations' own.
+        steps: N, environment steps of all rounds together.
+        episodes: rollouts that each round adds at most.
+        enough: the reward stays as it is where its accuracy on a round's new negatives is at least this.
+        alike: a rollout whose states a classifier tells from the expert's with at most this chance is not called
+            negative (0.5: not at all).
+        form: in which the policy gets the reward: "raw", "logit" of the discriminator, or its "probability".
+        trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
+    """
+
+    rounds: int = Field(default=0, ge=0)
+    env: str = ""
+    steps: int = Field(default=100_000, ge=1)
+    episodes: int = Field(default=20, ge=1)
+    enough: float = Field(default=0.99, gt=0.5, le=1)
+    alike: float = Field(default=0.6, ge=0.5, le=1)
+    form: Literal["raw", "logit", "probability"] = "raw"
+    trust: bool = False
+
+
 class SandboxConfig(_Section):
     """Where programs run.
 
@@ -185,6 +210,7 @@ class Config(_Section):
     stop: StopConfig = StopConfig()
     proposer: ProposerConfig = ProposerConfig()
     model: ModelConfig = ModelConfig()
+    expand: ExpandConfig = ExpandConfig()
     sandbox: SandboxConfig = SandboxConfig()
 
 

@@ -12,6 +12,7 @@ from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
 from grace_irl.runs.config import Config, resolve
 from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.round import Round
 from grace_irl.runs.store import Record, Store
 
 
@@ -66,6 +67,7 @@ class Run:
         proposer: its name.
         tokens: of the answers told, in and out.
         cost: of those tokens, by the prices in the configuration.
+        rounds: of an expansion (`grace_irl.runs.expansion`), whose last search this is; () of a run alone.
     """
 
     folder: Path
@@ -79,6 +81,7 @@ class Run:
     proposer: str
     tokens: int = 0
     cost: float = 0.0
+    rounds: tuple[Round, ...] = ()
 
 
 class Interrupted(KeyboardInterrupt):
@@ -100,6 +103,8 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
     paths = RunPaths(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected the folder of a run")
+    if (folder / "rounds").is_dir():
+        raise InputError(f"{folder}: an expansion; expected one of its runs, such as {folder / 'rounds' / '0' / 'run'}")
     store = Store(paths.database)
     try:
         yield store, resolve(paths.config)

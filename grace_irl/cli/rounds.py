@@ -1,0 +1,56 @@
+"""The rounds of an expansion as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from grace_irl.cli.output import console, print_json
+from grace_irl.runs.expansion import rounds_of
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.round import Round
+
+COLUMNS = (
+    *("round", "steps", "rollouts", "like experts", "accuracy on the rest", "reward"),
+    *("program", "accuracy", "held out", "true return", "success"),
+)
+
+
+def show_rounds(folder: Path, *, as_json: bool) -> None:
+    """What `show` prints of an expansion."""
+    rounds = rounds_of(folder)
+    if as_json:
+        print_json({"expansion": str(folder), "rounds": rounds})
+        return
+    out = console()
+    out.print(rounds_table(rounds))
+    if rounds:
+        out.print(f"reward: {RunPaths(folder).reward}", soft_wrap=True)
+    out.print(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on", soft_wrap=True)
+
+
+def rounds_table(rounds: Sequence[Round]) -> Table:
+    """One row for each round; returns and successes are the environment's own, which no search saw."""
+    table = Table(*COLUMNS, box=None, pad_edge=False)
+    for each in rounds:
+        told = each.number > 0
+        table.add_row(
+            str(each.number),
+            str(each.steps) if told else "-",
+            str(each.rollouts) if told else "-",
+            str(each.alike) if told else "-",
+            _number(each.new_accuracy),
+            "searched" if each.changed else "kept",
+            each.program,
+            _number(each.accuracy),
+            _number(each.held_out),
+            f"{each.mean:.4g} ± {each.deviation:.3g}" if each.mean is not None and each.deviation is not None else "-",
+            "-" if each.success is None else f"{each.success:.2f}",
+        )
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

@@ -1,0 +1,135 @@
+"""Who trains a policy on a reward and plays it: what expansion asks of reinforcement learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.errors import InputError
+from grace_irl.runs.config import ExpandConfig
+
+if TYPE_CHECKING:
+    from grace_irl.rl.curve import Point
+
+EVALUATIONS = 5
+"""How often a training looks at its policy, and is saved."""
+EPISODES = 10  # of each look
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One rollout.
+
+    Attributes:
+        trajectory: what happened.
+        total: its true return.
+        success: whether it reached the goal; None where the environment has none.
+        components: sums of the environment's own reward components.
+    """
+
+    trajectory: Trajectory
+    total: float
+    success: bool | None
+    components: dict[str, float]
+
+
+class Learner(Protocol):
+    """Trains and plays policies; the same arguments give the same result, also after it was killed in the middle."""
+
+    def check(self, demonstrations: Demonstrations) -> None:
+        """Refuses an environment whose states are not those of the demonstrations.
+
+        Raises:
+            InputError: with what differs.
+        """
+        ...
+
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> tuple[Path, int]:
+        """Trains on a reward file; goes on with what is in `folder`.
+
+        Args:
+            reward: the file.
+            steps: of the environment.
+            seed: of everything.
+            folder: for checkpoints.
+            initial: a policy to start from; None: a new one.
+
+        Returns:
+            The policy's file in `folder`, and the steps taken.
+
+        Raises:
+            GraceError: the reward fails.
+        """
+        ...
+
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+        """Plays episodes with a trained policy."""
+        ...
+
+
+class PpoLearner:
+    """PPO (`grace_irl.rl.ppo`) in the environment that the demonstrations are from.
+
+    Args:
+        config: the environment, and how the reward runs.
+        allow_weak: of the sandbox.
+        note: is told of each look at the policy, in one line.
+    """
+
+    def __init__(self, config: ExpandConfig, *, allow_weak: bool = False, note: Callable[[str], None]) -> None:
+        self._config = config
+        self._allow_weak = allow_weak
+        self._note = note
+
+    def check(self, demonstrations: Demonstrations) -> None:
+        """See `Learner`; finds the environment."""
+        try:
+            from grace_irl.rl.matching import environment_for
+            from grace_irl.rl.ppo import train  # noqa: F401  what is missing is said before anything is written
+        except ImportError as error:
+            raise InputError(
+                f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
+            ) from None
+        self._make = environment_for(demonstrations, self._config.env)
+
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> tuple[Path, int]:
+        """See `Learner`."""
+        from grace_irl.load import load_reward
+        from grace_irl.rl.ppo import POLICY, RewardSpec, train
+        from grace_irl.rl.trained import load_policy
+
+        file = load_reward(reward, trust=self._config.trust)
+
+        def progress(point: Point) -> None:
+            goal = "" if point.success is None else f", success {point.success:.2f}"
+            self._note(f"round {folder.parent.name}: {point.steps} steps, true return {point.mean:.4g}{goal}")
+
+        training = train(
+            self._make,
+            steps,
+            reward=RewardSpec(
+                file.source,
+                lambda: file.scorer(allow_weak_sandbox=self._allow_weak),
+                file.scaled(self._config.form),
+            ),
+            seed=seed,
+            evaluations=EVALUATIONS,
+            episodes=EPISODES,
+            out=folder,
+            initial=None if initial is None else load_policy(initial),
+            progress=progress,
+        )
+        return folder / POLICY, training.steps
+
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+        """See `Learner`."""
+        from grace_irl.rl.rollouts import play
+        from grace_irl.rl.trained import load_policy
+
+        return [
+            Episode(each.trajectory, each.total, each.success, each.components)
+            for each in play(load_policy(policy), self._make, episodes, seed)
+        ]

@@ -1,0 +1,75 @@
+"""One round of expansion: what was trained, what its rollouts were, and what became of the reward."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+from grace_irl.atomic import write_atomically
+from grace_irl.errors import GraceError
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round that is complete.
+
+    Attributes:
+        number: from 1 on; 0 is the search before any policy.
+        run: folder of the run whose best program is the reward now, relative to the expansion's folder.
+        program: its id.
+        fitness, accuracy, held_out: of that program, on the data of its run; held-out accuracy, or None.
+        changed: the search went on in this round.
+        policy: file of the policy, relative to the expansion's folder; "" in round 0.
+        steps: environment steps of training in this round.
+        rollouts: episodes that the policy played afterwards.
+        alike: of these, how many cannot be told from an expert's, and were not called negative.
+        new_accuracy: of the reward before this round on the new negatives; None where there are none.
+        mean, deviation: of the rollouts' true return, which no search sees.
+        success: their share that reached the goal; None where the environment has none.
+        components: mean sums of the environment's own reward components over the rollouts.
+    """
+
+    number: int
+    run: str = ""
+    program: str = ""
+    fitness: float = 0.0
+    accuracy: float = 0.0
+    held_out: float | None = None
+    changed: bool = True
+    policy: str = ""
+    steps: int = 0
+    rollouts: int = 0
+    alike: int = 0
+    new_accuracy: float | None = None
+    mean: float | None = None
+    deviation: float | None = None
+    success: float | None = None
+    components: dict[str, float] = field(default_factory=dict)
+
+
+def write_round(path: Path, done: Round) -> None:
+    """Keeps a round, whole or not at all.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    write_atomically(path, json.dumps(asdict(done), indent=1) + "\n")
+
+
+def read_round(path: Path) -> Round | None:
+    """A round that was kept; None where it is not complete.
+
+    Raises:
+        GraceError: the file is not one of this version.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise GraceError(f"{path}: not readable ({error}); delete it to do the round's end again") from None
+    names = {each.name for each in fields(Round)}
+    if not isinstance(found, dict) or set(found) != names:
+        raise GraceError(f"{path}: not a round of this version; delete it to do the round's end again")
+    return Round(**found)

@@ -1,0 +1,268 @@
+"""Expansion: what a round adds, what it leaves out, and that it goes on from wherever it was killed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import load
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.errors import GraceError, InputError
+from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.config import resolve
+from grace_irl.runs.expansion import is_expansion, resume, start
+from grace_irl.runs.fit import Parts
+from grace_irl.runs.learner import Episode
+from grace_irl.runs.round import Round, read_round, write_round
+from grace_irl.runs.run import Interrupted, Run, opened
+from tests.fakes.in_process_sandbox import InProcessSandbox
+
+FLAGS = {
+    "search.population": 6,
+    "search.elite": 2,
+    "search.generations": 2,
+    "data.held_out": 0.0,
+    "expand.rounds": 2,
+    "expand.steps": 101,
+    "expand.episodes": 4,
+    "sandbox.workers": 1,
+}
+
+
+def cloud(centre: float, seed: int, length: int = 200, **parts: Any) -> Trajectory:
+    """States around (centre, centre)."""
+    rng = np.random.default_rng(seed)
+    return Trajectory(centre + 0.3 * rng.standard_normal((length, 2)), source=f"cloud {centre} {seed}", **parts)
+
+
+def demonstrations(label: str = "all") -> Demonstrations:
+    """Experts around 2, negatives around -2."""
+    items = [Demonstration(cloud(2.0, seed, terminated=True), "expert") for seed in range(4)]
+    items += [Demonstration(cloud(-2.0, 10 + seed), "negative") for seed in range(4)]
+    return Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label=label), tuple(items))  # type: ignore[arg-type]
+
+
+class Thresholds:
+    """Proposes "x is above T" and "x is between T and 3.5" in turn, for three T, whatever is asked."""
+
+    async def propose(self, request: Any, parents: Any) -> Proposal:
+        low = -1.0 + request.index % 3
+        body = f"{low} < state[0] < 3.5" if request.index % 2 else f"state[0] > {low}"
+        return Proposal(
+            "class Reward:\n    def __init__(self, extra_info=None): pass\n"
+            f"    def reward_fn(self, state): return float({body})\n"
+        )
+
+
+class FakeLearner:
+    """Its policies go to given places, whatever the reward.
+
+    Args:
+        centres: of each round's rollouts.
+        fail_at: which call to it (from 0) breaks off.
+        error: how.
+    """
+
+    def __init__(
+        self, centres: Sequence[float] = (6.0, 6.0), fail_at: int = -1, error: Any = KeyboardInterrupt
+    ) -> None:
+        self.centres = centres
+        self.calls = 0
+        self.fail_at = fail_at
+        self.error = error
+        self.trained: list[tuple[int, int, bool]] = []
+
+    def _call(self) -> None:
+        self.calls += 1
+        if self.calls - 1 == self.fail_at:
+            raise self.error
+
+    def check(self, demonstrations: Demonstrations) -> None:
+        assert demonstrations.metadata.kind == "vector"
+
+    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> tuple[Path, int]:
+        self._call()
+        assert "class Reward" in reward.read_text()
+        self.trained.append((steps, seed, initial is not None))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "policy").write_text(folder.parent.name)
+        return folder / "policy", steps
+
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+        self._call()
+        centre = self.centres[int(policy.read_text()) - 1]
+        return [
+            Episode(cloud(centre, seed % 1000 + each, truncated=True), float(each), None, {"reward_x": 1.0})
+            for each in range(episodes)
+        ]
+
+
+def parts(label: str = "all") -> Parts:
+    return Parts(demonstrations(label), Thresholds(), InProcessSandbox())
+
+
+def begun(folder: Path, learner: FakeLearner, **flags: object) -> Run:
+    return start(resolve(flags={**FLAGS, **flags}), folder, parts(), learner)
+
+
+def test_rollouts_become_negatives_and_the_reward_learns_of_them(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run", FakeLearner())
+    first, second, third = run.rounds
+    assert (first.number, first.run, first.policy) == (0, "rounds/0/run", "")
+    assert first.accuracy == 1.0
+    assert second.new_accuracy is not None
+    assert second.new_accuracy < 0.99  # the first reward takes what lies beyond the experts for experts
+    assert (second.changed, second.run) == (True, "rounds/1/run")
+    assert second.program != first.program
+    assert third.new_accuracy == 1.0  # the next policy goes to the same place, which the reward knows now
+    assert (third.changed, third.run, third.program) == (False, "rounds/1/run", second.program)
+    assert run.best.program.id == second.program
+    assert "< 3.5" in run.reward_path.read_text()
+    assert run.reward_path == tmp_path / "run" / "reward.py"
+    added = load([], [tmp_path / "run" / "rounds" / "1" / "rollouts.parquet"])
+    assert [item.role for item in added] == ["negative"] * 4
+    assert (second.mean, second.rollouts, second.alike) == (1.5, 4, 0)
+    assert second.components == {"reward_x": 1.0}
+
+
+def test_steps_are_shared_and_policies_go_on(tmp_path: Path) -> None:
+    learner = FakeLearner()
+    begun(tmp_path / "run", learner)
+    assert [steps for steps, _, _ in learner.trained] == [51, 50]
+    assert [on for _, _, on in learner.trained] == [False, True]
+    assert len({seed for _, seed, _ in learner.trained}) == 2
+
+
+def test_the_programs_of_the_last_search_come_first(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run", FakeLearner())
+    with opened(run.folder / "rounds" / "0" / "run") as (store, _):
+        before = {record.program.source for record in store.records().values()}
+    with opened(run.folder / "rounds" / "1" / "run") as (store, config):
+        proposals = [proposal for _, _, proposal in store.proposals()]
+    given = [proposal.source for proposal in proposals if proposal.reasoning.startswith("given")]
+    assert given
+    assert set(given) <= before
+    assert config.data.negatives == (str(tmp_path / "run" / "rounds" / "1" / "rollouts.parquet"),)
+
+
+def test_what_looks_like_an_expert_is_not_called_negative(tmp_path: Path) -> None:
+    notes: list[str] = []
+    known = replace(parts(), note=notes.append)
+    run = start(resolve(flags=FLAGS), tmp_path / "run", known, FakeLearner(centres=(2.0, 2.0)))
+    assert len(run.rounds) == 2
+    assert (run.rounds[1].alike, run.rounds[1].new_accuracy, run.rounds[1].changed) == (4, None, False)
+    assert "no rollout of round 1 can be told from an expert's" in run.reason
+    assert any("4 of 4 rollouts look like an expert's" in note for note in notes)
+    place = tmp_path / "run" / "rounds" / "1"
+    assert (place / "alike.parquet").exists()
+    assert not (place / "rollouts.parquet").exists()
+    again = resume(tmp_path / "run", parts=parts(), learner=FakeLearner(centres=(2.0, 2.0)))
+    assert again.rounds == run.rounds
+
+
+def test_where_episodes_end_at_the_goal_what_ended_there_is_an_experts(tmp_path: Path) -> None:
+    class Half(FakeLearner):
+        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+            there = [cloud(2.0, each, terminated=True) for each in range(2)]
+            elsewhere = [cloud(-2.0, 50, terminated=True), cloud(2.0, 51, truncated=True)]
+            return [Episode(each, 0.0, None, {}) for each in (*there, *elsewhere)]
+
+    run = start(resolve(flags=FLAGS), tmp_path / "run", parts("last"), Half())
+    assert run.rounds[1].alike == 2  # not what ended elsewhere, nor what stood there without ending
+
+
+def seen(folder: Path) -> str:
+    return (folder / "reward.py").read_text().replace(folder.name, "it")
+
+
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GraceError("the simulator broke")])
+def test_an_expansion_goes_on_from_wherever_it_was_ended(at: int, error: Any, tmp_path: Path) -> None:
+    whole = begun(tmp_path / "whole", FakeLearner())
+    with pytest.raises((Interrupted, GraceError)) as ended:
+        begun(tmp_path / "broken", FakeLearner(fail_at=at, error=error))
+    if isinstance(ended.value, Interrupted):
+        assert ended.value.folder == tmp_path / "broken"
+    else:
+        assert f"--resume {tmp_path / 'broken'}" in str(ended.value)
+    run = resume(tmp_path / "broken", parts=parts(), learner=FakeLearner())
+    assert run.rounds == whole.rounds
+    assert run.best.program.id == whole.best.program.id
+    assert seen(tmp_path / "broken") == seen(tmp_path / "whole")
+
+
+def test_rounds_that_lost_their_last_file_are_done_again(tmp_path: Path) -> None:
+    whole = begun(tmp_path / "run", FakeLearner())
+    rounds = tmp_path / "run" / "rounds"
+    (rounds / "2" / "round.json").unlink()
+    shutil.rmtree(rounds / "2" / "training")
+    assert resume(tmp_path / "run", parts=parts(), learner=FakeLearner()).rounds == whole.rounds
+    for number in (1, 2):
+        (rounds / str(number) / "round.json").unlink()
+    assert resume(tmp_path / "run", parts=parts(), learner=FakeLearner()).rounds == whole.rounds
+
+
+def test_more_rounds_may_be_asked_for_later_and_nothing_else_changed(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run", FakeLearner((6.0, 6.0, -6.0)))
+    more = resume(tmp_path / "run", {"expand.rounds": 3}, parts=parts(), learner=FakeLearner((6.0, 6.0, -6.0)))
+    assert more.rounds[:3] == run.rounds
+    assert len(more.rounds) == 4
+    with pytest.raises(InputError, match="expected no change but in the number of rounds"):
+        resume(tmp_path / "run", {"expand.episodes": 9}, parts=parts(), learner=FakeLearner())
+
+
+def test_what_cannot_be_expanded_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    nameless = replace(demonstrations(), metadata=Metadata("vector", ("x", "y")))
+    with pytest.raises(InputError, match="expected --env"):
+        start(resolve(flags=FLAGS), tmp_path / "run", Parts(nameless))
+    with pytest.raises(InputError, match="expected the environment and view"):
+        start(resolve(flags={**FLAGS, "expand.env": "BabyAI-GoToObj-v0"}), tmp_path / "run", Parts(nameless))
+    assert not (tmp_path / "run").exists()
+
+
+def test_show_and_other_commands_know_an_expansion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = begun(tmp_path / "run", FakeLearner())
+    assert is_expansion(run.folder)
+    capsys.readouterr()
+    assert main(["show", str(run.folder), "--json"]) == 0
+    assert run.rounds[1].program in capsys.readouterr().out
+    assert main(["show", str(run.folder)]) == 0
+    assert "searched" in capsys.readouterr().out
+    assert main(["show", str(run.folder), "--program", "a"]) == 2
+    assert main(["export", str(run.folder), "--library", str(tmp_path / "library.py")]) == 2
+    assert "rounds/0/run" in capsys.readouterr().err
+
+
+def test_a_damaged_round_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "round.json"
+    assert read_round(path) is None
+    write_round(path, Round(1, mean=2.0))
+    assert read_round(path) == Round(1, mean=2.0)
+    for text in ("{", "[]", '{"number": 1}'):
+        path.write_text(text)
+        with pytest.raises(GraceError, match="delete it"):
+            read_round(path)
+
+
+@pytest.mark.slow
+def test_ppo_expands_a_reward_of_the_shipped_demonstrations_and_goes_on_when_killed(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    demos = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
+    settings = {"data.demos": (str(demos),), "expand.rounds": 1, "expand.steps": 2048, "expand.episodes": 4}
+    config = resolve(flags={**settings, "sandbox.workers": 1, "expand.trust": True})
+    run = start(config, tmp_path / "run")
+    assert [each.number for each in run.rounds] == [0, 1]
+    last = run.rounds[1]
+    assert (last.rollouts, last.steps >= 2048) == (4, True)
+    assert last.success == last.alike / 4  # what reached the goal is what looks like an expert's
+    assert last.new_accuracy is None or last.new_accuracy > 0.95
+    (tmp_path / "run" / "rounds" / "1" / "round.json").unlink()
+    assert resume(tmp_path / "run").rounds == run.rounds
