@@ -119,7 +119,7 @@ def train(
     identity = digest(told)
     folder = None if out is None else Path(out)
     saved = read_checkpoint(folder / STATE, identity) if folder is not None else None
-    with _one_thread(), _environments(make, observer, settings, reward) as venv:
+    with _one_thread(), training_venv(make, observer, settings, reward) as venv:
         learner = make_learner(observer, settings, device=device)(venv, seed)
         if initial is not None:
             learner.policy.load_state_dict(initial.network.state_dict())
@@ -183,7 +183,7 @@ def make_venv(make: EnvironmentFactory, observer: Observer, count: int) -> Dummy
 
 
 @contextmanager
-def _environments(
+def training_venv(
     make: EnvironmentFactory, observer: Observer, settings: Hyperparameters, reward: RewardSpec | None
 ) -> Iterator[VecEnv]:
     """What PPO steps: the environments, the reward to train on, and its normalisation."""

@@ -110,7 +110,8 @@ def play(
     training = policy.network.training
     policy.network.set_training_mode(False)
     try:
-        with torch.random.fork_rng(devices=[]):
+        device = policy.network.device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
             for number, lane in enumerate(lanes):
                 lane.begin(number, int(seeds[number]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
 import grace_irl
 from grace_irl.errors import InputError
@@ -108,6 +109,19 @@ def test_a_reset_in_mid_episode_starts_new_objects_everywhere(tmp_path: Path) ->
         venv.reset()
         _, rewards, _, _ = venv.step(np.zeros(3, np.int64))
         assert (rewards % 1000).tolist() == [1, 1, 1]
+
+
+@pytest.mark.slow
+def test_sub_environments_in_processes_of_their_own_are_told_apart_too(tmp_path: Path) -> None:
+    (tmp_path / "reward.py").write_text(STEPS)
+    makes: list[Callable[[], Any]] = [functools.partial(Numbered, n, lengths) for n, lengths in enumerate(LENGTHS)]
+    venv = grace_irl.load_reward(tmp_path / "reward.py").wrap_vec(SubprocVecEnv(makes, start_method="spawn"))
+    venv.reset()
+    for at in range(8):
+        _, rewards, _, _ = venv.step(np.zeros(3, np.int64))
+        ends = [expected(lengths, at + 1)[-1] for lengths in LENGTHS]
+        assert rewards.tolist() == [1000 * (episode % 2) + step for episode, step in ends]
+    venv.close()
 
 
 def test_rewards_come_in_the_form_that_was_chosen() -> None:
