@@ -95,7 +95,11 @@ class Outline:
 
     def mentions(self, function: Function) -> set[str]:
         """The functions and classes of the source that it names."""
-        names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        names = {
+            node.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Name) and not isinstance(self.parent[node], ast.Attribute)
+        }
         names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
         return names & (self.named | self.classes)
 
