@@ -166,13 +166,32 @@ class Conditions:
         return self._ranked(found, seen)[:MAX_PATTERNS]
 
     def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Words that tell the instructions of goals apart: a program is not to know a goal by a word that all share."""
-        said = [one.words.split() for one in self.evidence.said]
-        asked = sorted({int(i) for i in self.evidence.pairs[self._goals, 1]})
-        telling = {word for i in asked for word in said[i] if len(word) > 2 and not word.isdecimal()}
-        telling -= {word for word in telling if all(word in said[i] for i in asked)}
-        instruction = self.evidence.pairs[:, 1]
-        return {Spoken(word): np.array([word in words for words in said])[instruction] for word in sorted(telling)}
+        """Words that tell the instructions of goals apart, and for each task words of which most of its instructions
+        and few others hold one. A program is not to know a goal by a word that all share."""
+        said = [frozenset(one.words.split()) for one in self.evidence.said]
+        asked = {int(i) for i in self.evidence.pairs[self._goals, 1]}
+        usual = [{word for word in words if len(word) > 2 and not word.isdecimal()} for words in said]
+        telling = {word for i in asked for word in usual[i] if not all(word in said[other] for other in asked)}
+        sets: set[tuple[str, ...]] = {(word,) for word in telling}
+        for task in range(self.evidence.tasks):
+            goals = Counter(self.evidence.pairs[self.evidence.task == task, 1].tolist())
+            foreign = Counter(self.evidence.pairs[self.evidence.task >= 0, 1].tolist())
+            foreign.subtract(goals)
+            chosen: list[str] = []
+            while gains := {
+                word: sum(goals[i] - foreign[i] for i in asked if word in said[i] and said[i].isdisjoint(chosen))
+                for word in telling
+            }:
+                best = max(sorted(gains), key=lambda word: gains[word])
+                if gains[best] <= 0:
+                    break
+                chosen.append(best)
+            if chosen:
+                sets.add(tuple(sorted(chosen)))
+        return {
+            Spoken(words): np.array([not one.isdisjoint(words) for one in said])[self.evidence.pairs[:, 1]]
+            for words in sorted(sets)
+        }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
         """Ids and marks that stand several times in goals: as often as in any of them."""

@@ -19,10 +19,10 @@ MISSED = 12.0
 """All goal states of a trajectory; each its share."""
 WRONG = 2.0
 """Another state, once for each trajectory that holds it."""
-WRONG_OF_EXPERT = 1.5
-"""Another state of an expert: the goal may have been reached before its last state."""
-WRONG_ELSEWHERE = 1.0
-"""A goal state under all other instructions of experts; each its share."""
+WRONG_OF_EXPERT = 2.5
+"""Another state of an expert: nobody comes nearer to a goal and is not there yet."""
+WRONG_ELSEWHERE = 2.0
+"""A goal state under all other instructions of a task, be it its own or another one; each its share."""
 MAX_WRONG = 6_000
 """Rows that are no goals; of more, an evenly spaced sample."""
 
@@ -98,12 +98,14 @@ class Evidence:
                     wrong[row] = wrong.get(row, 0.0) + (WRONG_OF_EXPERT if goals else WRONG)
                     if goals:
                         near.add(row)
+        asked = [{said for (_, said), of in task.items() if of == number} for number in range(len(tasks))]
         for screen, own in list(missed):
-            for other in range(experts):
-                if other != own and (screen, other) not in missed:
-                    wrong[screen, other] = wrong.get((screen, other), 0.0) + WRONG_ELSEWHERE / (experts - 1)
-        others = [row for row in wrong if row not in missed]
-        kept = [*missed, *(others[i] for i in _spread(len(others), MAX_WRONG))]
+            for others in (instructions - {own} for instructions in asked):
+                for other in others:
+                    if (screen, other) not in missed:
+                        wrong[screen, other] = wrong.get((screen, other), 0.0) + WRONG_ELSEWHERE / len(others)
+        goalless = [row for row in wrong if row not in missed]
+        kept = [*missed, *(goalless[i] for i in _spread(len(goalless), MAX_WRONG))]
         shown = {screen: place for place, screen in enumerate(dict.fromkeys(screen for screen, _ in kept))}
         texts = list(states)
         looks = Looks()

@@ -16,8 +16,10 @@ AROUND = -0.1
 """That conditions hold around one node: what belongs together is likelier than what does not."""
 REPEATED = 0.1
 """What pays for itself, said again."""
-SPOKEN = 4.0
+SPOKEN = 3.0
 """A word of the instruction that tells goals apart; what the screen shows should do so where it can."""
+OR = 0.5
+"""Each other word that will do."""
 ABSENT = 1.0
 SEVERAL = 1.5
 """That something is not there; that it is there several times."""
@@ -88,8 +90,8 @@ class Parsimony:
                 return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)
             case Around(_, patterns):
                 return AROUND + sum(max(REPEATED, self.pattern(pattern)) for pattern in patterns)
-            case _:
-                return SPOKEN
+            case Spoken(words):
+                return SPOKEN + OR * (len(words) - 1)
 
     def pattern(self, pattern: Pattern) -> float:
         if pattern in self._telling and pattern.shows in TOLD:

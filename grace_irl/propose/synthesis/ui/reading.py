@@ -37,12 +37,12 @@ class Around:
 
 @dataclass(frozen=True)
 class Spoken:
-    """The instruction holds a word."""
+    """The instruction holds one of these words."""
 
-    word: str
+    words: tuple[str, ...]
 
     def phrase(self) -> str:
-        return f'the instruction says "{shown(self.word)}"'
+        return "the instruction says " + " or ".join(f'"{shown(word)}"' for word in self.words)
 
 
 Condition = Test | Around | Spoken
@@ -74,8 +74,8 @@ def _packed(condition: Condition) -> dict[str, Any]:
             return {"pattern": _short(pattern), "count": count}
         case Around(anchor, patterns):
             return {"anchor": anchor, "patterns": [_short(pattern) for pattern in patterns]}
-        case Spoken(word):
-            return {"word": word}
+        case Spoken(words):
+            return {"words": words}
 
 
 def _condition(entry: dict[str, Any]) -> Condition:
@@ -83,7 +83,7 @@ def _condition(entry: dict[str, Any]) -> Condition:
         return Around(entry["anchor"], tuple(_pattern(short) for short in entry["patterns"]))
     if "pattern" in entry:
         return Test(_pattern(entry["pattern"]), entry["count"])
-    return Spoken(entry["word"])
+    return Spoken(tuple(entry["words"]))
 
 
 def _short(pattern: Pattern) -> dict[str, Any]:

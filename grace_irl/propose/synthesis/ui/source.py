@@ -71,8 +71,10 @@ Expression = tuple[str, list[str], str]
 
 def _expression(condition: Condition) -> Expression | list[Expression]:
     match condition:
-        case Spoken(word):
+        case Spoken((word,)):
             return ("", [f"{quoted(word)} in self.words.split()"], "")
+        case Spoken(words):
+            return ("", [f"not {{{', '.join(map(quoted, words))}}}.isdisjoint(self.words.split())"], "")
         case Around(anchor, patterns):
             return [
                 (f"*best(items(screen, {quoted(anchor)}), lambda item: [", [], "])"),

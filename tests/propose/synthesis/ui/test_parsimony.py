@@ -51,6 +51,6 @@ def test_absence_and_number_cost_more_than_presence(condition: Condition) -> Non
 
 
 def test_clauses_are_expected_for_each_task() -> None:
-    clauses = ((Test(Pattern(name="a")),), (Spoken("alarm"), Test(Pattern(name="b"))))
+    clauses = ((Test(Pattern(name="a")),), (Spoken(("alarm",)), Test(Pattern(name="b"))))
     one, two = (Parsimony((), (), tasks).reading(Reading(clauses)) for tasks in (1, 2))
     assert one == pytest.approx(two + CLAUSE)

@@ -22,7 +22,8 @@ CONDITIONS: list[Condition] = [
     Test(Pattern(flag="unchecked", shows="quote", aside=True)),
     Test(Pattern(name="days", chosen=("Saturday", "Sunday"))),
     Around("clock", (Pattern(name="clock", shows="number"), Pattern(word="alarm"), Pattern(shows="name"))),
-    Spoken("stopwatch"),
+    Spoken(("stopwatch",)),
+    Spoken(("run", "start")),
 ]
 
 
@@ -80,7 +81,7 @@ def test_a_readable_program() -> None:
 def test_texts_of_screens_stay_texts(text: str) -> None:
     """Whatever an app writes on its screens, in a program it is a literal."""
     patterns = [Pattern(name=text), Pattern(says=text), Pattern(chosen=(text,)), Pattern(package=text)]
-    clause = (*(Test(pattern) for pattern in patterns), Around(text, tuple(patterns)), Spoken(text))
+    clause = (*(Test(pattern) for pattern in patterns), Around(text, tuple(patterns)), Spoken((text,)))
     source = write_source(Reading((clause,)), system=False)
     assert read(source).problems == ()
     tree = ast.parse(source)
@@ -97,7 +98,7 @@ def test_one_clause_is_enough_and_the_reward_rises_toward_it() -> None:
 
 
 def test_a_word_of_the_instruction_opens_its_clause_only() -> None:
-    goals = ((Spoken("run"), Test(Pattern(says="Pause"))), (Spoken("stop"), Test(Pattern(says="Start"))))
+    goals = ((Spoken(("run",)), Test(Pattern(says="Pause"))), (Spoken(("stop", "halt")), Test(Pattern(says="Start"))))
     source = write_source(Reading(goals), system=False)
     pause = screen(node(text="Pause"))
     assert run(source, pause, "Run it") == 1.0
