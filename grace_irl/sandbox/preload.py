@@ -12,6 +12,7 @@ import re
 import sys
 import types
 import warnings
+from contextlib import suppress
 
 import numpy as np
 
@@ -30,7 +31,8 @@ LAZY = (
         "numpy.char",
     ),
     *("numpy.strings", "numpy.rec", "numpy.typing", "numpy.lib.stride_tricks", "xml.etree.ElementTree"),
-    *("html.parser", "lxml.etree", "lxml.html", "importlib._bootstrap", "traceback"),
+    *("html.parser", "html.entities", "lxml.etree", "lxml.html", "lxml.objectify", "lxml.builder"),
+    *("xml.dom.minidom", "xml.dom.expatbuilder", "xml.etree.ElementPath", "importlib._bootstrap", "traceback"),
 )
 
 
@@ -48,10 +50,38 @@ def preload() -> None:
     sys.path_hooks.clear()
 
 
-def _first_calls() -> None:
-    from datetime import datetime
+def _read_xml() -> None:
+    """A screen, in each of the ways that programs read one."""
+    import xml.dom.minidom
+    import xml.etree.ElementTree as ET
 
     import lxml.etree
+    import lxml.html
+    import lxml.objectify
+
+    screen = '<hierarchy rotation="0"><node text="Réveil 8:25" checked="true"><node/></node></hierarchy>'
+    root = lxml.etree.fromstring(screen)
+    for path in ("//node[@checked='true']", "//node[contains(@text, '8')]/@text", "count(//node)", "string(//@text)"):
+        root.xpath(path)
+    root.xpath("//node[re:test(@text, '8')]", namespaces={"re": "http://exslt.org/regular-expressions"})
+    lxml.etree.XPath("//node[@text=$text]")(root, text="8")
+    [root.find(".//node"), root.findall("node"), *root.iter("node"), *root.itertext(), *root.iterancestors()]
+    lxml.etree.tostring(root, encoding="unicode", pretty_print=True)
+    lxml.etree.fromstring(screen, lxml.etree.XMLParser(recover=True, huge_tree=True))
+    lxml.html.fromstring(screen).text_content()
+    lxml.objectify.fromstring(screen)
+    tree = ET.fromstring(screen)
+    [tree.find(".//node[@checked='true']"), *tree.iter("node"), *tree.itertext(), ET.tostring(tree)]
+    xml.dom.minidom.parseString(screen).getElementsByTagName("node")
+    for broken in ("<a>", ""):
+        with suppress(lxml.etree.XMLSyntaxError):
+            lxml.etree.fromstring(broken)
+        with suppress(ET.ParseError):
+            ET.fromstring(broken)
+
+
+def _first_calls() -> None:
+    from datetime import datetime
 
     np.percentile(np.array([1.0, 2.0]), 5)
     np.linalg.svd(np.eye(3))
@@ -62,7 +92,7 @@ def _first_calls() -> None:
     re.compile(r"(\d+)").sub("", "a1")
     "é".encode("ascii", "ignore").decode("latin-1")
     datetime(2000, 1, 1).strftime("%Y")
-    lxml.etree.fromstring(b'<a b="1"><c/></a>').xpath("//c[@b]")
+    _read_xml()
     # the paths of the interpreter that classes and dataclasses take are warm from here on
     module = sys.modules[MODULE] = types.ModuleType(MODULE)
     exec(

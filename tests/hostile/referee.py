@@ -7,7 +7,7 @@ import numpy as np
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import DebugRequest, Limits, Mode, Outcome
-from tests.hostile import files, kernel_and_network, processes, time_and_memory, values
+from tests.hostile import files, kernel_and_network, processes, time_and_memory, values, xml
 from tests.hostile.attack import Attack
 from tests.hostile.ground import SECRET, Ground, zygotes
 
@@ -17,6 +17,7 @@ ATTACKS: list[Attack] = [
     *processes.ATTACKS,
     *kernel_and_network.ATTACKS,
     *values.ATTACKS,
+    *xml.ATTACKS,
 ]
 
 IN_SETS_ATTACKS = [attack for attack in ATTACKS if "def attack():" in attack.source]
