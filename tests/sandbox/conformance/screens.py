@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Trajectory
@@ -28,6 +29,25 @@ class Screens:
         outcome = sandbox.run(source, handle, [0], mode=mode)
         assert outcome.status == "ok", outcome
         np.testing.assert_array_equal(outcome.rewards[0], [0, 1, 2])
+
+    @BOTH
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "import xml.etree.ElementTree as ET\nreturn len(ET.fromstring(state).findall('.//node'))",
+            "from lxml import etree\nreturn etree.fromstring(state).xpath('count(//node)')",
+            "from lxml import etree\nreturn len(etree.fromstring(state.encode(), etree.XMLParser(recover=True)))",
+            "import lxml.html\nreturn len(lxml.html.fromstring(state).xpath('//node'))",
+            "from lxml import objectify\nreturn objectify.fromstring(state).countchildren()",
+            "from xml.dom import minidom\nreturn len(minidom.parseString(state).getElementsByTagName('node'))",
+            "import re\nreturn len(re.findall('<node', state))",
+        ],
+    )
+    def test_every_usual_way_to_read_them(self, sandbox: Sandbox, mode: Mode, body: str) -> None:
+        handle = sandbox.put([Trajectory(pack(SCREENS))])
+        outcome = sandbox.run(one(body), handle, [0], mode=mode)
+        assert outcome.status == "ok", outcome
+        np.testing.assert_array_equal(outcome.rewards[0], [1, 2, 0])
 
     @BOTH
     def test_equal_screens_in_many_trajectories(self, sandbox: Sandbox, mode: Mode) -> None:
