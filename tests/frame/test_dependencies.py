@@ -174,7 +174,7 @@ def test_every_import_is_declared_where_it_belongs() -> None:
     assert not wrong
     assert set(asked(EXTRAS["minari"])) == {"minari", "gymnasium"}
     assert set(asked(EXTRAS["llm"])) == {"openai", "pillow"}
-    assert set(asked(EXTRAS["android"])) == {"protobuf", "google-crc32c", "pyyaml"}
+    assert set(asked(EXTRAS["android"])) == {"protobuf", "google-crc32c", "pyyaml", "pillow"}
     assert set(asked(EXTRAS["rl"])) == {"gymnasium", "minigrid", "mujoco", "stable-baselines3", "torch"}
 
 
