@@ -2,8 +2,9 @@
 alone.
 
 Grid codes are permuted per channel, axes flipped or transposed, instruction words replaced by invented ones;
-a vector's fields are permuted, rescaled and renamed. One map serves a whole set and is kept beside it as
-JSON. What is equal, what recurs and when an episode ends stay as they are, and so do actions and rewards.
+a vector's fields are permuted, rescaled and renamed; screens are put in invented words. One map serves a whole set and
+is kept beside it as JSON. What is equal, what recurs and when an episode ends stay as they are, and so do actions and
+rewards.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind
+from grace_irl.demos import screens
+from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind, Trajectory
+from grace_irl.demos.ui.disguise import disguised, in_other_words
 from grace_irl.errors import InputError
 
 CODES = 256
@@ -39,7 +43,7 @@ class ScrambleMap:
     Attributes:
         seed: of every choice.
         kind: of the states.
-        width: number of a vector's fields; 0 for grids.
+        width: number of a vector's fields; 0 for grids and screens.
         transpose: swap the two axes of a grid, before flipping.
         flip: reverse the first axis, the second axis.
         order: for a vector, the old number of each new field.
@@ -58,9 +62,13 @@ class ScrambleMap:
     codes: tuple[dict[int, int], ...] = field(default_factory=lambda: ({}, {}, {}))
     words: dict[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def _invented(self) -> set[str]:
+        return set(self.words.values())
+
     @classmethod
     def draw(cls, seed: int, kind: StateKind, width: int = 0) -> ScrambleMap:
-        """A fresh map for grids, whose axes always change, or for vectors of `width` fields."""
+        """A fresh map for grids, whose axes always change, for vectors of `width` fields, or for screens."""
         rng = np.random.default_rng([seed, 0])
         if kind == "grid":
             choice = int(rng.integers(1, 8))  # every way but the one that leaves the axes alone
@@ -89,6 +97,8 @@ class ScrambleMap:
                 f"{_kind(self.kind, self.width)}, "
                 "as the map was made for: scramble it with a map of its own"
             )
+        if self.kind == "ui":
+            return replace(demonstration, trajectory=self._screens(trajectory))
         states = self._grid(trajectory.states, trajectory.source) if width == 0 else self._vector(trajectory.states)
         text = WORD.sub(lambda match: self._word(match[0].lower()), trajectory.extra_info)
         return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text))
@@ -110,6 +120,15 @@ class ScrambleMap:
         rows, columns = (slice(None, None, -1 if reverse else 1) for reverse in self.flip)
         return np.ascontiguousarray(mapped[:, rows, columns])
 
+    def _screens(self, trajectory: Trajectory) -> Trajectory:
+        """Screens and instruction in other words, and no picture, which would give everything away."""
+        states = trajectory.states.tolist()
+        known = {state: disguised(screens.text(state), self._word) for state in dict.fromkeys(states)}
+        text = in_other_words(trajectory.extra_info, self._word)
+        return replace(
+            trajectory, states=screens.pack([known[state] for state in states]), extra_info=text, screenshots=()
+        )
+
     def _vector(self, states: NDArray[Any]) -> NDArray[Any]:
         dtype = states.dtype if states.dtype.kind == "f" else np.dtype(np.float64)
         scaled: NDArray[Any] = states[:, list(self.order)] * np.array(self.scale)
@@ -118,13 +137,13 @@ class ScrambleMap:
     def _word(self, word: str) -> str:
         """The invented word for a word, made of syllables; different words get different ones."""
         if word not in self.words:
-            taken = {*self.words, *self.words.values()}
             rng = np.random.default_rng([self.seed, 2, *word.encode()])
             invented = word
-            while invented in taken or invented == word:
+            while invented in self.words or invented in self._invented or invented == word:
                 pairs = zip(rng.choice(list(CONSONANTS), SYLLABLES), rng.choice(list(VOWELS), SYLLABLES), strict=True)
                 invented = "".join(consonant + vowel for consonant, vowel in pairs)
             self.words[word] = invented
+            self._invented.add(invented)
         return self.words[word]
 
     def save(self, path: Path) -> None:
@@ -141,8 +160,8 @@ class ScrambleMap:
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
             codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
-            if about["kind"] not in ("grid", "vector") or len(codes) != 3 or len(about["order"]) != about["width"]:
-                raise ValueError("not a map for grids or vectors")
+            if about["kind"] not in get_args(StateKind) or len(codes) != 3 or len(about["order"]) != about["width"]:
+                raise ValueError("not a map for vectors, grids or screens")
             return cls(
                 seed=int(about["seed"]),
                 kind=about["kind"],
@@ -162,4 +181,4 @@ class ScrambleMap:
 
 
 def _kind(kind: str, width: int) -> str:
-    return f"vectors of {width}" if kind == "vector" else f"{kind}s"
+    return {"vector": f"vectors of {width}", "ui": "screens"}.get(kind, f"{kind}s")

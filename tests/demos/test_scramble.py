@@ -107,7 +107,7 @@ def test_folders_keep_their_names(vectors: Demonstrations, tmp_path: Path) -> No
     assert fields == ("x0", "x1", "x2")
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"seed": 1, "kind": "ui"}'])
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"seed": 1, "kind": "sound"}', '{"seed": 1, "kind": "ui"}'])
 def test_no_map(content: str, vectors: Demonstrations, tmp_path: Path) -> None:
     (tmp_path / "map.json").write_text(content)
     save(vectors, tmp_path / "set.parquet")
