@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -76,15 +77,17 @@ PROBES = 5
 def ends_early(problem: Problem) -> str:
     """Why episodes have no fixed length, as a clause; "" where nothing says so, or in the fixed-horizon form.
 
-    Experts that reached a terminal state say so, else a few episodes that are played by chance.
+    Experts that reached a terminal state say so, else a few episodes that are played by chance. Recordings often call
+    the time limit a terminal state; it is none.
     """
     if problem.horizon:
         return ""
     experts = [item.trajectory for item in problem.demonstrations.select(role="expert", split="train")]
-    ended = sum(trajectory.terminated for trajectory in experts)
-    if ended:
-        return f"{ended} of {len(experts)} experts' episodes reach a terminal state"
     with closing(problem.make_env()) as environment:
+        limit = getattr(environment.spec, "max_episode_steps", None) or math.inf
+        ended = sum(trajectory.terminated and trajectory.num_steps < limit for trajectory in experts)
+        if ended:
+            return f"{ended} of {len(experts)} experts' episodes reach a terminal state"
         environment.action_space.seed(0)
         ended = sum(_terminates(environment, seed) for seed in range(PROBES))
     return f"{ended} of {PROBES} episodes of random actions reach a terminal state" if ended else ""

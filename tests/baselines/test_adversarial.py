@@ -1,0 +1,142 @@
+"""The rounds of GAIL and AIRL: what the discriminator is shown, and what the learner is paid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("imitation", reason="imitation is not installed: requirements/baselines.lock")
+pytest.importorskip("grace_irl_baselines", reason="not installed: pip install --no-deps --editable baselines")
+
+import gymnasium
+import torch
+from imitation.algorithms.adversarial.common import AdversarialTrainer
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.rl.method import Problem
+from grace_irl.rl.methods import load_method
+from grace_irl_baselines.environments import normalised
+from grace_irl_baselines.nets import StateActionNet, shaped
+
+LENGTH = 3
+
+
+class Counter(gymnasium.Env[Any, Any]):
+    """Observes the number of steps so far; ends after LENGTH of them, and pays 1,000 for each."""
+
+    observation_space = gymnasium.spaces.Box(0, 10, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.count = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.count += 1
+        return np.full(1, self.count, np.float32), 1000.0, self.count == LENGTH, False, {}
+
+
+def counting(make_learner: Any, **options: Any) -> Problem:
+    states = np.arange(LENGTH + 1, dtype=np.float32)[:, None]
+    expert = Trajectory(states, np.ones(LENGTH, np.int64), terminated=True)
+    demonstrations = Demonstrations(Metadata("vector"), (Demonstration(expert, "expert"),))
+    return Problem(demonstrations, Counter, lambda one: one.states, make_learner, 96, num_envs=2, **options)
+
+
+def ppo(venv: Any, seed: int, **options: Any) -> PPO:
+    return PPO("MlpPolicy", venv, n_steps=16, batch_size=16, n_epochs=1, seed=seed, device="cpu", **options)
+
+
+SMALL = {"steps_per_disc_update": 16, "demo_batch_size": 64}
+
+
+@pytest.mark.parametrize("name", ["airl", "gail"])
+def test_a_transition_into_the_end_of_an_episode_holds_its_last_observation(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectorised environments show the next episode's first observation instead."""
+    shown = []
+    real = AdversarialTrainer.train_disc
+
+    def spy(self: Any, *, gen_samples: Any) -> Any:
+        shown.append(gen_samples)
+        return real(self, gen_samples=gen_samples)
+
+    monkeypatch.setattr(AdversarialTrainer, "train_disc", spy)
+    load_method(name, **SMALL).train(counting(ppo), 0)
+    assert len(shown) == 3 * 2  # rollouts, and updates after each
+    for drawn in shown:
+        np.testing.assert_array_equal(drawn["next_obs"], drawn["obs"] + 1)
+        np.testing.assert_array_equal(drawn["dones"], drawn["next_obs"][:, 0] == LENGTH)
+    assert any(drawn["dones"].any() for drawn in shown)
+
+
+@pytest.mark.parametrize("name", ["airl", "gail"])
+def test_the_learner_is_never_paid_the_true_reward(name: str) -> None:
+    paid: list[Any] = []
+
+    class Spy(PPO):
+        def train(self) -> None:
+            paid.append(self.rollout_buffer.rewards.copy())
+            super().train()
+
+    def make(venv: Any, seed: int) -> PPO:
+        return Spy("MlpPolicy", venv, n_steps=16, batch_size=16, n_epochs=1, seed=seed, device="cpu")
+
+    load_method(name, **SMALL).train(counting(make), 0)
+    assert len(paid) == 3
+    assert np.abs(np.concatenate(paid)).max() < 100
+
+
+def test_a_schedule_of_the_learner_runs_once_over_the_whole_training() -> None:
+    left: list[float] = []
+
+    def schedule(part: float) -> float:
+        left.append(part)
+        return 1e-3 * part
+
+    load_method("gail", **SMALL).train(counting(lambda venv, seed: ppo(venv, seed, learning_rate=schedule)), 0)
+    steps = list(dict.fromkeys(round(part, 6) for part in left))
+    assert steps == sorted(steps, reverse=True)
+    assert {round(2 / 3, 6), round(1 / 3, 6), 0.0} <= set(steps)
+
+
+def test_rewards_are_scaled_alike_for_all_and_only_where_the_problem_says_so() -> None:
+    venv = DummyVecEnv([Counter])
+    assert normalised(venv, counting(ppo), 0.9) is venv
+    scaled = normalised(venv, counting(ppo, norm_reward=True), 0.9)
+    assert isinstance(scaled, VecNormalize)
+    assert (scaled.norm_obs, scaled.norm_reward, scaled.gamma) == (False, True, 0.9)
+
+
+def test_airl_is_a_reward_and_a_potential() -> None:
+    """f(s, a, s') = g(s, a) + discount h(s') - h(s), and h is 0 at the end (Fu et al. 2018, equation 4)."""
+    policy = ppo(DummyVecEnv([Counter]), 0).policy
+    net = shaped(policy, (8,), 0.9).eval()
+    state, reached = torch.rand(5, 1), torch.rand(5, 1)
+    action, done = torch.eye(2)[[0, 1, 1, 0, 1]], torch.tensor([0.0, 0, 0, 1, 1])
+    expected = net.base(state, action, reached, done) - net.potential(state)
+    expected = expected + 0.9 * (1 - done) * net.potential(reached)
+    torch.testing.assert_close(net(state, action, reached, done), expected)
+    assert not torch.allclose(net(state, action, reached, done), net.base(state, action, reached, done))
+
+
+def test_a_net_without_actions_rates_states_alone() -> None:
+    policy = ppo(DummyVecEnv([Counter]), 0).policy
+    state, first, second = torch.rand(4, 1), torch.eye(2)[[0] * 4], torch.eye(2)[[1] * 4]
+    for use_action in (False, True):
+        net = StateActionNet(policy, (8,), use_action=use_action).eval()
+        same = torch.equal(net(state, first, state, state[:, 0]), net(state, second, state, state[:, 0]))
+        assert same is not use_action
+
+
+def test_nets_share_no_weights_with_the_policy() -> None:
+    """The discriminator must not move what the learner reads observations with."""
+    policy = ppo(DummyVecEnv([Counter]), 0).policy
+    mine = {id(value) for value in policy.parameters()}
+    assert not mine & {id(value) for value in shaped(policy, (8,), 0.9).parameters()}
