@@ -38,7 +38,9 @@ class Collected:
 
 
 def collect(
-    env: Annotated[str | None, typer.Option("--env", help="Gymnasium id, such as BabyAI-GoToObj-v0.")] = None,
+    env: Annotated[
+        str | None, typer.Option("--env", help="Gymnasium id, such as BabyAI-GoToObj-v0, or file.py:function.")
+    ] = None,
     policy: Annotated[str | None, typer.Option(help="bot (BabyAI), random, or a Stable-Baselines3 .zip.")] = None,
     episodes: Annotated[int, typer.Option(help="Trajectories to keep.")] = 100,
     role: Annotated[str | None, typer.Option(help="expert or negative.")] = None,
