@@ -43,11 +43,12 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
         if horizon < 1:
             raise InputError(f"fixed horizon {horizon}; expected at least 1 step")
         self._horizon = horizon
+        dtype: Any = space.dtype
+        low, high = space.low, space.high
         if len(space.shape) == 1:
-            dtype: Any = space.dtype
-            low, high = np.append(space.low, dtype.type(0)), np.append(space.high, dtype.type(1))
-            # 0 must be an observation in every component.
-            self.observation_space = gymnasium.spaces.Box(np.minimum(low, 0), np.maximum(high, 0), dtype=dtype)
+            low, high = np.append(low, dtype.type(0)), np.append(high, dtype.type(1))
+        # 0 must be an observation in every component.
+        self.observation_space = gymnasium.spaces.Box(np.minimum(low, 0), np.maximum(high, 0), dtype=dtype)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """A new episode."""
