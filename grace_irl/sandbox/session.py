@@ -143,9 +143,12 @@ class Session:
             GraceError: the program failed, or gave something that is not a finite number; the session is over.
         """
         shape, acted = NO_ACTION, b""
-        if self.takes_action and actions is not None and len(slots):
-            given = np.ascontiguousarray(actions, ACTION_DTYPE)
-            shape = 0 if given.ndim == 1 else int(given[0].size)
+        if self.takes_action and len(slots):
+            given: NDArray[Any] = np.ascontiguousarray(actions, ACTION_DTYPE) if actions is not None else np.zeros(())
+            if given.ndim not in (1, 2) or len(given) != len(slots):
+                found = "none" if actions is None else f"an array of shape {given.shape}"
+                raise InputError(f"{self._name}: actions: {found}; expected a number or a vector for each step")
+            shape = 0 if given.ndim == 1 else given.shape[1]
             acted = given.tobytes()
         texts = json.dumps([begin.instruction for begin in begins]).encode() if begins else b""
         parts = (

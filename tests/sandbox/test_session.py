@@ -70,6 +70,17 @@ def test_actions_reach_programs_that_take_them(pool: ZygotePool) -> None:
         assert session.turn((0,), np.array([[1, 2]], np.float32), np.zeros((1, 2))).rewards.tolist() == [14]
 
 
+@pytest.mark.parametrize(
+    ("actions", "said"), [(None, "none"), (np.zeros(3), r"shape \(3,\)"), (np.zeros((1, 2, 2)), r"shape \(1, 2, 2\)")]
+)
+def test_actions_that_cannot_be_handed_over_are_bad_input(pool: ZygotePool, actions: object, said: str) -> None:
+    with opened(pool, TRANSITION) as session:
+        session.turn((), None, (), [begin()])
+        with pytest.raises(InputError, match=f"reward.py: actions: .*{said}"):
+            session.turn((0,), actions, np.zeros((1, 2)))  # type: ignore[arg-type]
+        assert session.turn((0,), np.ones(1), np.ones((1, 2))).rewards.tolist() == [11]
+
+
 def test_components_come_by_name(pool: ZygotePool) -> None:
     source = COUNTER + "\n    def terms_fn(self, state):\n        return {'n\\x1b[31m': self.n, 'first': state[0]}\n"
     with opened(pool, source, terms=True) as session:
