@@ -137,7 +137,7 @@ class ParquetSource:
         missing = [name for name in needed if name not in names]
         if missing:
             raise InputError(
-                f"{self.path}: no column {missing[0]!r} among {', '.join(names) or 'none'}; expected one "
+                f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one "
                 "row per state "
                 "with the columns of docs/demonstrations.md"
             )
@@ -232,9 +232,9 @@ class _Episode:
         for name, text in self._text.items():
             others = sorted(other for other in rows.texts(name, start, stop) if other not in (text, None))
             if others:
+                found = f"{self._where}: {name} {repr(text)[:80]} and then {repr(others[0])[:80]}"
                 raise InputError(
-                    f"{self._where}: {name} {text!r} and then {others[0]!r}; expected one through the episode: "
-                    "give each trajectory an episode of its own"
+                    f"{found}; expected one through the episode: give each trajectory an episode of its own"
                 )
         last_step = start + self._length - 1 - self._filled
         for name, column in self._columns.items():
