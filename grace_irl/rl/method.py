@@ -123,16 +123,19 @@ class Trained:
 
 
 class Method(Protocol):
-    """One way of learning a policy.
+    """One way of learning a policy."""
 
-    Attributes:
-        name: as `--methods` and the tables have it.
-        reads_length: why its reward can say something through the length of an episode alone, as the end of a sentence
-            ("its reward is positive everywhere, so …"); "" where episode length says nothing to it.
-    """
+    @property
+    def name(self) -> str:
+        """As `--methods` and the tables have it."""
+        ...
 
-    name: str
-    reads_length: str
+    @property
+    def reads_length(self) -> str:
+        """Why its reward can say something through the length of an episode alone, as the end of a sentence ("its
+        reward is positive everywhere, so …"); "" where episode length says nothing to it.
+        """
+        ...
 
     def check(self, problem: Problem) -> None:
         """Refuses, before anything is trained, what it cannot learn from.
