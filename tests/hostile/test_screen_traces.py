@@ -1,0 +1,70 @@
+"""Programs that tell two files of screens apart by how they were stored: nothing of a width or a padding is left."""
+
+# ruff: noqa: E501  (an attack is one line, as far as it can be)
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.screens import pack
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.sandbox.pool import ZygotePool
+from grace_irl.sandbox.protocol import Mode
+from tests.demos.conftest import screen
+from tests.sandbox.samples import BOTH
+
+EACH, STATES = 10, 3
+
+TRACES = {
+    "length": "return float(len(state))",
+    "size in memory": "return float(sys.getsizeof(state))",
+    "characters": "return float(sum(map(ord, state)))",
+    "null characters": "return float(state.count(chr(0)) + state.encode().count(0))",
+    "bytes of the last screen in a frame": "v = find('Stage'); return float(len(v._last)) if v else 0.0",
+    "what a frame says of its place": "v = find('ScreenView'); return float(sum(size for _, size in map(v._place, range(v.length)))) if v else 0.0",
+    "what lies behind a screen": "v = find('ScreenView')\n        if not v: return 0.0\n        at, size = v._place(0)\n        return float(v._data[at + size : at + size + 1] == bytes(1))",
+    "nulls in the memory of the run": "v = find('ScreenView'); return float(v._data[v._place(0)[0] :].rstrip(bytes(1)).count(0)) if v else 0.0",
+    "dimensions in a frame": "v = find('Stage'); return float(len(v._layout)) if v else 0.0",
+}
+
+PROGRAM = """
+import sys
+def find(*names):
+    frame = sys._getframe()
+    while frame is not None:
+        for value in list(frame.f_locals.values()):
+            if type(value).__name__ in names:
+                return value
+        frame = frame.f_back
+class Reward:
+    def reward_fn(self, state):
+        BODY
+"""
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ZygotePool]:
+    with ZygotePool(1) as pool:
+        yield pool
+
+
+@BOTH
+@pytest.mark.parametrize("trace", TRACES)
+def test_a_screen_says_nothing_of_how_wide_its_file_is(pool: ZygotePool, trace: str, mode: Mode) -> None:
+    random = np.random.default_rng(0)
+    trajectories = []
+    for _ in range(EACH):
+        states = pack([screen("x" * int(n)) for n in random.integers(1, 300, STATES)])
+        # an expert's screens lie in a wide array, those of a negative trajectory beside no longer one
+        trajectories += [Trajectory(states.astype("S4000")), Trajectory(states)]
+    handle = pool.put(trajectories)
+    order = [int(index) for index in random.permutation(2 * EACH)]
+    source = PROGRAM.replace("BODY", TRACES[trace])
+    outcome = pool.run(source, handle, order, mode=mode, checks=False)
+    pool.drop(handle)
+    assert outcome.status == "ok", outcome
+    found = {index: rewards.tolist() for index, rewards in zip(order, outcome.rewards, strict=True)}
+    assert all(found[expert] == found[expert + 1] for expert in range(0, 2 * EACH, 2))
