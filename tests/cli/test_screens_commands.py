@@ -53,6 +53,7 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_reward_by_hand_is_fitted_scored_and_used(demos: Path, tmp_path: Path) -> None:
     run = grace_irl.fit([demos], out=tmp_path / "run", proposer=ByHand(), max_calls=2, held_out=0.3, seed=1)
     assert run.best.evaluation.train is not None

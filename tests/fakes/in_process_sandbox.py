@@ -120,4 +120,5 @@ def _rewards(space: dict[str, Any], trajectory: Trajectory) -> np.ndarray:
     if "next_state" in reward.reward_fn.__code__.co_varnames:
         later = [reward.reward_fn(states[t], trajectory.actions[t], states[t + 1]) for t in range(trajectory.num_steps)]
         return np.array([np.nan, *later], dtype=np.float64)
-    return np.array([reward.reward_fn(state.copy()) for state in states], dtype=np.float64)
+    handed = map(as_state, states.tolist()) if trajectory.kind == "ui" else (state.copy() for state in states)
+    return np.array([reward.reward_fn(state) for state in handed], dtype=np.float64)
