@@ -24,23 +24,38 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from android.problems import Problem, problems
 from large_model_recovery import Case, row, step
 
 import grace_irl
+from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.recording import write_recording
 from grace_irl.runs.run import best_record, opened
 
+SCRAMBLED = ("alarm", "reminder", "choice")
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data" / "android"
 
 
 def cases(arguments: argparse.Namespace) -> Iterator[Problem]:
     """Every problem that was asked for."""
     wanted = arguments.problem.split(",") if arguments.problem else None
-    return (problem for problem in problems(arguments.data) if not wanted or problem.name in wanted)
+    for problem in problems(arguments.data):
+        if wanted and problem.name not in wanted:
+            continue
+        yield problem
+        if problem.name in SCRAMBLED and arguments.scrambled:
+            table = ScrambleMap.draw(arguments.seed, "ui", 0)
+            train, test = (_scrambled(part, table) for part in (problem.train, problem.test))
+            name = f"{problem.name}-scrambled"
+            yield replace(problem, name=name, train=train, test=test, required=False, further=None)
+
+
+def _scrambled(demonstrations: Demonstrations, table: ScrambleMap) -> Demonstrations:
+    return Demonstrations(table.metadata(demonstrations.metadata), tuple(table.apply(item) for item in demonstrations))
 
 
 def fitted(problem: Problem, arguments: argparse.Namespace) -> dict[str, object]:
@@ -88,7 +103,8 @@ def main() -> None:
     parser.add_argument("verb", choices=("fit", "step", "table", "record", "screens"))
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the Android data")
     parser.add_argument("--problem", default="", help="comma-separated names (default: all)")
-    parser.add_argument("--seed", type=int, default=0, help="of the search (default 0)")
+    parser.add_argument("--scrambled", action="store_true", help="scrambled copies, too, of alarm, reminder and choice")
+    parser.add_argument("--seed", type=int, default=0, help="of the search and of the scrambling (default 0)")
     parser.add_argument("--max-seconds", type=float, default=120.0, help="search time per fit (default 120)")
     parser.add_argument("--workers", type=int, default=1, help="sandbox processes (default 1)")
     parser.add_argument("--runs", type=Path, default=Path("out/android"), help="where runs and prompts are kept")

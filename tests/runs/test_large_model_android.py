@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -29,10 +30,11 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the real screen
 def problems() -> dict[str, Any]:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
-        from android.problems import problems as found  # type: ignore[import-not-found]
+        from android_recovery import cases  # type: ignore[import-not-found]
     finally:
         sys.path.remove(str(ROOT / "benchmarks"))
-    return {problem.name: problem for problem in found(DATA)}
+    everything = argparse.Namespace(problem="", scrambled=True, data=DATA, seed=0)
+    return {problem.name: problem for problem in cases(everything)}
 
 
 @pytest.mark.slow
