@@ -87,7 +87,7 @@ class ParquetSource:
                 name for name in ("state", *TEXT_COLUMNS) if name in schema.names and _is_text(schema.field(name).type)
             ]
             self._file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False, page_checksum_verification=True)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names of columns
             raise InputError(
                 f"{path}: not readable as Parquet ({first_line(error)}); expected a whole file: "
                 "it may be truncated, write or copy it again"

@@ -361,3 +361,9 @@ def test_a_stream_stops_at_the_damage(tmp_path: Path) -> None:
     assert len(next(stream).trajectory.states) == 2
     with pytest.raises(InputError, match="episode 1, step 0"):
         next(stream)
+
+
+def test_a_column_whose_name_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    path = write_parquet(lambda t: t.append_column("zzzz", pa.array([1.0, 2.0, 3.0])))(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"zzzz", b"\xc0zzz"))
+    refuses(path, "not readable as Parquet")
