@@ -11,6 +11,7 @@ from grace_irl.version import __version__
 
 COMMANDS = {
     "fit": "grace_irl.cli.fit",
+    "compare": "grace_irl.cli.compare",
     "score": "grace_irl.cli.score",
     "export": "grace_irl.cli.export",
     "show": "grace_irl.cli.show",

@@ -238,7 +238,7 @@ def resolve(
         key, found, value = text.partition("=")
         if not found:
             raise InputError(f"--set {text!r}: no '='; expected section.key=value, such as search.population=40")
-        _put(tree, key.strip(), _value(value.strip()))
+        _put(tree, key.strip(), parsed(value.strip()))
     for key, flag in (flags or {}).items():
         if flag is not None:
             _put(tree, key, flag)
@@ -248,8 +248,8 @@ def resolve(
         raise InputError(_said(error)) from None
 
 
-def to_toml(config: Config) -> str:
-    """The configuration as TOML, which has no null: what is None is written as "none"."""
+def to_toml(config: BaseModel) -> str:
+    """Settings as TOML, which has no null: what is None is written as "none"."""
     top, tables = [], []
     for key, value in config.model_dump().items():
         if isinstance(value, dict):
@@ -305,7 +305,8 @@ def _put(tree: dict[str, Any], key: str, value: object) -> None:
     tree[name] = value
 
 
-def _value(text: str) -> object:
+def parsed(text: str) -> object:
+    """A value as in TOML; what is none is taken as text, and "none" as None."""
     if text.lower() == "none":
         return None
     try:

@@ -1,0 +1,190 @@
+"""`grace-irl compare`: GRACE, GAIL, AIRL, BC and PPO on the true reward, trained and measured alike."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from grace_irl.cli import fit_options as options
+from grace_irl.cli.comparison_progress import ComparisonProgress
+from grace_irl.cli.output import console, print_json
+from grace_irl.compare.comparison import Compared, resume, start
+from grace_irl.compare.folder import ComparisonFolder
+from grace_irl.compare.settings import ALL, Comparison, Settings, comparison_of
+from grace_irl.compare.table import rows_of
+from grace_irl.errors import InputError
+from grace_irl.runs.config import Config, DataConfig, resolve
+
+DEFAULTS = Comparison()
+TRAINING, RUN = "Training", "Run"
+BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
+
+
+def _option(name: str, help: str, default: object, panel: str, metavar: str | None = None) -> Any:
+    return typer.Option(f"--{name}", help=help, show_default=str(default), rich_help_panel=panel, metavar=metavar)
+
+
+def compare(
+    demos: options.Demos = None,
+    negatives: options.Negatives = None,
+    label: options.Label = None,
+    held_out: Annotated[
+        float | None,
+        _option("held-out", "Share of trajectories that no method learns from, 0 to 1.", 0.0, options.DATA),
+    ] = None,
+    methods: Annotated[
+        str | None, _option("methods", "Names, with commas between them.", ",".join(ALL), TRAINING, "NAMES")
+    ] = None,
+    env: Annotated[
+        str | None,
+        _option("env", "A Gymnasium id, or file.py:function.", "the demonstrations' own", TRAINING, "ID"),
+    ] = None,
+    seeds: Annotated[int | None, _option("seeds", "Runs of each method.", DEFAULTS.seeds, TRAINING)] = None,
+    steps: Annotated[
+        int | None, _option("steps", "Environment steps of each run, expansion included.", DEFAULTS.steps, TRAINING)
+    ] = None,
+    horizon: Annotated[
+        int | None,
+        _option("horizon", "Give all episodes this length (docs/compare.md); 0: they end as they do.", 0, TRAINING),
+    ] = None,
+    transfer_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--transfer-env",
+            metavar="ID",
+            help="Train fresh policies on the recovered rewards there, too; repeatable.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    episodes: Annotated[
+        int | None, _option("episodes", "Of the evaluation at the end of a run.", DEFAULTS.episodes, TRAINING)
+    ] = None,
+    reward: Annotated[
+        Path | None, _option("reward", "A reward file for grace, in place of a search.", "search", TRAINING, "FILE")
+    ] = None,
+    expand: Annotated[
+        int | None, _option("expand", "Rounds of expansion of grace, as fit has it.", 0, TRAINING)
+    ] = None,
+    trust_reward: options.TrustReward = None,
+    tune: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tune",
+            metavar="METHOD.KEY=VALUE",
+            help="One setting of a method, such as airl.demo_batch_size=512; repeatable.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    device: Annotated[str | None, _option("device", "Of torch: auto, cpu, cuda.", DEFAULTS.device, TRAINING)] = None,
+    workers: Annotated[int | None, _option("workers", "Runs at once.", "one per core", RUN)] = None,
+    allow_weak_sandbox: options.AllowWeakSandbox = None,
+    out: Annotated[Path | None, _option("out", "A new folder.", "comparisons/<time>", RUN)] = None,
+    resume_: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="DIR",
+            help="Go on with this comparison; runs that failed are done again. --methods and --seeds may change.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    config: options.ConfigFile = None,
+    set_: options.Sets = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare GRACE with GAIL, AIRL, BC and PPO on the true reward: same PPO, networks, steps and evaluation.
+
+    Writes results.csv, table.md, learning curves, and a folder for each run. Ctrl-C saves; --resume goes on.
+    """
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers {workers}; expected at least 1")
+    named = tuple(name.strip() for name in methods.split(",")) if methods is not None else None
+    given: dict[str, object] = {
+        "env": env,
+        "steps": steps,
+        "horizon": horizon,
+        "episodes": episodes,
+        "device": device,
+        "transfer": tuple(transfer_env) if transfer_env else None,
+        "tuned": tuple(tune) if tune else None,
+        "reward": str(reward) if reward else None,
+    }
+    flags: dict[str, object] = {
+        "data.demos": tuple(demos) if demos else None,
+        "data.negatives": tuple(negatives) if negatives else None,
+        "data.label": label,
+        "data.held_out": held_out,
+        "expand.rounds": expand,
+        "expand.trust": trust_reward,
+        "sandbox.allow_weak": allow_weak_sandbox,
+    }
+    if resume_ is not None:
+        others = [
+            name for name, value in {**given, **flags, "out": out, "config": config, "set": set_}.items() if value
+        ]
+        if others:
+            raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
+    folder = resume_ or out or Path("comparisons") / time.strftime("%Y%m%d-%H%M%S")
+    with ComparisonProgress() as progress:
+        try:
+            if resume_ is not None:
+                compared = resume(folder, methods=named, seeds=seeds, workers=workers, listener=progress)
+            else:
+                fit = resolve(config, tuple(set_ or ()), flags, Config(data=DataConfig(held_out=0.0)))
+                if not fit.data.demos:
+                    raise InputError(
+                        "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"
+                    )
+                if reward is not None and not reward.is_file():
+                    raise InputError(f"--reward {reward}: no such file; expected a reward file, as fit writes it")
+                comparison = comparison_of({**given, "methods": named, "seeds": seeds})
+                compared = start(Settings(comparison, fit), folder, workers, progress)
+        except KeyboardInterrupt:
+            progress.close()
+            _leave(folder)
+    _print(compared, as_json=as_json)
+    if all(each.failure for each in compared.results):
+        raise typer.Exit(1)
+
+
+def _print(compared: Compared, *, as_json: bool) -> None:
+    out, place = console(), ComparisonFolder(compared.folder)
+    if not as_json or out.is_terminal:
+        for environment in dict.fromkeys(each.environment for each in compared.standings):
+            part = [each for each in compared.standings if each.environment == environment]
+            head, rows = rows_of(part)
+            table = Table(*head, title=environment, title_justify="left", box=None, pad_edge=False)
+            for row in rows:
+                table.add_row(*row)
+            out.print(table)
+        for note in compared.notes:
+            out.print(f"note: {note}", soft_wrap=True, markup=False)
+        out.print(f"table: {place.table}", soft_wrap=True, markup=False)
+    if as_json:
+        print_json(
+            {
+                "folder": str(compared.folder),
+                "standings": compared.standings,
+                "results": compared.results,
+                "notes": compared.notes,
+            }
+        )
+
+
+def _leave(folder: Path) -> None:
+    """Says what is saved and leaves."""
+    if (folder / "compare.toml").exists():
+        again = f"grace-irl compare --resume {shlex.quote(str(folder))}"
+        print(f"grace-irl: interrupted; runs that had ended are saved. Go on with: {again}", file=sys.stderr)
+    else:
+        print("grace-irl: interrupted; nothing was written", file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(130)

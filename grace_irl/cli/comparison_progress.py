@@ -1,0 +1,70 @@
+"""Where a comparison stands: a live line on a terminal, a line for each run that ends in a log."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from grace_irl.compare.outcome import Result
+from grace_irl.compare.pool import Progress
+
+
+class ComparisonProgress:
+    """Shows progress on stderr, so that stdout holds only the answer. Implements `Listener`."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live: Bar | None = None
+        if self._console.is_terminal:
+            columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"))
+            self._live = Bar(*columns, TimeElapsedColumn(), console=self._console, transient=True)
+            self._task = self._live.add_task("checking …", total=None)
+
+    def __enter__(self) -> ComparisonProgress:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Takes the line away."""
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Shows where the comparison stands."""
+        if progress.ended is not None:
+            self._say(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
+        if self._live is not None:
+            running = ", ".join(f"{method} {seed} at {steps:,}" for method, seed, steps in progress.running)
+            failed = f"{progress.failed} failed; " if progress.failed else ""
+            self._live.update(
+                self._task, total=progress.total, completed=progress.done, description=f"{failed}{running}"
+            )
+
+    def _say(self, text: str) -> None:
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+
+def ended(result: Result) -> str:
+    """One line about a run that has ended."""
+    if result.failure:
+        return f"{result.method} seed {result.seed} failed: {result.failure}"
+    said = [
+        f"{each.environment} "
+        + (f"return {each.mean:.4g}" if each.success is None else f"success {each.success:.3f}")
+        + (f" in {each.seconds:.0f} s" if each.seconds else "")
+        for each in result.outcomes
+    ]
+    return f"{result.method} seed {result.seed}: {', '.join(said)}"

@@ -1,0 +1,169 @@
+"""Compares methods: begins a comparison in a folder, goes on with one, and writes its tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.atomic import write_atomically
+from grace_irl.compare.contest import Contest
+from grace_irl.compare.curves import Line, plot
+from grace_irl.compare.folder import ComparisonFolder, read_curve
+from grace_irl.compare.oracle import Oracle
+from grace_irl.compare.outcome import Result, read_result
+from grace_irl.compare.pool import Listener, run_jobs
+from grace_irl.compare.settings import Comparison, Settings, digest_of, located, read_settings
+from grace_irl.compare.standings import Standing, standings
+from grace_irl.compare.table import csv_text, markdown
+from grace_irl.errors import InputError
+from grace_irl.rl.method import Method, Problem
+from grace_irl.runs.folder import require_absent
+from grace_irl.runs.lock import RunLock
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison that has ended.
+
+    Attributes:
+        folder: where it is.
+        results: of all jobs, failed ones among them.
+        standings: of the methods, by environment.
+        notes: what a reader of the tables should know.
+    """
+
+    folder: Path
+    results: tuple[Result, ...]
+    standings: tuple[Standing, ...]
+    notes: tuple[str, ...]
+
+
+def start(settings: Settings, out: Path, workers: int | None = None, listener: Listener | None = None) -> Compared:
+    """Begins a comparison and works on it to its end.
+
+    Args:
+        settings: of everything.
+        out: a new folder.
+        workers: jobs at once; None: one per core.
+        listener: told where it stands.
+
+    Raises:
+        InputError: settings, data, methods or environments that cannot be used; nothing is written then.
+        KeyboardInterrupt: it can be resumed.
+    """
+    require_absent(out)
+    contest = Contest.of(settings)
+    comparison = settings.comparison.model_copy(update={"data": digest_of(contest.demonstrations)})
+    settings = located(Settings(comparison, settings.fit))
+    contest = Contest(settings, contest.demonstrations)
+    warned = _checked(contest)
+    settings.write(out)
+    return _work(out, contest, warned, workers, listener)
+
+
+def resume(
+    folder: Path,
+    *,
+    methods: tuple[str, ...] | None = None,
+    seeds: int | None = None,
+    workers: int | None = None,
+    listener: Listener | None = None,
+) -> Compared:
+    """Goes on with a comparison; jobs that failed are done again.
+
+    Args:
+        folder: of the comparison.
+        methods, seeds: other ones than it began with; None: the same.
+        workers, listener: as for `start`.
+
+    Raises:
+        InputError: no comparison, one that a live process works on, or demonstrations that changed.
+        KeyboardInterrupt: as `start`.
+    """
+    settings = read_settings(folder)
+    changed = {key: value for key, value in (("methods", methods), ("seeds", seeds)) if value is not None}
+    comparison = Comparison.model_validate({**settings.comparison.model_dump(), **changed})
+    settings = Settings(comparison, settings.fit)
+    contest = Contest.of(settings)
+    if digest_of(contest.demonstrations) != comparison.data:
+        raise InputError(
+            f"{folder}: the demonstrations are not those that the comparison began with; expected the same files, "
+            "unchanged: begin a new one"
+        )
+    warned = _checked(contest)
+    settings.write(folder)
+    return _work(folder, contest, warned, workers, listener)
+
+
+def _work(
+    folder: Path, contest: Contest, warned: Sequence[str], workers: int | None, listener: Listener | None
+) -> Compared:
+    comparison, place = contest.settings.comparison, ComparisonFolder(folder)
+    jobs = [(method, seed) for seed in range(comparison.seeds) for method in comparison.methods]
+    with RunLock(place.lock):
+        left = [job for job in jobs if (found := read_result(place.job(*job).result)) is None or found.failure]
+        try:
+            run_jobs(folder, left, workers or os.cpu_count() or 1, listener or (lambda _: None))
+        finally:
+            results = tuple(found for job in jobs if (found := read_result(place.job(*job).result)) is not None)
+            compared = _written(place, contest, results, warned)
+    return compared
+
+
+def _written(place: ComparisonFolder, contest: Contest, results: tuple[Result, ...], warned: Sequence[str]) -> Compared:
+    """Tables and plots of the jobs that have ended so far."""
+    oracle = Oracle.of(contest.demonstrations)
+    found = standings(results, contest.settings.comparison.methods, oracle)
+    notes = (*warned, *_notes(results, found))
+    write_atomically(place.csv, csv_text(results))
+    write_atomically(place.table, markdown(contest.settings, found, notes))
+    for environment in dict.fromkeys(each.environment for each in found):
+        lines = [
+            Line(each.method, [read_curve(place.job(each.method, seed).curve(environment)) for seed in each.seeds])
+            for each in found
+            if each.environment == environment
+        ]
+        write_atomically(place.curves(environment), plot(environment, lines))
+    return Compared(place.path, results, found, notes)
+
+
+def _notes(results: Sequence[Result], found: Sequence[Standing]) -> list[str]:
+    """What jobs and standings say, each line once."""
+    failures = [f"{each.method} seed {each.seed} failed: {each.failure}" for each in results if each.failure]
+    jobs: dict[tuple[str, str], list[int]] = {}
+    for each in results:
+        for note in each.notes:
+            jobs.setdefault((each.method, note), []).append(each.seed)
+    said = [f"{method} (seed {', '.join(map(str, seeds))}): {note}" for (method, note), seeds in jobs.items()]
+    return list(dict.fromkeys([*(each.note for each in found if each.note), *failures, *said]))
+
+
+def _checked(contest: Contest) -> tuple[str, ...]:
+    """Refuses what cannot be done before anything is; what the tables must tell of lengths of episodes."""
+    try:
+        from grace_irl.rl.matching import told
+        from grace_irl.rl.problems import length_warnings
+    except ImportError as error:
+        raise InputError(
+            f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
+        ) from None
+    comparison = contest.settings.comparison
+    problem = contest.problem(0)
+    methods: list[Method] = []
+    for name in comparison.methods:
+        methods.append(contest.method(name, Path("fit")))
+        methods[-1].check(problem)
+    labels = [contest.label(problem)]
+    for environment in comparison.transfer:
+        labels.append(_require_playable(contest, environment))
+    if len(set(labels)) < len(labels):
+        raise InputError(f"--transfer-env: {', '.join(labels)}; expected different environments")
+    line = told(contest.demonstrations, comparison.env)
+    return (*([line] if line else []), *length_warnings(problem, tuple(methods)))
+
+
+def _require_playable(contest: Contest, environment: str) -> str:
+    problem: Problem = contest.problem(0, environment)
+    return contest.label(problem, environment)

@@ -1,0 +1,139 @@
+"""The problem that all methods of a comparison are set, and the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grace_irl.compare.grace import Grace
+from grace_irl.compare.settings import Settings, tuned
+from grace_irl.demos import load
+from grace_irl.demos.split import split
+from grace_irl.demos.trajectory import Demonstrations, Metadata
+from grace_irl.errors import InputError
+from grace_irl.rl.adapters import is_adapter
+from grace_irl.rl.method import Method, Problem
+from grace_irl.rl.methods import load_method, offered
+from grace_irl.runs.config import ExpandConfig, SandboxConfig
+
+if TYPE_CHECKING:
+    from grace_irl.rl.observed import EnvironmentFactory
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Settings with their demonstrations.
+
+    Attributes:
+        settings: of the comparison.
+        demonstrations: as loaded.
+    """
+
+    settings: Settings
+    demonstrations: Demonstrations
+
+    @classmethod
+    def of(cls, settings: Settings, workers: int | None = None) -> Contest:
+        """Loads the demonstrations.
+
+        Args:
+            settings: of the comparison.
+            workers: of the sandbox of each search, where the settings do not say.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        fit = settings.fit
+        if workers is not None and fit.sandbox.workers is None:
+            sandbox: SandboxConfig = fit.sandbox.model_copy(update={"workers": workers})
+            settings = Settings(settings.comparison, fit.model_copy(update={"sandbox": sandbox}))
+        return cls(settings, load(fit.data.demos, fit.data.negatives))
+
+    def problem(self, seed: int, environment: str = "") -> Problem:
+        """What every method is set.
+
+        All methods learn from the same side of the split, which is the search's own.
+
+        Args:
+            seed: of the split, where some demonstrations are held out.
+            environment: another one than the settings'.
+
+        Raises:
+            InputError: an environment that cannot be had, or shows other states than the demonstrations.
+        """
+        from grace_irl.rl.problems import make_problem
+
+        comparison, data = self.settings.comparison, self.settings.fit.data
+        return make_problem(
+            split(self.demonstrations, data.held_out, seed),
+            self._make(environment or comparison.env),
+            comparison.steps,
+            horizon=comparison.horizon,
+            watches=comparison.looks,
+            device=comparison.device,
+        )
+
+    def _make(self, environment: str) -> EnvironmentFactory:
+        from grace_irl.rl.matching import environment_for
+
+        return environment_for(self.demonstrations, environment)
+
+    def method(self, name: str, folder: Path, note: Callable[[str], None] | None = None) -> Method:
+        """A method by its name.
+
+        Args:
+            name: `grace`, or one of `offered()`.
+            folder: where `grace` keeps its search.
+            note: is told of the search.
+
+        Raises:
+            InputError: no such method, or packages that it needs are missing.
+        """
+        settings = tuned(self.settings.comparison, name)
+        if name == Grace.name and settings:
+            raise InputError(
+                f"--tune {Grace.name}.{next(iter(settings))}; expected --set or --config for how it searches"
+            )
+        if name != Grace.name:
+            if name not in offered():
+                raise InputError(
+                    f"method {name!r}; expected one of {', '.join((Grace.name, *offered()))} (GAIL, AIRL, BC and PPO "
+                    "on the true reward come with grace-irl-baselines: docs/compare.md)"
+                )
+            return load_method(name, **settings)
+        comparison, fit = self.settings.comparison, self.settings.fit
+        expand: ExpandConfig = fit.expand.model_copy(update={"steps": comparison.steps, "env": comparison.env})
+        return Grace(
+            fit.model_copy(update={"expand": expand}),
+            folder,
+            self.demonstrations,
+            Path(comparison.reward) if comparison.reward else None,
+            note,
+        )
+
+    def label(self, problem: Problem, environment: str = "") -> str:
+        """The name of a problem's environment in tables: as made, or as the user calls a function of their own."""
+        asked = environment or self.settings.comparison.env
+        return asked if is_adapter(asked) else str(_metadata(problem).environment)
+
+    def deterministic(self, problem: Problem) -> bool:
+        """Whether policies of a problem are evaluated by their likeliest actions."""
+        from grace_irl.rl.hyperparameters import hyperparameters
+
+        metadata = _metadata(problem)
+        return hyperparameters(metadata.environment, metadata.kind).deterministic
+
+    def shape(self, problem: Problem) -> tuple[tuple[int, ...], str]:
+        """What a reward network must agree with: shape of observations, and actions."""
+        with closing(problem.make_env()) as environment:
+            space: Any = environment.observation_space
+            return tuple(space.shape), str(environment.action_space)
+
+
+def _metadata(problem: Problem) -> Metadata:
+    with closing(problem.make_env()) as environment:
+        found: Metadata = environment.get_wrapper_attr("view").metadata
+    return found

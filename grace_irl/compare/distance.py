@@ -1,0 +1,128 @@
+"""The EPIC distance of a recovered reward from the true one, on the same transitions for every method and seed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.compare.programs import ProgramReward
+from grace_irl.compare.true_rewards import StateReward, true_reward
+from grace_irl.errors import InputError
+from grace_irl.evaluate.epic import Reward, Transitions, epic_distance
+from grace_irl.rl.method import Problem, TransitionReward
+
+TRANSITIONS, DRAWS = 512, 64
+"""Transitions that rewards are compared on, and draws for each mean."""
+DISCOUNT = 0.99
+
+
+def distance(problem: Problem, reward: TransitionReward) -> float | None:
+    """EPIC distance from 0 to 1; None where the true reward has no closed form (`true_rewards`).
+
+    Half of the transitions are experts', half of random actions, so that none of the methods chooses them.
+
+    Args:
+        problem: whose environment and experts.
+        reward: on the problem's observations; a `ProgramReward` on states.
+
+    Raises:
+        GraceError: the reward fails.
+    """
+    with closing(problem.make_env()) as environment:
+        metadata = environment.get_wrapper_attr("view").metadata
+        observer = environment.get_wrapper_attr("observer")
+    size = getattr(observer, "size", 0)
+    true = true_reward(metadata.environment, size)
+    if true is None:
+        return None
+    transitions = _transitions(problem)
+    if transitions is None:
+        return None
+    recovered: Reward = _OfStates(reward, size) if isinstance(reward, ProgramReward) else reward
+    return epic_distance(recovered, _Closed(true, size), transitions, DISCOUNT, samples=DRAWS)
+
+
+@dataclass(frozen=True)
+class _Closed:
+    """A closed form as a reward of observations, whose first `size` numbers are the state."""
+
+    reward: StateReward
+    size: int
+
+    def __call__(
+        self,
+        state: NDArray[Any],
+        action: NDArray[Any],
+        next_state: NDArray[Any],
+        done: NDArray[np.bool_],  # noqa: ARG002
+    ) -> NDArray[Any]:
+        return self.reward(state[:, : self.size], action, next_state[:, : self.size])
+
+
+@dataclass(frozen=True)
+class _OfStates:
+    """A program as a reward of observations."""
+
+    reward: TransitionReward
+    size: int
+
+    def __call__(
+        self, state: NDArray[Any], action: NDArray[Any], next_state: NDArray[Any], done: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        return self.reward(state[:, : self.size], action, next_state[:, : self.size], done)
+
+
+def _transitions(problem: Problem) -> Transitions | None:
+    """Where rewards are compared; None where no expert has actions."""
+    from grace_irl.rl.episodes import expert_episodes
+
+    try:
+        episodes = expert_episodes(problem, "epic", absorbing=False)
+    except InputError:
+        return None
+    pairs = [(each.observations, each.actions) for each in episodes]
+    half = TRANSITIONS // 2
+    generator = np.random.default_rng(0)
+    rows = [_drawn(pairs, half, generator), _drawn(_random(problem, 4 * half), half, generator)]
+    before, actions, after = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    return Transitions(before, actions, after, np.zeros(len(before), bool))
+
+
+def _drawn(
+    episodes: list[tuple[NDArray[Any], NDArray[Any]]], count: int, generator: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Transitions of episodes, as many as there are or `count` by chance."""
+    before = np.concatenate([observations[:-1] for observations, _ in episodes])
+    after = np.concatenate([observations[1:] for observations, _ in episodes])
+    actions = np.concatenate([taken for _, taken in episodes])
+    chosen = generator.permutation(len(before))[:count]
+    return before[chosen], actions[chosen], after[chosen]
+
+
+def _random(problem: Problem, steps: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Episodes of random actions, of so many steps in all; without terminal and absorbing states."""
+    episodes, left = [], steps
+    with closing(problem.make_env()) as environment:
+        environment.action_space.seed(0)
+        while left > 0:
+            observations, actions = [environment.reset(seed=left)[0]], []
+            over = False
+            while not over and left > 0:
+                action = environment.action_space.sample()
+                observation, _, terminated, truncated, info = environment.step(action)
+                over, left = terminated or truncated or _is_flagged(problem, observation), left - 1
+                if not (terminated or info.get("absorbed") or _is_flagged(problem, observation)):
+                    observations.append(observation)
+                    actions.append(action)
+            if actions:
+                episodes.append((np.stack(observations), np.stack(actions)))
+    return episodes
+
+
+def _is_flagged(problem: Problem, observation: NDArray[Any]) -> bool:
+    """Whether a vector is the absorbing state's of the fixed-horizon form."""
+    return bool(problem.horizon and observation[-1] == 1)

@@ -1,0 +1,92 @@
+"""The folder of a comparison."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ComparisonFolder:
+    """Where a comparison keeps what (docs/compare.md)."""
+
+    path: Path
+
+    def job(self, method: str, seed: int) -> JobFolder:
+        """The folder of one job."""
+        return JobFolder(self.path / "jobs" / f"{method}-{seed}")
+
+    @property
+    def csv(self) -> Path:
+        """One row for each job and environment."""
+        return self.path / "results.csv"
+
+    @property
+    def table(self) -> Path:
+        """The table, with its notes, in Markdown."""
+        return self.path / "table.md"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that works on the comparison."""
+        return self.path / "lock"
+
+    def curves(self, environment: str) -> Path:
+        """The plot of learning curves in one environment."""
+        return self.path / f"curves-{slug(environment)}.svg"
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    """What one job leaves."""
+
+    path: Path
+
+    @property
+    def result(self) -> Path:
+        """Written last: the job has ended."""
+        return self.path / "result.json"
+
+    @property
+    def log(self) -> Path:
+        """What its process said."""
+        return self.path / "log.txt"
+
+    @property
+    def fit(self) -> Path:
+        """The run, or the expansion, that recovers `grace`'s reward."""
+        return self.path / "fit"
+
+    @property
+    def program(self) -> Path:
+        """A recovered reward that is a program."""
+        return self.path / "reward.py"
+
+    @property
+    def net(self) -> Path:
+        """A recovered reward that is a network."""
+        return self.path / "reward.pt"
+
+    def curve(self, environment: str) -> Path:
+        """The learning curve in one environment."""
+        return self.path / f"curve-{slug(environment)}.json"
+
+    def policy(self, environment: str) -> Path:
+        """The policy that was learnt in one environment."""
+        return self.path / f"policy-{slug(environment)}.pt"
+
+
+def slug(environment: str) -> str:
+    """An environment's name as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", environment).strip("-.")
+
+
+def read_curve(path: Path) -> list[dict[str, float]]:
+    """The points of a learning curve so far; none where there is no file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) else []

@@ -1,0 +1,114 @@
+"""GRACE as one of the methods: a reward recovered from the demonstrations, and the problem's learner on it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from grace_irl.compare.programs import ProgramReward
+from grace_irl.demos import require_roles
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.errors import InputError
+from grace_irl.rl.method import Problem, Trained, Watch, unwatched
+from grace_irl.runs import expansion
+from grace_irl.runs import fit as fits
+from grace_irl.runs.config import Config
+from grace_irl.runs.run import Run
+
+
+@dataclass(frozen=True)
+class GraceTrained(Trained):
+    """What GRACE has learnt.
+
+    Attributes:
+        search_seconds: wall seconds before the learner began; None where search and training take turns.
+    """
+
+    search_seconds: float | None = 0.0
+
+
+@dataclass(frozen=True)
+class Grace:
+    """Recovers a reward by a search as `fit` does it, then trains as PPO on the true reward is trained.
+
+    With expansion the environment steps are those of all rounds together, as many as every other method has. The
+    policy goes from round to round, and its last state is the result; so it has learnt from the rewards before the
+    last one, and the last one is the reward that is recovered.
+
+    Attributes:
+        config: of the search, of the form of the reward, of the sandbox and of expansion.
+        folder: of the run, or of the expansion; goes on with what is there.
+        demonstrations: as they were loaded.
+        reward: a reward file instead of a search; None: search.
+        note: is told of the search.
+    """
+
+    config: Config
+    folder: Path
+    demonstrations: Demonstrations
+    reward: Path | None = None
+    note: Callable[[str], None] | None = None
+
+    name: ClassVar[str] = "grace"
+
+    @property
+    def reads_length(self) -> str:
+        """Rewards of goals are low off the goal; one that marks all of an expert's states may pay for each step."""
+        if (self.config.data.label or self.demonstrations.metadata.label or "all") != "all":
+            return ""
+        return "its reward may be positive wherever an expert goes, so that long episodes pay"
+
+    def check(self, problem: Problem) -> None:
+        """Needs experts and negatives, or a reward file."""
+        if self.config.expand.rounds and problem.horizon:
+            raise InputError(
+                "--expand with --horizon: rounds of expansion play episodes as the environment ends them; expected "
+                "one or the other"
+            )
+        if self.config.expand.rounds and self.reward is not None:
+            raise InputError("--expand with --reward: rounds of expansion search; expected one or the other")
+        if self.reward is None:
+            require_roles(self.demonstrations)
+
+    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> GraceTrained:
+        """See `Method.train`."""
+        config = self.config.model_copy(update={"seed": seed})
+        if config.expand.rounds:
+            return self._expanded(self._run(config), config, watch)
+        from grace_irl.rl.learning import learn_on, program_pay
+
+        begun = time.monotonic()
+        path = self.reward or self._run(config).reward_path
+        took = time.monotonic() - begun
+        reward = ProgramReward(path, config.expand.trust, config.sandbox.allow_weak)
+        pay = program_pay(reward.file, config.expand.form, allow_weak_sandbox=config.sandbox.allow_weak)
+        trained = learn_on(problem, seed, pay, watch)
+        return GraceTrained(trained.policy, reward, trained.steps, search_seconds=took)
+
+    def _run(self, config: Config) -> Run:
+        """Searches, or goes on where a search was killed."""
+        parts = fits.Parts(demonstrations=self.demonstrations, note=self.note)
+        expands = config.expand.rounds > 0
+        began = (self.folder / "rounds" / "0" / "run" if expands else self.folder).exists()
+        if not began:
+            shutil.rmtree(self.folder, ignore_errors=True)  # killed before it was whole
+            return (expansion.start if expands else fits.start)(config, self.folder, parts)
+        workers = {"sandbox.workers": config.sandbox.workers}
+        return (expansion.resume if expands else fits.resume)(self.folder, workers, parts=parts)
+
+    def _expanded(self, run: Run, config: Config, watch: Watch) -> GraceTrained:
+        from grace_irl.rl.trained import load_policy
+
+        steps, policy = 0, None
+        for each in run.rounds[1:]:
+            steps, policy = steps + each.steps, load_policy(run.folder / each.policy)
+            watch(steps, policy)
+        if policy is None:
+            raise InputError(f"{run.folder}: no round of expansion; expected --expand of at least 1")
+        reward = ProgramReward(run.reward_path, config.expand.trust, config.sandbox.allow_weak)
+        note = f"expansion: {len(run.rounds) - 1} of {config.expand.rounds} rounds"
+        return GraceTrained(policy, reward, steps, (f"{note}; {run.reason}",), None)

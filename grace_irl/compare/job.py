@@ -1,0 +1,218 @@
+"""One job of a comparison: one method with one seed, in a process of its own.
+
+    python -m grace_irl.compare.job FOLDER METHOD SEED SANDBOX_WORKERS
+
+It ends when its standard input is closed, so that it does not outlive whoever started it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from grace_irl.atomic import write_atomically
+from grace_irl.compare.contest import Contest
+from grace_irl.compare.folder import ComparisonFolder, JobFolder
+from grace_irl.compare.grace import GraceTrained
+from grace_irl.compare.outcome import Outcome, Result, write_result
+from grace_irl.compare.programs import ProgramReward
+from grace_irl.compare.settings import read_settings
+from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.method import Method, Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.runs.lock import RunLock
+
+EVALUATION = 7919
+"""Added to the seed of a job for the seed of its last evaluation: the same episodes for every method."""
+
+
+def run_job(folder: Path, method: str, seed: int, workers: int | None = None) -> Result:
+    """Does one job and keeps what it gave, failures included.
+
+    Args:
+        folder: of the comparison.
+        method, seed: which job.
+        workers: of the sandbox in the search; None: as the settings say.
+    """
+    place = ComparisonFolder(folder).job(method, seed)
+    place.path.mkdir(parents=True, exist_ok=True)
+    with RunLock(place.path / "lock"):
+        try:
+            contest = Contest.of(read_settings(folder), workers)
+            result = _Job(contest, place, method, seed).result()
+        except GraceError as error:
+            result = Result(method, seed, failure=str(error))
+        except Exception as error:  # one job's defect is not the others'
+            traceback.print_exc()
+            result = Result(method, seed, failure=f"{type(error).__name__}: {error}".splitlines()[0])
+        write_result(place.result, result)
+    return result
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One method with one seed."""
+
+    contest: Contest
+    place: JobFolder
+    name: str
+    seed: int
+
+    def result(self) -> Result:
+        """Learns, evaluates, and carries the reward to where it is to be tried.
+
+        Raises:
+            GraceError: what stopped it.
+        """
+        from grace_irl.rl.learning import one_thread
+
+        with one_thread():
+            method = self.contest.method(self.name, self.place.fit, print)
+            problem = self.contest.problem(self.seed)
+            method.check(problem)
+            trained, outcome = self._measured(problem, lambda watch: method.train(problem, self.seed, watch))
+            outcome, notes = self._with_reward(problem, trained.reward, outcome)
+            notes = [*trained.notes, *notes]
+            outcomes = [outcome]
+            for environment in self.contest.settings.comparison.transfer:
+                there = self.contest.problem(self.seed, environment)
+                learn = self._carried(method, trained.reward, problem, there)
+                if isinstance(learn, str):
+                    notes.append(f"not carried to {environment}: {learn}")
+                else:
+                    outcomes.append(self._measured(there, learn, environment)[1])
+        return Result(self.name, self.seed, tuple(outcomes), tuple(notes))
+
+    def _measured(
+        self, problem: Problem, learn: Callable[[Watch], Trained], carried_to: str = ""
+    ) -> tuple[Trained, Outcome]:
+        """Trains, with a learning curve on the way, and evaluates at the end."""
+        from grace_irl.rl.evaluation import evaluate
+
+        environment = self.contest.label(problem, carried_to)
+        deterministic = self.contest.deterministic(problem)
+        watching = _Watching(self, problem, self.place.curve(environment), deterministic)
+        begun = time.monotonic()
+        trained = learn(watching)
+        seconds: float | None = time.monotonic() - begun - watching.seconds
+        if isinstance(trained, GraceTrained):
+            search = trained.search_seconds
+            seconds = None if search is None or seconds is None else seconds - search
+        self._keep(trained.policy, environment)
+        comparison = self.contest.settings.comparison
+        found = evaluate(
+            trained.policy, problem.make_env, comparison.episodes, self.seed + EVALUATION, deterministic=deterministic
+        ).point(trained.steps)
+        outcome = Outcome(
+            environment,
+            bool(carried_to),
+            found.episodes,
+            found.mean,
+            found.deviation,
+            found.success,
+            found.length,
+            found.components,
+            trained.steps,
+            seconds,
+        )
+        return trained, outcome
+
+    def _keep(self, policy: Policy, environment: str) -> None:
+        from grace_irl.rl.learning import save_policy
+
+        save_policy(policy, self.place.policy(environment))
+
+    def _with_reward(
+        self, problem: Problem, reward: TransitionReward | None, outcome: Outcome
+    ) -> tuple[Outcome, list[str]]:
+        """Keeps the reward, and says how far it is from the true one."""
+        from grace_irl.compare.distance import distance
+        from grace_irl.rl.learning import save_net
+
+        if reward is None:
+            return outcome, []
+        if isinstance(reward, ProgramReward):
+            write_atomically(self.place.program, reward.file.source)
+        else:
+            save_net(reward, self.place.net)
+        try:
+            return replace(outcome, epic=distance(problem, reward)), []
+        except GraceError as error:
+            return outcome, [f"no EPIC distance: {error}"]
+
+    def _carried(
+        self, method: Method, reward: TransitionReward | None, here: Problem, there: Problem
+    ) -> Callable[[Watch], Trained] | str:
+        """How a fresh policy learns elsewhere; a text where it cannot."""
+        from grace_irl.rl.learning import learn_on, net_pay, program_pay
+
+        if self.name == "ppo-true":
+            return lambda watch: method.train(there, self.seed, watch)
+        if reward is None:
+            return f"{self.name} recovers no reward"
+        if isinstance(reward, ProgramReward):
+            fit = self.contest.settings.fit
+            pay = program_pay(reward.file, fit.expand.form, allow_weak_sandbox=fit.sandbox.allow_weak)
+        else:
+            shapes = [self.contest.shape(problem) for problem in (here, there)]
+            if shapes[0] != shapes[1]:
+                return f"its network reads observations of {shapes[0]}, and those there are of {shapes[1]}"
+            pay = net_pay(reward)
+        return lambda watch: learn_on(there, self.seed, pay, watch)
+
+
+class _Watching:
+    """Evaluates a policy on the way and keeps the learning curve. Implements `Watch`.
+
+    Attributes:
+        seconds: that it took.
+    """
+
+    def __init__(self, job: _Job, problem: Problem, path: Path, deterministic: bool) -> None:
+        self._job, self._problem, self._path, self._deterministic = job, problem, path, deterministic
+        self._points: list[Any] = []
+        self.seconds = 0.0
+        write_atomically(path, "[]")  # of a job that is done again, the old one goes
+
+    def __call__(self, steps: int, policy: Policy) -> None:
+        from grace_irl.rl.curve import to_json
+        from grace_irl.rl.evaluation import evaluate
+
+        begun = time.monotonic()
+        episodes = self._job.contest.settings.comparison.look_episodes
+        number = self._job.seed + len(self._points) * EVALUATION
+        found = evaluate(policy, self._problem.make_env, episodes, number, deterministic=self._deterministic)
+        self._points.append(found.point(steps))
+        write_atomically(self._path, to_json(self._points))
+        self.seconds += time.monotonic() - begun
+
+
+def _end_with_parent() -> None:
+    """Ends this process, whatever it does, once nobody holds the other end of its standard input."""
+
+    def wait() -> None:
+        while os.read(0, 1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def main() -> None:
+    """See the module."""
+    folder, method, seed, workers = sys.argv[1:]
+    _end_with_parent()
+    try:
+        run_job(Path(folder), method, int(seed), int(workers))
+    except InputError as error:  # the job's folder cannot be used
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

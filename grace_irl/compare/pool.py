@@ -1,0 +1,130 @@
+"""Runs jobs, each in a process of its own, several at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.compare.folder import ComparisonFolder, JobFolder, read_curve
+from grace_irl.compare.outcome import Result, read_result, write_result
+
+POLL_S = 0.2
+"""Between two looks at the processes."""
+END_S = 5.0
+"""For a process to end by itself when it is told to."""
+
+Job = tuple[str, int]
+"""A method and a seed."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a comparison stands.
+
+    Attributes:
+        total, done, failed: jobs.
+        running: the jobs at work, with the environment steps that their curves tell of.
+        ended: the job that has just ended, if one has.
+    """
+
+    total: int
+    done: int
+    failed: int
+    running: tuple[tuple[str, int, int], ...]
+    ended: Result | None = None
+
+
+Listener = Callable[[Progress], None]
+
+
+def run_jobs(folder: Path, jobs: Sequence[Job], workers: int, listener: Listener) -> None:
+    """Does jobs; each leaves a result in its folder, whatever becomes of it.
+
+    Args:
+        folder: of the comparison.
+        jobs: to be done, in this order.
+        workers: processes at once.
+        listener: told of each end, and now and then in between.
+
+    Raises:
+        KeyboardInterrupt: the jobs at work were stopped; what had ended is kept.
+    """
+    share = max(1, (os.cpu_count() or 1) // workers)
+    waiting = list(jobs)
+    running: dict[Job, subprocess.Popen[bytes]] = {}
+    done = failed = 0
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                job = waiting.pop(0)
+                running[job] = _start(folder, job, share)
+            time.sleep(POLL_S)
+            for job, process in list(running.items()):
+                if process.poll() is None:
+                    continue
+                del running[job]
+                result = _ended(ComparisonFolder(folder).job(*job), job, process)
+                done, failed = done + 1, failed + bool(result.failure)
+                listener(Progress(len(jobs), done, failed, _standing(folder, running), result))
+            listener(Progress(len(jobs), done, failed, _standing(folder, running)))
+    finally:
+        _stop(running.values())
+
+
+def _start(folder: Path, job: Job, share: int) -> subprocess.Popen[bytes]:
+    """A process of its own session, so that Ctrl-C reaches it by way of us and not beside us."""
+    place = ComparisonFolder(folder).job(*job)
+    place.path.mkdir(parents=True, exist_ok=True)
+    place.result.unlink(missing_ok=True)  # of a failure that is tried again
+    method, seed = job
+    with place.log.open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "grace_irl.compare.job", str(folder), method, str(seed), str(share)],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+        )
+
+
+def _ended(place: JobFolder, job: Job, process: subprocess.Popen[bytes]) -> Result:
+    """What a process left; where it left nothing, that it did not."""
+    if process.stdin is not None:
+        process.stdin.close()
+    found = read_result(place.result)
+    if found is not None:
+        return found
+    code = process.returncode
+    said = f"signal {-code}" if code < 0 else f"exit code {code}"
+    result = Result(*job, failure=f"its process ended with {said} and no result: see {place.log}")
+    write_result(place.result, result)
+    return result
+
+
+def _standing(folder: Path, running: dict[Job, subprocess.Popen[bytes]]) -> tuple[tuple[str, int, int], ...]:
+    found = []
+    for method, seed in running:
+        place = ComparisonFolder(folder).job(method, seed)
+        steps = [point["steps"] for path in place.path.glob("curve-*.json") for point in read_curve(path)[-1:]]
+        found.append((method, seed, int(sum(steps))))
+    return tuple(found)
+
+
+def _stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """A job ends when its standard input does; one that does not is killed."""
+    left = list(processes)
+    for process in left:
+        if process.stdin is not None:
+            process.stdin.close()
+    for process in left:
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

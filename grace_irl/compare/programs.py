@@ -1,0 +1,65 @@
+"""A recovered program as a reward of transitions, in the sandbox."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.load import RewardFile, load_reward
+from grace_irl.programs.check import read
+from grace_irl.programs.stateless import memory_of
+
+
+@dataclass(frozen=True)
+class ProgramReward:
+    """The file that `grace` recovered. Implements `TransitionReward`, for environments without instructions.
+
+    Attributes:
+        path: of the file.
+        trust: whether policies are trained on it in this process.
+        allow_weak: of the sandbox.
+    """
+
+    path: Path
+    trust: bool = False
+    allow_weak: bool = False
+
+    @property
+    def file(self) -> RewardFile:
+        """For training."""
+        return load_reward(self.path, trust=self.trust)
+
+    def __call__(
+        self,
+        state: NDArray[Any],
+        action: NDArray[Any],
+        next_state: NDArray[Any],
+        done: NDArray[np.bool_],  # noqa: ARG002
+    ) -> NDArray[np.float64]:
+        """Rewards `(batch,)`; each transition is an episode of its own: two states, in order."""
+        if self._remembers:
+            return self._paid(state, action, next_state)
+        different, where = np.unique(next_state, axis=0, return_inverse=True)
+        values: NDArray[np.float64] = self._paid(different, None, different)[where.reshape(-1)]
+        return values
+
+    def _paid(self, state: NDArray[Any], action: NDArray[Any] | None, next_state: NDArray[Any]) -> NDArray[np.float64]:
+        episodes = [
+            Trajectory(np.stack(pair), None if action is None else action[number : number + 1])
+            for number, pair in enumerate(zip(state, next_state, strict=True))
+        ]
+        rewards = self.file.rewards(episodes, workers=1, allow_weak_sandbox=self.allow_weak)
+        return np.array([each[1] for each in rewards])
+
+    @cached_property
+    def _remembers(self) -> bool:
+        """Whether a reward may depend on more than the state that is reached."""
+        source = self.file.source
+        return read(source).takes_action or bool(memory_of(ast.parse(source)))

@@ -1,0 +1,165 @@
+"""What is compared, and how: `compare.toml` beside the results, and `fit.toml` for how `grace` recovers its reward."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from grace_irl.atomic import write_atomically
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.errors import InputError
+from grace_irl.runs.config import Config, parsed, resolve, to_toml
+
+ALL = ("grace", "gail", "airl", "bc", "ppo-true")
+
+
+class Comparison(BaseModel):
+    """Settings of a comparison.
+
+    Attributes:
+        methods: `grace`, and methods that installed distributions offer.
+        seeds: runs of each method, from seed 0.
+        steps: environment steps of each run.
+        env: where policies learn; "" takes the demonstrations' own environment.
+        horizon: steps of every episode in the fixed-horizon form; 0: episodes end as the environment ends them.
+        transfer: environments in which a fresh policy is trained on each recovered reward.
+        tuned: settings of methods that differ from their defaults, each `method.key=value`, the value as in TOML.
+        reward: a reward file for `grace`, in place of a search; "": search.
+        episodes: of the evaluation at the end.
+        looks: evaluations on the way, evenly spread, the end included.
+        look_episodes: of each of these.
+        device: of torch.
+        data: digest of the demonstrations that the comparison began with.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    methods: tuple[str, ...] = ALL
+    seeds: int = Field(default=5, ge=1)
+    steps: int = Field(default=100_000, ge=1)
+    env: str = ""
+    horizon: int = Field(default=0, ge=0)
+    transfer: tuple[str, ...] = ()
+    tuned: tuple[str, ...] = ()
+    reward: str = ""
+    episodes: int = Field(default=100, ge=1)
+    looks: int = Field(default=10, ge=1)
+    look_episodes: int = Field(default=20, ge=1)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    data: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a comparison.
+
+    Attributes:
+        comparison: what is compared.
+        fit: demonstrations, how `grace` searches, in which form and where its reward is run, and whether it expands.
+    """
+
+    comparison: Comparison
+    fit: Config
+
+    def write(self, folder: Path) -> None:
+        """Keeps both files; `compare.toml` last, which says that the folder is whole."""
+        write_atomically(folder / "fit.toml", to_toml(self.fit))
+        write_atomically(folder / "compare.toml", to_toml(self.comparison))
+
+
+def comparison_of(values: dict[str, object]) -> Comparison:
+    """Settings from values that were given; None stands for the default.
+
+    Raises:
+        InputError: a value that does not fit, or a method that is named twice or not at all.
+    """
+    try:
+        found = Comparison.model_validate({key: value for key, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise InputError(f"comparison setting {key!r} is {first['input']!r}: {first['msg']}") from None
+    if not found.methods or len(set(found.methods)) < len(found.methods):
+        raise InputError(
+            f"--methods {','.join(found.methods)!r}; expected different methods with commas between them, such as "
+            f"{','.join(ALL)}"
+        )
+    return found
+
+
+def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
+    """The settings of one method.
+
+    Raises:
+        InputError: one that is not `method.key=value`, or is of none of the methods.
+    """
+    found = {}
+    for text in comparison.tuned:
+        name, _, rest = text.partition(".")
+        key, equals, value = rest.partition("=")
+        if name not in comparison.methods or not key.strip() or not equals:
+            raise InputError(
+                f"--tune {text!r}; expected METHOD.KEY=VALUE with one of the methods "
+                f"{', '.join(comparison.methods)}, such as airl.demo_batch_size=512"
+            )
+        if name == method:
+            read = parsed(value.strip())
+            found[key.strip()] = tuple(read) if isinstance(read, list) else read
+    return found
+
+
+def read_settings(folder: Path) -> Settings:
+    """What `Settings.write` wrote.
+
+    Raises:
+        InputError: the folder is none of a comparison.
+    """
+    path = folder / "compare.toml"
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"{folder}: no compare.toml; expected the folder of a comparison for --resume") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML ({error}); expected what compare wrote") from None
+    return Settings(comparison_of(values), resolve(folder / "fit.toml"))
+
+
+def located(settings: Settings) -> Settings:
+    """Paths made absolute, so that a comparison can be resumed from anywhere; other names stay as they are."""
+    comparison, data = settings.comparison, settings.fit.data
+    comparison = comparison.model_copy(
+        update={
+            "env": _function(comparison.env),
+            "transfer": tuple(map(_function, comparison.transfer)),
+            "reward": _path(comparison.reward),
+        }
+    )
+    data = data.model_copy(
+        update={
+            "demos": tuple(map(_path, data.demos)),
+            "negatives": tuple(map(_path, data.negatives)),
+            "goals": _path(data.goals),
+        }
+    )
+    return Settings(comparison, settings.fit.model_copy(update={"data": data}))
+
+
+def _path(name: str) -> str:
+    return str(Path(name).absolute()) if name and Path(name).exists() else name
+
+
+def _function(name: str) -> str:
+    """Of `file.py:function`."""
+    where, colon, function = name.rpartition(":")
+    return f"{_path(where)}:{function}" if colon and where.endswith(".py") else name
+
+
+def digest_of(demonstrations: Demonstrations) -> str:
+    """SHA-256 (16 hex digits) of what the demonstrations are, in any order."""
+    lines = sorted(f"{item.role} {item.task} {item.split} {item.trajectory.digest}" for item in demonstrations)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
