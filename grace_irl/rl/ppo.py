@@ -91,7 +91,7 @@ def train(
 
     Args:
         make: makes an environment and its view.
-        steps: environment steps; whole rollouts are taken, at least one per part.
+        steps: environment steps, rounded up to whole rollouts.
         reward: the reward to train on; None: the environment's own.
         seed: of everything.
         settings: of PPO; None: by `hyperparameters`.
@@ -103,7 +103,7 @@ def train(
         progress: called with each evaluation.
 
     Raises:
-        InputError: numbers below 1, or a folder that holds another training.
+        InputError: numbers below 1, a policy to start from that does not fit, or a folder of another training.
         GraceError: the reward program failed.
     """
     for name, value in (("steps", steps), ("evaluations", evaluations), ("episodes", episodes)):
@@ -113,6 +113,11 @@ def train(
     observer, metadata = first.observer, first.view.metadata
     first.close()
     settings = settings or hyperparameters(metadata.environment, metadata.kind)
+    if initial is not None and (initial.observer, initial.settings.net_arch) != (observer, settings.net_arch):
+        raise InputError(
+            f"the policy to start from observes {initial.observer}, with layers {initial.settings.net_arch}; expected "
+            f"{observer} and {settings.net_arch}: start from one that was trained in this environment, or from none"
+        )
     told = {"steps": steps, "seed": seed, "evaluations": evaluations, "episodes": episodes, "settings": repr(settings)}
     told |= {"environment": metadata.environment, "observer": repr(observer)}
     told |= {"reward": (reward.source, repr(reward.scale)) if reward else "", "initial": _weights(initial)}

@@ -200,6 +200,15 @@ def test_training_can_start_from_a_policy() -> None:
         assert torch.equal(value, before[name])
 
 
+def test_a_policy_of_another_environment_is_no_start() -> None:
+    pytest.importorskip("minigrid")
+    learnt = train(lamp, 128, settings=FAST, evaluations=1, episodes=1).policy
+    with pytest.raises(InputError, match="observes VectorObserver"):
+        train(lambda: make("BabyAI-GoToObj-v0"), 128, settings=FAST, initial=learnt)
+    with pytest.raises(InputError, match=r"layers \(32,\)"):
+        train(lamp, 128, settings=dataclasses.replace(FAST, net_arch=(8,)), initial=learnt)
+
+
 @pytest.mark.parametrize("environment", ["Hopper-v5", "BabyAI-GoToLocal-v0"])
 def test_rollouts_are_demonstrations_of_the_same_form_as_collected_ones(environment: str) -> None:
     pytest.importorskip("mujoco" if environment == "Hopper-v5" else "minigrid")
