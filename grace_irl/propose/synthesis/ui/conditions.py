@@ -70,6 +70,7 @@ class Conditions:
         self._vocabulary = vocabulary
         self._goals = np.flatnonzero(evidence.missed > 0)
         self._hits: dict[Condition, NDArray[np.bool_]] = {}
+        self._absentees = self._absent()  # gives what states near goals show its numbers, before any table is made
         self._items = [self._around(anchor) for anchor in self._anchors()]
         self.screens = self._whole()
 
@@ -138,7 +139,7 @@ class Conditions:
 
     def _whole(self) -> Universe:
         """The universe of screens: what is there, what is not, what is there several times, and what items hold."""
-        common, absent = self._common(""), self._absent()
+        common, absent = self._common(""), self._absentees
         owners, table = self._table("", [*common, *absent])
         table[:, len(common) :] ^= True
         conditions: list[Condition] = [Test(self._vocabulary.patterns[i]) for i in common]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +29,7 @@ class Vocabulary:
         self._numbers: dict[Pattern, int] = {}
         self._plain: dict[int, frozenset[int]] = {}
         self._told: dict[tuple[int, int], frozenset[int]] = {}
+        self._numbered: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def fit(self, looks: Iterable[int], said: int) -> set[int]:
         """The numbers of all patterns that one of these looks fits under an instruction."""
@@ -48,26 +49,31 @@ class Vocabulary:
 
         Args:
             places: the looks of each place, and its instruction.
-            wanted: numbers of patterns.
+            wanted: numbers of patterns. All patterns that are ever wanted have a number before the first table.
         """
-        columns = {self.patterns[number]: column for column, number in enumerate(wanted)}
-        plain: dict[int, list[int]] = {}
-        told: dict[tuple[int, int], list[int]] = {}
+        columns = np.full(len(self.patterns), -1)
+        columns[list(wanted)] = np.arange(len(wanted))
         rows = []
         for looks, said in places:
-            held: set[int] = set()
-            for look in looks:
-                if look not in plain:
-                    offered = plain_patterns(self._evidence.looks.all[look])
-                    plain[look] = [columns[pattern] for pattern in offered if pattern in columns]
-                if (look, said) not in told:
-                    offered = told_patterns(self._evidence.looks.all[look], self._evidence.said[said])
-                    told[look, said] = [columns[pattern] for pattern in offered if pattern in columns]
-                held.update(plain[look], told[look, said])
+            held = columns[np.concatenate([*self._known(looks, said), np.zeros(0, np.int32)])]
             row = np.zeros(len(wanted), dtype=np.bool_)
-            row[list(held)] = True
+            row[held[held >= 0]] = True
             rows.append(row)
         return np.stack(rows) if rows else np.zeros((0, len(wanted)), dtype=np.bool_)
+
+    def _known(self, looks: Iterable[int], said: int) -> Iterator[NDArray[np.int32]]:
+        """The numbers of those patterns that have one and that each look fits."""
+        for look in looks:
+            for key in ((look, -1), (look, said)):
+                if key not in self._numbered:
+                    offered = (
+                        plain_patterns(self._evidence.looks.all[look])
+                        if key[1] < 0
+                        else told_patterns(self._evidence.looks.all[look], self._evidence.said[said])
+                    )
+                    found = [self._numbers[pattern] for pattern in offered if pattern in self._numbers]
+                    self._numbered[key] = np.array(found, dtype=np.int32)
+                yield self._numbered[key]
 
     def _of(self, patterns: Iterable[Pattern]) -> frozenset[int]:
         found = []
