@@ -51,6 +51,11 @@ class Look:
     def numbers(self) -> frozenset[float]:
         return frozenset(functions.numbers(*self.says))
 
+    @cached_property
+    def speaks(self) -> bool:
+        """Whether there is a text in it or beside it, which an instruction may be about."""
+        return any(self.says) or bool(self.beside)
+
     @classmethod
     def of(cls, node: etree._Element) -> Look:
         chosen = functions.chosen(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,27 +53,31 @@ class Vocabulary:
         """
         columns = np.full(len(self.patterns), -1)
         columns[list(wanted)] = np.arange(len(wanted))
+        plain: dict[frozenset[int], NDArray[np.bool_]] = {}  # the same place under another instruction
         rows = []
         for looks, said in places:
-            held = columns[np.concatenate([*self._known(looks, said), np.zeros(0, np.int32)])]
-            row = np.zeros(len(wanted), dtype=np.bool_)
-            row[held[held >= 0]] = True
-            rows.append(row)
+            place = frozenset(looks)
+            if place not in plain:
+                plain[place] = self._row(((look, -1) for look in place), columns, len(wanted))
+            speaking = ((look, said) for look in place if self._evidence.looks.all[look].speaks)
+            rows.append(plain[place] | self._row(speaking, columns, len(wanted)))
         return np.stack(rows) if rows else np.zeros((0, len(wanted)), dtype=np.bool_)
 
-    def _known(self, looks: Iterable[int], said: int) -> Iterator[NDArray[np.int32]]:
-        """The numbers of those patterns that have one and that each look fits."""
-        for look in looks:
-            for key in ((look, -1), (look, said)):
-                if key not in self._numbered:
-                    offered = (
-                        plain_patterns(self._evidence.looks.all[look])
-                        if key[1] < 0
-                        else told_patterns(self._evidence.looks.all[look], self._evidence.said[said])
-                    )
-                    found = [self._numbers[pattern] for pattern in offered if pattern in self._numbers]
-                    self._numbered[key] = np.array(found, dtype=np.int32)
-                yield self._numbered[key]
+    def _row(self, keys: Iterable[tuple[int, int]], columns: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
+        """(width,) the columns of the patterns that these looks fit: each with an instruction, or -1 without."""
+        row = np.zeros(width, dtype=np.bool_)
+        held = columns[np.concatenate([*map(self._known, keys), np.zeros(0, np.int32)])]
+        row[held[held >= 0]] = True
+        return row
+
+    def _known(self, key: tuple[int, int]) -> NDArray[np.int32]:
+        """The numbers of those patterns that have one and that a look fits."""
+        if key not in self._numbered:
+            look = self._evidence.looks.all[key[0]]
+            offered = plain_patterns(look) if key[1] < 0 else told_patterns(look, self._evidence.said[key[1]])
+            found = [self._numbers[pattern] for pattern in offered if pattern in self._numbers]
+            self._numbered[key] = np.array(found, dtype=np.int32)
+        return self._numbered[key]
 
     def _of(self, patterns: Iterable[Pattern]) -> frozenset[int]:
         found = []
