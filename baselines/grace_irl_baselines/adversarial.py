@@ -12,6 +12,7 @@ from imitation.data.buffer import ReplayBuffer
 from imitation.data.rollout import flatten_trajectories_with_rew
 from imitation.data.types import dataclass_quick_asdict
 from imitation.rewards.reward_nets import NormalizedRewardNet, RewardNet
+from imitation.rewards.reward_wrapper import RewardVecEnvWrapper
 from imitation.util.networks import RunningNorm, training
 from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ConvertCallback
@@ -68,19 +69,21 @@ class Adversarial:
         watching = Watching(problem, watch)
         with vectorised(problem, seed) as venv, logger(problem) as log:
             learner = problem.make_learner(venv, seed)
-            net = make_net(learner.policy, learner.gamma)
-            if self.center_reward:
-                net = NormalizedRewardNet(net, RunningNorm)
             trainer = trainer_class(
                 demonstrations=transitions,
                 demo_batch_size=self.demo_batch_size,
                 venv=venv,
                 gen_algo=learner,
-                reward_net=net,
+                reward_net=make_net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
                 allow_variable_horizon=True,  # `reads_length` says what it means, and the problem's horizon cures it
             )
+            if self.center_reward:
+                # Around what is paid: imitation's GAIL passes by a normalisation inside of the net that it is given.
+                centred = NormalizedRewardNet(trainer.reward_train, RunningNorm).to(learner.device)
+                assert isinstance(trainer.venv_wrapped, RewardVecEnvWrapper)
+                trainer.venv_wrapped.reward_fn = centred.predict_processed
             learner.set_env(normalised(trainer.venv_train, problem, learner.gamma))
             rollout = learner.n_steps * problem.num_envs
             updates = max(1, round(rollout / self.steps_per_disc_update))

@@ -29,7 +29,7 @@ class Gail(Adversarial):
 
     name: ClassVar[str] = "gail"
     reads_length: ClassVar[str] = (
-        "its reward is positive everywhere before it is normalised, so that long episodes pay whatever is done"
+        "its reward is positive everywhere before it is shifted, so that long episodes pay whatever is done"
     )
 
     def check(self, problem: Problem) -> None:
