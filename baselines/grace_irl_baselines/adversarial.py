@@ -40,7 +40,8 @@ class Adversarial:
             that is longer.
         hidden: units of each hidden layer of the discriminator.
         center_reward: shift the reward that the learner is paid to a running mean of 0, and scale it to a deviation of
-            1. Without it, the reward keeps its sign, and is scaled as that of every other method is.
+            1. Without it, the reward keeps its sign, and is scaled as that of every other method is. None: where
+            episodes end with success (label rule "last"), so that a positive reward would pay for not finishing.
     """
 
     steps_per_disc_update: int
@@ -49,7 +50,7 @@ class Adversarial:
     disc_weight_decay: float
     buffer_steps: int
     hidden: tuple[int, ...]
-    center_reward: bool
+    center_reward: bool | None
 
     def learn(
         self,
@@ -79,7 +80,7 @@ class Adversarial:
                 custom_logger=log,
                 allow_variable_horizon=True,  # `reads_length` says what it means, and the problem's horizon cures it
             )
-            if self.center_reward:
+            if self._centres(problem):
                 # Around what is paid: imitation's GAIL passes by a normalisation inside of the net that it is given.
                 centred = NormalizedRewardNet(trainer.reward_train, RunningNorm).to(learner.device)
                 assert isinstance(trainer.venv_wrapped, RewardVecEnvWrapper)
@@ -94,6 +95,11 @@ class Adversarial:
             )
         watching.end(learner.num_timesteps, learner.policy)
         return Trained(learner.policy, NetReward(trainer.reward_test), learner.num_timesteps)
+
+    def _centres(self, problem: Problem) -> bool:
+        if self.center_reward is None:
+            return problem.demonstrations.metadata.label == "last"
+        return self.center_reward
 
 
 class Rounds(BaseCallback):

@@ -28,7 +28,7 @@ class Airl(Adversarial):
     disc_weight_decay: float = 0.0
     buffer_steps: int = 2_048
     hidden: tuple[int, ...] = (32, 32)
-    center_reward: bool = True
+    center_reward: bool | None = True
 
     name: ClassVar[str] = "airl"
     reads_length: ClassVar[str] = (

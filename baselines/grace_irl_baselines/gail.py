@@ -25,11 +25,11 @@ class Gail(Adversarial):
     disc_weight_decay: float = 0.0
     buffer_steps: int = 2_048
     hidden: tuple[int, ...] = (32, 32)
-    center_reward: bool = True
+    center_reward: bool | None = None
 
     name: ClassVar[str] = "gail"
     reads_length: ClassVar[str] = (
-        "its reward is positive everywhere before it is shifted, so that long episodes pay whatever is done"
+        "its reward is positive everywhere unless it is shifted, so that long episodes pay whatever is done in them"
     )
 
     def check(self, problem: Problem) -> None:

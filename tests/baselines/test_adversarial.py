@@ -16,7 +16,7 @@ from imitation.algorithms.adversarial.common import AdversarialTrainer
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
 from grace_irl.rl.method import Problem
 from grace_irl.rl.methods import load_method
 from grace_irl_baselines.environments import normalised
@@ -41,10 +41,10 @@ class Counter(gymnasium.Env[Any, Any]):
         return np.full(1, self.count, np.float32), 1000.0, self.count == LENGTH, False, {}
 
 
-def counting(make_learner: Any, **options: Any) -> Problem:
+def counting(make_learner: Any, label: LabelRule = "all", **options: Any) -> Problem:
     states = np.arange(LENGTH + 1, dtype=np.float32)[:, None]
     expert = Trajectory(states, np.ones(LENGTH, np.int64), terminated=True)
-    demonstrations = Demonstrations(Metadata("vector"), (Demonstration(expert, "expert"),))
+    demonstrations = Demonstrations(Metadata("vector", label=label), (Demonstration(expert, "expert"),))
     return Problem(demonstrations, Counter, lambda one: one.states, make_learner, 96, num_envs=2, **options)
 
 
@@ -76,7 +76,7 @@ def test_a_transition_into_the_end_of_an_episode_holds_its_last_observation(
     assert any(drawn["dones"].any() for drawn in shown)
 
 
-def paid(name: str, **settings: Any) -> Any:
+def paid(name: str, label: LabelRule = "all", **settings: Any) -> Any:
     """What the learner was paid in three rollouts, `(48, 2)`."""
     found: list[Any] = []
 
@@ -88,7 +88,7 @@ def paid(name: str, **settings: Any) -> Any:
     def make(venv: Any, seed: int) -> PPO:
         return Spy("MlpPolicy", venv, n_steps=16, batch_size=16, n_epochs=1, seed=seed, device="cpu")
 
-    load_method(name, **SMALL, **settings).train(counting(make), 0)
+    load_method(name, **SMALL, **settings).train(counting(make, label), 0)
     assert len(found) == 3
     return np.concatenate(found)
 
@@ -108,9 +108,11 @@ def test_a_centred_reward_has_no_sign(name: str) -> None:
         assert (rollout > 0).any()
 
 
-def test_gails_own_reward_is_positive() -> None:
-    """-log(1 - D) > 0: the reason for `reads_length`."""
+def test_gails_reward_is_positive_unless_episodes_end_with_success() -> None:
+    """-log(1 - D) > 0, the reason for `reads_length`; where success ends an episode that would pay for not finishing."""
     assert (paid("gail", center_reward=False) > 0).all()
+    np.testing.assert_array_equal(paid("gail"), paid("gail", center_reward=False))
+    np.testing.assert_array_equal(paid("gail", label="last"), paid("gail", center_reward=True))
 
 
 def test_a_schedule_of_the_learner_runs_once_over_the_whole_training() -> None:
