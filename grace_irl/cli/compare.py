@@ -66,6 +66,9 @@ def compare(
     episodes: Annotated[
         int | None, _option("episodes", "Of the evaluation at the end of a run.", DEFAULTS.episodes, TRAINING)
     ] = None,
+    looks: Annotated[
+        int | None, _option("looks", "Evaluations on the way: points of a learning curve.", DEFAULTS.looks, TRAINING)
+    ] = None,
     reward: Annotated[
         Path | None, _option("reward", "A reward file for grace, in place of a search.", "search", TRAINING, "FILE")
     ] = None,
@@ -111,6 +114,7 @@ def compare(
         "steps": steps,
         "horizon": horizon,
         "episodes": episodes,
+        "looks": looks,
         "device": device,
         "transfer": tuple(transfer_env) if transfer_env else None,
         "tuned": tuple(tune) if tune else None,

@@ -115,9 +115,9 @@ class Contest:
         )
 
     def label(self, problem: Problem, environment: str = "") -> str:
-        """The name of a problem's environment in tables: as made, or as the user calls a function of their own."""
+        """The name of a problem's environment in tables: as made, or `file.py:function` for one of the user's own."""
         asked = environment or self.settings.comparison.env
-        return asked if is_adapter(asked) else str(_metadata(problem).environment)
+        return Path(asked).name if is_adapter(asked) else str(_metadata(problem).environment)
 
     def deterministic(self, problem: Problem) -> bool:
         """Whether policies of a problem are evaluated by their likeliest actions."""

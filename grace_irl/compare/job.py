@@ -31,6 +31,8 @@ from grace_irl.runs.lock import RunLock
 EVALUATION = 7919
 """Added to the seed of a job for the seed of its last evaluation: the same episodes for every method."""
 
+LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
+
 
 def run_job(folder: Path, method: str, seed: int, workers: int | None = None) -> Result:
     """Does one job and keeps what it gave, failures included.
@@ -42,7 +44,7 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None) ->
     """
     place = ComparisonFolder(folder).job(method, seed)
     place.path.mkdir(parents=True, exist_ok=True)
-    with RunLock(place.path / "lock"):
+    with _lock(place.path / "lock"):
         try:
             contest = Contest.of(read_settings(folder), workers)
             result = _Job(contest, place, method, seed).result()
@@ -53,6 +55,20 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None) ->
             result = Result(method, seed, failure=f"{type(error).__name__}: {error}".splitlines()[0])
         write_result(place.result, result)
     return result
+
+
+def _lock(path: Path) -> RunLock:
+    """Takes a job's lock; a process whose comparison was killed may need a moment to let go of it.
+
+    Raises:
+        InputError: a live process holds it.
+    """
+    for _ in range(LOCK_TRIES):
+        try:
+            return RunLock(path)
+        except InputError:
+            time.sleep(LOCK_WAIT_S)
+    return RunLock(path)
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
     lines = [
-        f"{comparison.steps:,} environment steps for each method and seed, {comparison.seeds} seeds, "
-        f"{comparison.episodes} episodes of evaluation, {form}{expansion}.",
+        f"Environment steps of each run: {comparison.steps:,}; seeds: {comparison.seeds}; episodes of evaluation: "
+        f"{comparison.episodes}; {form}{expansion}.",
         "",
     ]
     for environment in dict.fromkeys(each.environment for each in found):

@@ -1,0 +1,34 @@
+"""Reward programs for CartPole, and environments of the user's own that are like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.rl.adapters import FunctionView
+
+UPRIGHT = """class Reward:
+    def __init__(self, extra_info=None): pass
+    def reward_fn(self, state): return float(abs(state[2]) < 0.05)
+"""
+FAILS = """class Reward:
+    def __init__(self, extra_info=None): self.steps = 0
+    def reward_fn(self, state):
+        self.steps += 1
+        if self.steps > 5:
+            raise ValueError("it broke\\nbadly")
+        return 1.0
+"""
+
+
+def _view(name: str) -> FunctionView:
+    return FunctionView(Metadata("vector", (), name, "vector"))
+
+
+def heavy() -> tuple[Any, FunctionView]:
+    """CartPole with a heavier pole."""
+    environment: Any = gymnasium.make("CartPole-v1")
+    environment.unwrapped.masspole *= 3
+    return environment, _view("CartPole-v1")

@@ -1,0 +1,273 @@
+"""Whole comparisons, short: what they leave, what fails in them, and that a killed one ends as if it had not been."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+
+from grace_irl.cli import main
+from grace_irl.compare.comparison import resume, start
+from grace_irl.compare.folder import ComparisonFolder, read_curve
+from grace_irl.compare.outcome import read_result
+from grace_irl.compare.pool import Progress
+from grace_irl.compare.settings import Settings, comparison_of, read_settings
+from grace_irl.compare.standings import Standing
+from grace_irl.compare.table import MEASURED
+from grace_irl.errors import InputError
+from grace_irl.load import load_reward
+from grace_irl.runs.config import resolve
+from tests.compare.rewards import FAILS, UPRIGHT
+
+STEPS = 2048
+ROOT = Path(__file__).parents[2]
+HEAVY = f"{Path(__file__).with_name('rewards.py')}:heavy"
+
+
+def settings(demos: Path, *methods: str, fit: dict[str, object] | None = None, **changes: object) -> Settings:
+    """A short comparison."""
+    quick: dict[str, object] = {"steps": STEPS, "seeds": 1, "episodes": 4, "looks": 1, "look_episodes": 2}
+    flags: dict[str, object] = {
+        "data.demos": (str(demos),),
+        "data.held_out": 0.0,
+        "search.generations": 1,
+        "search.population": 4,
+        "search.elite": 2,
+        "expand.trust": True,
+    }
+    return Settings(comparison_of({**quick, "methods": methods, **changes}), resolve(flags={**flags, **(fit or {})}))
+
+
+def upright(folder: Path, source: str = UPRIGHT) -> str:
+    path = folder / "upright.py"
+    path.write_text(source)
+    return str(path)
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    """The results, without what the machine decides."""
+    with ComparisonFolder(folder).csv.open() as file:
+        return [{key: value for key, value in row.items() if key not in MEASURED} for row in csv.DictReader(file)]
+
+
+@pytest.mark.slow
+def test_what_a_comparison_leaves(cart_pole: Path, tmp_path: Path) -> None:
+    heard: list[Progress] = []
+    asked = settings(cart_pole, "grace", "gail", "bc", "ppo-true", transfer=(HEAVY,), tuned=("bc.updates=20",))
+    compared = start(asked, tmp_path / "out", 2, heard.append)
+    assert [each.failure for each in compared.results] == [""] * 4
+    place = ComparisonFolder(tmp_path / "out")
+    grace = place.job("grace", 0)
+    assert "class Reward" in load_reward(grace.program).source
+    assert place.job("gail", 0).net.stat().st_size
+    assert grace.policy("CartPole-v1").stat().st_size
+    assert [point["steps"] for point in read_curve(grace.curve("CartPole-v1"))] == [STEPS]
+    assert place.curves("CartPole-v1").read_text().startswith("<svg")
+    told = {(row["method"], row["environment"]): row for row in rows(tmp_path / "out")}
+    assert set(told) == {
+        *((name, "CartPole-v1") for name in ("grace", "gail", "bc", "ppo-true")),
+        *((name, "rewards.py:heavy") for name in ("grace", "gail", "ppo-true")),
+    }
+    assert {row["steps"] for (name, _), row in told.items() if name != "bc"} == {str(STEPS)}
+    assert told["bc", "CartPole-v1"]["steps"] == "0"
+    table = place.table.read_text()
+    assert "## rewards.py:heavy (rewards recovered elsewhere)" in table
+    assert "bc (seed 0): not carried to" in table
+    assert "gail: episodes vary in length" in table
+    assert str(tmp_path) not in table
+    assert (heard[-1].done, heard[-1].failed, heard[-1].total) == (4, 0, 4)
+    assert len(compared.standings) == 7
+    again: list[Progress] = []
+    assert resume(tmp_path / "out", listener=again.append).results == compared.results
+    assert again == []
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_told_and_the_others_go_on(cart_pole: Path, tmp_path: Path) -> None:
+    asked = settings(cart_pole, "grace", "ppo-true", reward=upright(tmp_path, FAILS))
+    compared = start(asked, tmp_path / "out", 2)
+    grace, best = compared.results
+    assert grace.failure.startswith(upright(tmp_path, FAILS))
+    assert "it broke" in grace.failure
+    assert "\n" not in grace.failure
+    assert best.failure == ""
+    assert f"grace seed 0 failed: {grace.failure}" in compared.notes
+    assert "| grace | 0 (1 failed) | failed |" in ComparisonFolder(tmp_path / "out").table.read_text()
+    Path(asked.comparison.reward).write_text(UPRIGHT)
+    mended = resume(tmp_path / "out")
+    assert [each.failure for each in mended.results] == ["", ""]
+    assert mended.results[1] == best
+    assert not [note for note in mended.notes if "failed" in note]
+
+
+@pytest.mark.slow
+def test_in_the_fixed_horizon_form_all_episodes_have_one_length(cart_pole: Path, tmp_path: Path) -> None:
+    asked = settings(cart_pole, "grace", "gail", horizon=60, reward=upright(tmp_path), transfer=(HEAVY,))
+    compared = start(asked, tmp_path / "out", 1)
+    assert [each.failure for each in compared.results] == ["", ""]
+    assert not [note for note in compared.notes if "vary in length" in note]
+    for result in compared.results:
+        assert [outcome.environment for outcome in result.outcomes] == ["CartPole-v1", "rewards.py:heavy"]
+        assert all(outcome.mean <= 60 for outcome in result.outcomes)
+
+
+@pytest.mark.slow
+def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(cart_pole: Path, tmp_path: Path) -> None:
+    asked = settings(cart_pole, "grace", "ppo-true")
+    whole = start(asked, tmp_path / "whole", 2)
+    command = [sys.executable, "-m", "tests.compare.begin", str(cart_pole), str(tmp_path / "killed")]
+    place = ComparisonFolder(tmp_path / "killed")
+
+    def begun() -> bool:
+        return place.job("grace", 0).fit.exists()
+
+    def ended() -> bool:
+        return place.job("grace", 0).result.exists() or place.job("ppo-true", 0).result.exists()
+
+    process = subprocess.Popen(command, cwd=ROOT)
+    _killed(process, begun)
+    assert not ended()
+    process = subprocess.Popen([*command, "resume"], cwd=ROOT)
+    _killed(process, ended)
+    resumed = resume(tmp_path / "killed", workers=2)
+    assert [each.failure for each in resumed.results] == ["", ""]
+    assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
+    assert [scored(each) for each in resumed.standings] == [scored(each) for each in whole.standings]
+    program = [ComparisonFolder(tmp_path / name).job("grace", 0).program.read_text() for name in ("whole", "killed")]
+    assert program[0] == program[1]
+
+
+def scored(standing: Standing) -> tuple[str, float | None]:
+    return standing.method, standing.score and standing.score.mean
+
+
+def _killed(process: subprocess.Popen[bytes], when: Any) -> None:
+    """Kills a process without warning at a point; what it had started goes, too."""
+    limit = time.monotonic() + 200
+    while not when():
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.slow
+def test_ctrl_c_says_how_to_go_on(cart_pole: Path, tmp_path: Path) -> None:
+    asked = ["--demos", str(cart_pole), "--methods", "ppo-true", "--seeds", "1", "--steps", "1000000"]
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "cli.py"), "compare", *asked, "--out", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    limit = time.monotonic() + 200
+    job = ComparisonFolder(tmp_path / "out").job("ppo-true", 0)
+    while not (job.path / "lock").exists():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    worker = int((job.path / "lock").read_text() or 0)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1] == (
+        "grace-irl: interrupted; runs that had ended are saved. Go on with: grace-irl compare --resume "
+        f"{tmp_path / 'out'}"
+    )
+    assert read_result(job.result) is None
+    if worker:
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"methods": ("grace", "sqil")}, "method 'sqil'; expected one of grace, airl, bc, gail, ppo-true"),
+    ({"methods": ("bc", "bc")}, "--methods 'bc,bc'; expected different methods"),
+    ({"methods": ()}, "--methods ''; expected different methods"),
+    ({"methods": ("bc",), "tuned": ("bc.x=1",)}, "method 'bc': setting 'x'"),
+    ({"methods": ("bc",), "tuned": ("gail.hidden=1",)}, "--tune 'gail.hidden=1'; expected METHOD.KEY=VALUE"),
+    ({"methods": ("grace",), "tuned": ("grace.x=1",)}, "expected --set or --config for how it searches"),
+    ({"methods": ("bc",), "steps": 0}, "comparison setting 'steps' is 0"),
+    ({"methods": ("bc",), "device": "tpu"}, "comparison setting 'device' is 'tpu'"),
+    ({"methods": ("bc",), "env": "Acrobot-v1"}, "Acrobot-v1: its states are"),
+    (
+        {"methods": ("bc",), "transfer": ("CartPole-v1",)},
+        "--transfer-env: CartPole-v1, CartPole-v1; expected",
+    ),
+    ({"methods": ("grace",), "horizon": 50, "fit": {"expand.rounds": 2}}, "--expand with --horizon"),
+    ({"methods": ("grace",), "reward": "x.py", "fit": {"expand.rounds": 2}}, "--expand with --reward"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), REFUSED, ids=[said[:30] for _, said in REFUSED])
+def test_what_cannot_be_compared_is_refused_before_anything_is_written(
+    changes: dict[str, Any], said: str, cart_pole: Path, tmp_path: Path
+) -> None:
+    methods = changes.pop("methods")
+    with pytest.raises(InputError) as caught:
+        start(settings(cart_pole, *methods, **changes), tmp_path / "out")
+    assert said in str(caught.value)
+    changes["methods"] = methods
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_taken_and_one_that_is_none(cart_pole: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="exists already"):
+        start(settings(cart_pole, "bc"), tmp_path)
+    with pytest.raises(InputError, match=r"no compare\.toml; expected the folder of a comparison"):
+        resume(tmp_path)
+
+
+def test_demonstrations_that_changed_are_refused(cart_pole: Path, tmp_path: Path) -> None:
+    asked = settings(cart_pole, "bc")
+    changed = Settings(asked.comparison.model_copy(update={"data": "another"}), asked.fit)
+    changed.write(tmp_path)
+    with pytest.raises(InputError, match="not those that the comparison began with"):
+        resume(tmp_path)
+
+
+def test_settings_are_read_as_they_were_written(cart_pole: Path, tmp_path: Path) -> None:
+    asked = settings(cart_pole, "bc", "grace", transfer=("a b",), tuned=("bc.updates=1",), fit={"expand.rounds": 3})
+    asked.write(tmp_path)
+    assert read_settings(tmp_path) == asked
+
+
+def test_the_command_line_says_what_is_wrong(
+    cart_pole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*arguments: str) -> str:
+        assert main(["compare", *arguments]) == 2
+        return capsys.readouterr().err
+
+    assert "no demonstrations; expected --demos" in said()
+    assert "--workers 0; expected at least 1" in said("--demos", str(cart_pole), "--workers", "0")
+    assert "no such file; expected a reward file" in said("--demos", str(cart_pole), "--reward", "none.py")
+    assert "--resume with steps, out; expected none of them" in said(
+        "--resume", str(tmp_path), "--steps", "5", "--out", "x"
+    )
+    assert "no compare.toml" in said("--resume", str(tmp_path))
+
+
+@pytest.mark.slow
+def test_the_command_line_prints_one_json_object(
+    cart_pole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--demos", str(cart_pole), "--methods", "bc", "--seeds", "1", "--tune", "bc.updates=10"]
+    assert (
+        main(["compare", *arguments, "--episodes", "3", "--looks", "1", "--out", str(tmp_path / "out"), "--json"]) == 0
+    )
+    out = capsys.readouterr()
+    found = json.loads(out.out)
+    assert found["standings"][0]["method"] == "bc"
+    assert found["results"][0]["outcomes"][0]["environment"] == "CartPole-v1"
+    assert "run 1 of 1: bc seed 0: CartPole-v1 return" in out.err
