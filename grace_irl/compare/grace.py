@@ -17,6 +17,7 @@ from grace_irl.rl.method import Problem, Trained, Watch, unwatched
 from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
+from grace_irl.runs.learner import form_of
 from grace_irl.runs.run import Run
 
 
@@ -85,7 +86,8 @@ class Grace:
         path = self.reward or self._run(config).reward_path
         took = time.monotonic() - begun
         reward = ProgramReward(path, config.expand.trust, config.sandbox.allow_weak)
-        pay = program_pay(reward.file, config.expand.form, allow_weak_sandbox=config.sandbox.allow_weak)
+        form = form_of(config.expand, config.data.label or self.demonstrations.metadata.label)
+        pay = program_pay(reward.file, form, allow_weak_sandbox=config.sandbox.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
         return GraceTrained(trained.policy, reward, trained.steps, search_seconds=took)
 

@@ -26,6 +26,7 @@ from grace_irl.compare.programs import ProgramReward
 from grace_irl.compare.settings import read_settings
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Method, Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.runs.learner import form_of
 from grace_irl.runs.lock import RunLock
 
 EVALUATION = 7919
@@ -174,7 +175,8 @@ class _Job:
             return f"{self.name} recovers no reward"
         if isinstance(reward, ProgramReward):
             fit = self.contest.settings.fit
-            pay = program_pay(reward.file, fit.expand.form, allow_weak_sandbox=fit.sandbox.allow_weak)
+            form = form_of(fit.expand, fit.data.label or here.demonstrations.metadata.label)
+            pay = program_pay(reward.file, form, allow_weak_sandbox=fit.sandbox.allow_weak)
         else:
             shapes = [self.contest.shape(problem) for problem in (here, there)]
             if shapes[0] != shapes[1]:

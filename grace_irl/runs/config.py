@@ -163,7 +163,9 @@ class ExpandConfig(_Section):
         enough: the reward stays as it is where its accuracy on a round's new negatives is at least this.
         alike: a rollout whose states a classifier tells from the expert's with at most this chance is not called
             negative (0.5: not at all).
-        form: in which the policy gets the reward: "raw", "logit" of the discriminator, or its "probability".
+        form: in which the policy gets the reward: "raw", "logit" of the discriminator, or its "probability". "auto" is
+            "probability" where all expert states are positive: it is above 0 everywhere, so that ending an episode
+            early, which experts do not, never pays; and "raw" where only goal states are.
         trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
     """
 
@@ -173,7 +175,7 @@ class ExpandConfig(_Section):
     episodes: int = Field(default=20, ge=1)
     enough: float = Field(default=0.99, gt=0.5, le=1)
     alike: float = Field(default=0.6, ge=0.5, le=1)
-    form: Literal["raw", "logit", "probability"] = "raw"
+    form: Literal["auto", "raw", "logit", "probability"] = "auto"
     trust: bool = False
 
 

@@ -113,7 +113,7 @@ def resume(
 
 def _learner(config: Config, parts: fits.Parts) -> Learner:
     note = parts.note or (lambda _: None)
-    return PpoLearner(config.expand, allow_weak=config.sandbox.allow_weak, note=note)
+    return PpoLearner(config.expand, config.data.label, allow_weak=config.sandbox.allow_weak, note=note)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
@@ -70,17 +70,33 @@ class Learner(Protocol):
         ...
 
 
+def form_of(config: ExpandConfig, rule: str) -> Literal["raw", "logit", "probability"]:
+    """The form in which a policy gets the reward; see `ExpandConfig.form`.
+
+    Args:
+        config: of the expansion.
+        rule: which expert states are positive; "" is "all".
+    """
+    if config.form != "auto":
+        return config.form
+    return "raw" if rule in ("last", "goal") else "probability"
+
+
 class PpoLearner:
     """PPO (`grace_irl.rl.ppo`) in the environment that the demonstrations are from.
 
     Args:
         config: the environment, and how the reward runs.
+        rule: which expert states are positive, "" where the demonstrations say.
         allow_weak: of the sandbox.
         note: is told of each look at the policy, in one line.
     """
 
-    def __init__(self, config: ExpandConfig, *, allow_weak: bool = False, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: ExpandConfig, rule: str = "", *, allow_weak: bool = False, note: Callable[[str], None]
+    ) -> None:
         self._config = config
+        self._rule = rule
         self._allow_weak = allow_weak
         self._note = note
 
@@ -94,6 +110,7 @@ class PpoLearner:
                 f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
             ) from None
         self._make = environment_for(demonstrations, self._config.env)
+        self._form = form_of(self._config, self._rule or demonstrations.metadata.label)
 
     def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> tuple[Path, int]:
         """See `Learner`."""
@@ -113,7 +130,7 @@ class PpoLearner:
             reward=RewardSpec(
                 file.source,
                 lambda: file.scorer(allow_weak_sandbox=self._allow_weak),
-                file.scaled(self._config.form),
+                file.scaled(self._form),
             ),
             seed=seed,
             evaluations=EVALUATIONS,

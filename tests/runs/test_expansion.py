@@ -19,7 +19,7 @@ from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expansion import is_expansion, resume, start
 from grace_irl.runs.fit import Parts
-from grace_irl.runs.learner import Episode
+from grace_irl.runs.learner import Episode, form_of
 from grace_irl.runs.round import Round, read_round, write_round
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -226,6 +226,19 @@ def test_what_cannot_be_expanded_is_refused_before_anything_is_written(tmp_path:
     with pytest.raises(InputError, match="expected the environment and view"):
         start(resolve(flags={**FLAGS, "expand.env": "BabyAI-GoToObj-v0"}), tmp_path / "run", Parts(nameless))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "rule", "expected"),
+    [
+        *(("auto", rule, "probability") for rule in ("all", "")),
+        *(("auto", rule, "raw") for rule in ("last", "goal")),
+        ("logit", "last", "logit"),
+        ("raw", "all", "raw"),
+    ],
+)
+def test_the_form_follows_the_labels_unless_it_is_stated(form: str, rule: str, expected: str) -> None:
+    assert form_of(resolve(flags={"expand.form": form}).expand, rule) == expected
 
 
 def test_show_and_other_commands_know_an_expansion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
