@@ -109,7 +109,7 @@ def test_a_centred_reward_has_no_sign(name: str) -> None:
 
 
 def test_gails_reward_is_positive_unless_episodes_end_with_success() -> None:
-    """-log(1 - D) > 0, the reason for `reads_length`; where success ends an episode that would pay for not finishing."""
+    """-log(1 - D) > 0 is the reason for `reads_length`; where success ends an episode, it pays for not finishing."""
     assert (paid("gail", center_reward=False) > 0).all()
     np.testing.assert_array_equal(paid("gail"), paid("gail", center_reward=False))
     np.testing.assert_array_equal(paid("gail", label="last"), paid("gail", center_reward=True))
