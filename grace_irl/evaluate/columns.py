@@ -145,7 +145,9 @@ def require_both_sides(items: Sequence[Labelled]) -> None:
         positives, states = sum(int(m.sum()) for m in marks), sum(len(m) for m in marks)
         if positives == 0 or positives == states:
             found = f"{positives} positive and {states - positives} negative states"
+            others = [name for name in dict.fromkeys(item.task for item in items) if name != task]
+            told = f" (the other trajectories are of {', '.join(map(repr, others[:3]))})" if others else ""
             raise InputError(
-                f"task {task!r}: {found} for training; expected some of each: "
-                "add expert or negative trajectories of this task, or choose another --label"
+                f"task {task!r}: {found} for training{told}; expected some of each: add expert or negative "
+                "trajectories of this task, give all one task (demos convert --task), or choose another --label"
             )

@@ -13,6 +13,7 @@ from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.cache import MemoryCache
+from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.protocol import Bar
 from grace_irl.evaluate.rewards import RewardSource
@@ -282,3 +283,11 @@ def test_a_program_that_is_too_slow_is_told_what_is_allowed() -> None:
     outcome, _ = source.run(Program("p", "", 1), source.digests)
     assert outcome.message.endswith("the limit; 16 s of CPU are allowed for 6000 states, 0.001 s for one more")
     assert (sandbox.limits.cpu_s, sandbox.limits.wall_s) == (16.0, 40.0)
+
+
+def test_sides_that_lie_in_tasks_of_their_own_are_said() -> None:
+    items = vector_set().items
+    apart = [replace(item, task="Hopper-v5" if item.role == "negative" else "default") for item in items]
+    problem = label(replace(vector_set(), items=tuple(apart)), "all")
+    with pytest.raises(InputError, match="'default'.*the other trajectories are of 'Hopper-v5'.*demos convert --task"):
+        require_both_sides(problem.items)
