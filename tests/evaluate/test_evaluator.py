@@ -289,5 +289,5 @@ def test_sides_that_lie_in_tasks_of_their_own_are_said() -> None:
     items = vector_set().items
     apart = [replace(item, task="Hopper-v5" if item.role == "negative" else "default") for item in items]
     problem = label(replace(vector_set(), items=tuple(apart)), "all")
-    with pytest.raises(InputError, match="'default'.*the other trajectories are of 'Hopper-v5'.*demos convert --task"):
+    with pytest.raises(InputError, match=r"'default'.*the other trajectories are of 'Hopper-v5'.*demos convert --task"):
         require_both_sides(problem.items)
