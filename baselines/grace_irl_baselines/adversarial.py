@@ -94,7 +94,8 @@ class Adversarial:
                 problem.steps, callback=CallbackList([rounds, trainer.gen_callback, ConvertCallback(watching)])
             )
         watching.end(learner.num_timesteps, learner.policy)
-        return Trained(learner.policy, NetReward(trainer.reward_test), learner.num_timesteps)
+        reward = NetReward(trainer.reward_test)
+        return Trained(learner.policy, reward, learner.num_timesteps, centred=self._centres(problem))
 
     def _centres(self, problem: Problem) -> bool:
         if self.center_reward is None:

@@ -24,6 +24,7 @@ from grace_irl.compare.grace import GraceTrained
 from grace_irl.compare.outcome import Outcome, Result, write_result
 from grace_irl.compare.programs import ProgramReward
 from grace_irl.compare.settings import read_settings
+from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Method, Policy, Problem, Trained, TransitionReward, Watch
 from grace_irl.runs.learner import form_of
@@ -99,7 +100,7 @@ class _Job:
             outcomes = [outcome]
             for environment in self.contest.settings.comparison.transfer:
                 there = self.contest.problem(self.seed, environment)
-                learn = self._carried(method, trained.reward, problem, there)
+                learn = self._carried(method, trained, problem, there)
                 if isinstance(learn, str):
                     notes.append(f"not carried to {environment}: {learn}")
                 else:
@@ -164,12 +165,13 @@ class _Job:
             return outcome, [f"no EPIC distance: {error}"]
 
     def _carried(
-        self, method: Method, reward: TransitionReward | None, here: Problem, there: Problem
+        self, method: Method, trained: Trained, here: Problem, there: Problem
     ) -> Callable[[Watch], Trained] | str:
         """How a fresh policy learns elsewhere; a text where it cannot."""
         from grace_irl.rl.learning import learn_on, net_pay, program_pay
 
-        if self.name == "ppo-true":
+        reward = trained.reward
+        if self.name == ORACLE:
             return lambda watch: method.train(there, self.seed, watch)
         if reward is None:
             return f"{self.name} recovers no reward"
@@ -181,7 +183,7 @@ class _Job:
             shapes = [self.contest.shape(problem) for problem in (here, there)]
             if shapes[0] != shapes[1]:
                 return f"its network reads observations of {shapes[0]}, and those there are of {shapes[1]}"
-            pay = net_pay(reward)
+            pay = net_pay(reward, centred=trained.centred)
         return lambda watch: learn_on(there, self.seed, pay, watch)
 
 

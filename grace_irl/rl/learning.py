@@ -29,9 +29,9 @@ def program_pay(reward: RewardFile, form: Form = "raw", *, allow_weak_sandbox: b
     return lambda venv: ProgramVecEnv(venv, reward.scorer(allow_weak_sandbox=allow_weak_sandbox), reward.scaled(form))
 
 
-def net_pay(reward: TransitionReward) -> Pay:
-    """Pays what a reward of transitions says, normalised (`NetVecEnv`)."""
-    return lambda venv: NetVecEnv(venv, reward)
+def net_pay(reward: TransitionReward, *, centred: bool) -> Pay:
+    """Pays what a reward of transitions says, in the form in which it was learnt (`Trained.centred`)."""
+    return lambda venv: NetVecEnv(venv, reward, centred=centred)
 
 
 def learn_on(problem: Problem, seed: int, pay: Pay, watch: Watch) -> Trained:

@@ -114,12 +114,15 @@ class Trained:
         reward: the reward that it recovered; None where it recovers none.
         steps: environment steps that it used; 0 for one that learns offline.
         notes: what a reader of the results should know about this training, one line each.
+        centred: whether the learner was paid the reward shifted to a running mean of 0, with a deviation of 1; another
+            learner is then paid so, too, where the reward is carried to.
     """
 
     policy: Policy
     reward: TransitionReward | None = None
     steps: int = 0
     notes: tuple[str, ...] = ()
+    centred: bool = False
 
 
 class Method(Protocol):

@@ -88,18 +88,17 @@ class ProgramVecEnv(VecEnvWrapper):
 
 
 class NetVecEnv(VecEnvWrapper):
-    """Pays a reward of transitions, less its running mean and divided by its running deviation.
-
-    GAIL's and AIRL's learners are paid so while the net is learnt; a policy that learns from the net anew is, too.
+    """Pays a reward of transitions.
 
     Args:
         venv: environments that start again by themselves.
         reward: of transitions between observations.
+        centred: less its running mean, and divided by its running deviation.
     """
 
-    def __init__(self, venv: VecEnv, reward: TransitionReward) -> None:
+    def __init__(self, venv: VecEnv, reward: TransitionReward, *, centred: bool = False) -> None:
         super().__init__(venv)
-        self._reward = reward
+        self._reward, self._centred = reward, centred
         self._statistics = RunningMeanStd(shape=())
 
     def reset(self) -> Any:
@@ -119,7 +118,8 @@ class NetVecEnv(VecEnvWrapper):
         for slot in np.flatnonzero(dones):
             reached[slot] = infos[slot]["terminal_observation"]
         values = np.asarray(self._reward(self._before, self._actions, reached, dones), np.float64)
-        self._statistics.update(values)
-        paid = (values - self._statistics.mean) / np.sqrt(self._statistics.var + 1e-8)
+        if self._centred:
+            self._statistics.update(values)
+            values = (values - self._statistics.mean) / np.sqrt(self._statistics.var + 1e-8)
         self._before = observations
-        return observations, paid.astype(np.float32), dones, infos
+        return observations, values.astype(np.float32), dones, infos
