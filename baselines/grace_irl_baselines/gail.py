@@ -19,7 +19,7 @@ from grace_irl_baselines.nets import StateActionNet
 class Gail(Adversarial):
     """`imitation`'s GAIL (Ho and Ermon 2016): r(s, a) = -log(1 - D(s, a))."""
 
-    steps_per_disc_update: int = 256
+    steps_per_disc_update: int = 64
     demo_batch_size: int = 512
     disc_learning_rate: float = 1e-3
     disc_weight_decay: float = 0.0
