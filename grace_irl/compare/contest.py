@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.settings import Settings, tuned
@@ -126,11 +126,10 @@ class Contest:
         metadata = _metadata(problem)
         return hyperparameters(metadata.environment, metadata.kind).deterministic
 
-    def shape(self, problem: Problem) -> tuple[tuple[int, ...], str]:
-        """What a reward network must agree with: shape of observations, and actions."""
+    def interface(self, problem: Problem) -> str:
+        """What a reward network is bound to: the shape of observations, and the actions."""
         with closing(problem.make_env()) as environment:
-            space: Any = environment.observation_space
-            return tuple(space.shape), str(environment.action_space)
+            return f"observations of shape {environment.observation_space.shape} and {environment.action_space}"
 
 
 def _metadata(problem: Problem) -> Metadata:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from grace_irl.compare.programs import ProgramReward
-from grace_irl.demos import require_roles
+from grace_irl.demos import load, require_roles
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.rl.method import Problem, Trained, Watch, unwatched
@@ -112,5 +112,16 @@ class Grace:
         if policy is None:
             raise InputError(f"{run.folder}: no round of expansion; expected --expand of at least 1")
         reward = ProgramReward(run.reward_path, config.expand.trust, config.sandbox.allow_weak)
-        note = f"expansion: {len(run.rounds) - 1} of {config.expand.rounds} rounds"
-        return GraceTrained(policy, reward, steps, (f"{note}; {run.reason}",), None)
+        note = (
+            f"expansion of {len(run.rounds) - 1} rounds ({run.reason}); the episodes played as negatives took "
+            f"{_played(run)} steps, which are not among those of training"
+        )
+        return GraceTrained(policy, reward, steps, (note,), search_seconds=None)
+
+
+def _played(run: Run) -> int:
+    """Environment steps of the episodes that an expansion played."""
+    folders = [run.folder / "rounds" / str(each.number) for each in run.rounds[1:]]
+    paths = [folder / name for folder in folders for name in ("rollouts.parquet", "alike.parquet")]
+    found = load([], [str(path) for path in paths if path.exists()])
+    return sum(item.trajectory.num_steps for item in found)

@@ -180,9 +180,9 @@ class _Job:
             form = form_of(fit.expand, fit.data.label or here.demonstrations.metadata.label)
             pay = program_pay(reward.file, form, allow_weak_sandbox=fit.sandbox.allow_weak)
         else:
-            shapes = [self.contest.shape(problem) for problem in (here, there)]
-            if shapes[0] != shapes[1]:
-                return f"its network reads observations of {shapes[0]}, and those there are of {shapes[1]}"
+            ours, theirs = (self.contest.interface(problem) for problem in (here, there))
+            if ours != theirs:
+                return f"its network is for {ours}, and there are {theirs}"
             pay = net_pay(reward, centred=trained.centred)
         return lambda watch: learn_on(there, self.seed, pay, watch)
 
