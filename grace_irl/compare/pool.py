@@ -102,7 +102,7 @@ def _ended(place: JobFolder, job: Job, process: subprocess.Popen[bytes]) -> Resu
         return found
     code = process.returncode
     said = f"signal {-code}" if code < 0 else f"exit code {code}"
-    result = Result(*job, failure=f"its process ended with {said} and no result: see {place.log}")
+    result = Result(*job, failure=f"its process ended with {said} and no result: see jobs/{place.path.name}/log.txt")
     write_result(place.result, result)
     return result
 

@@ -21,6 +21,11 @@ FAILS = """class Reward:
             raise ValueError("it broke\\nbadly")
         return 1.0
 """
+ENDS = """import os
+class Reward:
+    def __init__(self, extra_info=None): print("good-bye", flush=True)
+    def reward_fn(self, state): os._exit(3)
+"""
 
 
 def _view(name: str) -> FunctionView:

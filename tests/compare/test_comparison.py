@@ -27,7 +27,7 @@ from grace_irl.compare.table import MEASURED
 from grace_irl.errors import InputError
 from grace_irl.load import load_reward
 from grace_irl.runs.config import resolve
-from tests.compare.rewards import FAILS, UPRIGHT
+from tests.compare.rewards import ENDS, FAILS, UPRIGHT
 
 STEPS = 2048
 ROOT = Path(__file__).parents[2]
@@ -108,6 +108,16 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(cart_pole: Path, tmp_path
     assert [each.failure for each in mended.results] == ["", ""]
     assert mended.results[1] == best
     assert not [note for note in mended.notes if "failed" in note]
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_without_a_word_is_told(cart_pole: Path, tmp_path: Path) -> None:
+    compared = start(settings(cart_pole, "grace", reward=upright(tmp_path, ENDS)), tmp_path / "out")
+    (result,) = compared.results
+    assert result.failure == "its process ended with exit code 3 and no result: see jobs/grace-0/log.txt"
+    assert "good-bye" in ComparisonFolder(tmp_path / "out").job("grace", 0).log.read_text()
+    assert compared.standings == ()
+    assert compared.notes[-1] == f"grace seed 0 failed: {result.failure}"
 
 
 @pytest.mark.slow
