@@ -130,9 +130,8 @@ def compare(
         "sandbox.allow_weak": allow_weak_sandbox,
     }
     if resume_ is not None:
-        others = [
-            name for name, value in {**given, **flags, "out": out, "config": config, "set": set_}.items() if value
-        ]
+        rest = {"out": out, "config": config, "set": set_ or None}
+        others = [name for name, value in {**given, **flags, **rest}.items() if value is not None]
         if others:
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
     folder = resume_ or out or Path("comparisons") / time.strftime("%Y%m%d-%H%M%S")
@@ -146,8 +145,6 @@ def compare(
                     raise InputError(
                         "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"
                     )
-                if reward is not None and not reward.is_file():
-                    raise InputError(f"--reward {reward}: no such file; expected a reward file, as fit writes it")
                 comparison = comparison_of({**given, "methods": named, "seeds": seeds})
                 compared = start(Settings(comparison, fit), folder, workers, progress)
         except KeyboardInterrupt:

@@ -14,13 +14,14 @@ from grace_irl.compare.folder import ComparisonFolder, read_curve
 from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.outcome import Result, read_result
 from grace_irl.compare.pool import Listener, run_jobs
-from grace_irl.compare.settings import Comparison, Settings, digest_of, located, read_settings
+from grace_irl.compare.settings import Settings, comparison_of, digest_of, located, read_settings
 from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import csv_text, markdown
 from grace_irl.errors import InputError
 from grace_irl.rl.method import Method, Problem
 from grace_irl.runs.folder import require_absent
 from grace_irl.runs.lock import RunLock
+from grace_irl.runs.score import read_reward
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def start(settings: Settings, out: Path, workers: int | None = None, listener: L
     settings = located(Settings(comparison, settings.fit))
     contest = Contest(settings, contest.demonstrations)
     warned = _checked(contest)
+    if comparison.reward:
+        contest = Contest(settings := _with_own_reward(settings, out), contest.demonstrations)
     settings.write(out)
     return _work(out, contest, warned, workers, listener)
 
@@ -84,7 +87,7 @@ def resume(
     """
     settings = read_settings(folder)
     changed = {key: value for key, value in (("methods", methods), ("seeds", seeds)) if value is not None}
-    comparison = Comparison.model_validate({**settings.comparison.model_dump(), **changed})
+    comparison = comparison_of({**settings.comparison.model_dump(), **changed})
     settings = Settings(comparison, settings.fit)
     contest = Contest.of(settings)
     if digest_of(contest.demonstrations) != comparison.data:
@@ -95,6 +98,13 @@ def resume(
     warned = _checked(contest)
     settings.write(folder)
     return _work(folder, contest, warned, workers, listener)
+
+
+def _with_own_reward(settings: Settings, out: Path) -> Settings:
+    """With a copy of the reward file, so that all runs have the same one, whenever they begin."""
+    own = (out / "reward.py").absolute()
+    write_atomically(own, read_reward(Path(settings.comparison.reward)))
+    return Settings(settings.comparison.model_copy(update={"reward": str(own)}), settings.fit)
 
 
 def _work(

@@ -19,6 +19,7 @@ from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
 from grace_irl.runs.learner import form_of
 from grace_irl.runs.run import Run
+from grace_irl.runs.score import read_reward
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class Grace:
             raise InputError("--expand with --reward: rounds of expansion search; expected one or the other")
         if self.reward is None:
             require_roles(self.demonstrations)
+        else:
+            read_reward(self.reward)
 
     def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> GraceTrained:
         """See `Method.train`."""

@@ -206,7 +206,7 @@ class _Watching:
 
         begun = time.monotonic()
         episodes = self._job.contest.settings.comparison.look_episodes
-        number = self._job.seed + len(self._points) * EVALUATION
+        number = self._job.seed + (len(self._points) + 2) * EVALUATION  # never the episodes of the last one
         found = evaluate(policy, self._problem.make_env, episodes, number, deterministic=self._deterministic)
         self._points.append(found.point(steps))
         write_atomically(self._path, to_json(self._points))

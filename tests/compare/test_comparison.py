@@ -97,13 +97,14 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(cart_pole: Path, tmp_path
     asked = settings(cart_pole, "grace", "ppo-true", reward=upright(tmp_path, FAILS))
     compared = start(asked, tmp_path / "out", 2)
     grace, best = compared.results
-    assert grace.failure.startswith(upright(tmp_path, FAILS))
+    own = tmp_path / "out" / "reward.py"
+    assert grace.failure.startswith(str(own))
     assert "it broke" in grace.failure
     assert "\n" not in grace.failure
     assert best.failure == ""
     assert f"grace seed 0 failed: {grace.failure}" in compared.notes
     assert "| grace | 0 (1 failed) | failed |" in ComparisonFolder(tmp_path / "out").table.read_text()
-    Path(asked.comparison.reward).write_text(UPRIGHT)
+    own.write_text(UPRIGHT)
     mended = resume(tmp_path / "out")
     assert [each.failure for each in mended.results] == ["", ""]
     assert mended.results[1] == best
@@ -261,7 +262,9 @@ def test_the_command_line_says_what_is_wrong(
 
     assert "no demonstrations; expected --demos" in said()
     assert "--workers 0; expected at least 1" in said("--demos", str(cart_pole), "--workers", "0")
-    assert "no such file; expected a reward file" in said("--demos", str(cart_pole), "--reward", "none.py")
+    assert "none.py: No such file or directory; expected a reward file" in said(
+        "--demos", str(cart_pole), "--methods", "grace", "--reward", "none.py"
+    )
     assert "--resume with steps, out; expected none of them" in said(
         "--resume", str(tmp_path), "--steps", "5", "--out", "x"
     )
