@@ -51,10 +51,10 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None) ->
             contest = Contest.of(read_settings(folder), workers)
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
-            result = Result(method, seed, failure=str(error))
+            result = Result(method, seed, failure=" ".join(str(error).split()))
         except Exception as error:  # one job's defect is not the others'
             traceback.print_exc()
-            result = Result(method, seed, failure=f"{type(error).__name__}: {error}".splitlines()[0])
+            result = Result(method, seed, failure=" ".join(f"{type(error).__name__}: {error}".split()))
         write_result(place.result, result)
     return result
 
