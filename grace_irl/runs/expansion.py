@@ -176,7 +176,8 @@ class _Expansion:
     def _round(self, this: Round, run: Run) -> tuple[Run, Round]:
         """One round: the run whose best program is the reward after it, and what is told of it."""
         settings, place = self._config.expand, _place(self._folder, this.number)
-        initial = self._folder / this.policy if this.policy else None
+        # A policy that learnt from another reward explores no more: only where the reward was kept does it go on.
+        initial = self._folder / this.policy if this.policy and not this.changed else None
         steps, seed = self._steps(this.number), self._seed(this.number, 0)
         policy, steps = self._learner.train(run.reward_path, steps, seed, place / "training", initial)
         episodes = self._learner.play(policy, settings.episodes, self._seed(this.number, 1))

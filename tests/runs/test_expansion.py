@@ -132,12 +132,13 @@ def test_rollouts_become_negatives_and_the_reward_learns_of_them(tmp_path: Path)
     assert second.components == {"reward_x": 1.0}
 
 
-def test_steps_are_shared_and_policies_go_on(tmp_path: Path) -> None:
-    learner = FakeLearner()
-    begun(tmp_path / "run", learner)
-    assert [steps for steps, _, _ in learner.trained] == [51, 50]
-    assert [on for _, _, on in learner.trained] == [False, True]
-    assert len({seed for _, seed, _ in learner.trained}) == 2
+def test_steps_are_shared_and_policies_go_on_where_the_reward_stayed(tmp_path: Path) -> None:
+    learner = FakeLearner((6.0, 6.0, 6.0))
+    run = begun(tmp_path / "run", learner, **{"expand.rounds": 3})
+    assert [each.changed for each in run.rounds] == [True, True, False, False]
+    assert [steps for steps, _, _ in learner.trained] == [34, 34, 33]
+    assert [on for _, _, on in learner.trained] == [False, False, True]
+    assert len({seed for _, seed, _ in learner.trained}) == 3
 
 
 def test_the_programs_of_the_last_search_come_first(tmp_path: Path) -> None:
