@@ -146,7 +146,15 @@ def located(settings: Settings) -> Settings:
             "goals": _path(data.goals),
         }
     )
-    return Settings(comparison, settings.fit.model_copy(update={"data": data}))
+    fit = settings.fit
+    proposer = fit.proposer.model_copy(
+        update={
+            "start_from": tuple(map(_path, fit.proposer.start_from)),
+            "recording": _path(fit.proposer.recording),
+        }
+    )
+    model = fit.model.model_copy(update={"context": _path(fit.model.context)})
+    return Settings(comparison, fit.model_copy(update={"data": data, "proposer": proposer, "model": model}))
 
 
 def _path(name: str) -> str:

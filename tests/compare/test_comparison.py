@@ -21,7 +21,7 @@ from grace_irl.compare.comparison import resume, start
 from grace_irl.compare.folder import ComparisonFolder, read_curve
 from grace_irl.compare.outcome import read_result
 from grace_irl.compare.pool import Progress
-from grace_irl.compare.settings import Settings, comparison_of, read_settings
+from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
 from grace_irl.errors import InputError
@@ -269,6 +269,22 @@ def test_the_command_line_says_what_is_wrong(
         "--resume", str(tmp_path), "--steps", "5", "--out", "x"
     )
     assert "no compare.toml" in said("--resume", str(tmp_path))
+
+
+def test_paths_are_made_absolute_and_names_are_not(
+    cart_pole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("reward.py", "own.py", "first.py"):
+        (tmp_path / name).write_text(UPRIGHT)
+    fit: dict[str, object] = {"data.negatives": ("minari/set-v0",), "proposer.start_from": ("first.py",)}
+    asked = settings(cart_pole, "grace", env="own.py:make", transfer=("Hopper-v5",), reward="reward.py", fit=fit)
+    found = located(asked)
+    assert found.comparison.env == f"{tmp_path}/own.py:make"
+    assert (found.comparison.transfer, found.comparison.reward) == (("Hopper-v5",), f"{tmp_path}/reward.py")
+    assert found.fit.data.negatives == ("minari/set-v0",)
+    assert found.fit.proposer.start_from == (f"{tmp_path}/first.py",)
+    assert located(found) == found
 
 
 @pytest.mark.slow
