@@ -5,18 +5,22 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pydantic import BaseModel
 
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import config as configs
+from grace_irl.runs import expansion
 from grace_irl.runs.config import Config, resolve, to_toml
 from grace_irl.runs.fit import start
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import SOURCE
 from tests.propose.client.server import ChatServer
+from tests.runs.test_expansion import FLAGS, FakeLearner
+from tests.runs.test_expansion import parts as expansion_parts
 
 
 def test_the_defaults_are_those_of_table_6() -> None:
@@ -99,6 +103,17 @@ def test_an_unset_stop_rule_stays_unset_in_the_file(tmp_path: Path) -> None:
     assert resolve(file) == config
 
 
+def _expand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An expansion by a learner that is none, and the beginning of one by PPO."""
+    pytest.importorskip("stable_baselines3")
+    config = resolve(flags={**FLAGS, "expand.rounds": 1})
+    expansion.start(config, folder / "expansion", expansion_parts(), FakeLearner())
+    monkeypatch.setattr("grace_irl.rl.matching.environment_for", lambda *_: None)
+    monkeypatch.setattr("grace_irl.rl.ppo.train", Mock(side_effect=GraceError("no training here")))
+    with pytest.raises(GraceError, match="no training here"):
+        expansion.start(config, folder / "ppo", expansion_parts())
+
+
 def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: set[tuple[str, str]] = set()
     plain = BaseModel.__getattribute__
@@ -117,6 +132,7 @@ def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
         start(resolve(flags=flags), tmp_path / "run")
     with pytest.raises(InputError, match="recording"):
         start(resolve(flags={"proposer.name": "replay", "data.demos": ("x",)}), tmp_path / "other")
+    _expand(tmp_path, monkeypatch)
     models = {type(value) for value in Config().__dict__.values() if isinstance(value, BaseModel)} | {Config}
     fields = {(model.__name__, name) for model in models for name in model.model_fields}
     assert fields - read == set()
