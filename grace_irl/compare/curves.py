@@ -121,7 +121,7 @@ def _marks(low: float, high: float, about: int = 5) -> list[float]:
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)
     first = np.ceil(low / step - 1e-9)
-    return [float(step * number) for number in np.arange(first, np.floor(high / step + 1e-9) + 1)]
+    return [float(step * number) + 0.0 for number in np.arange(first, np.floor(high / step + 1e-9) + 1)]
 
 
 def _points(places: Sequence[tuple[float, float]]) -> str:

@@ -26,6 +26,7 @@ def test_a_band_is_mean_least_and_most_at_the_looks_that_all_seeds_had() -> None
 def test_success_is_drawn_where_all_have_one() -> None:
     with_goal, without = Line("grace", [curve(0.5, success=True)]), Line("bc", [curve(0.5)])
     assert "success rate" in plot("x", [with_goal])
+    assert ">-0<" not in plot("x", [with_goal])
     assert "return" in plot("x", [with_goal, without])
 
 
