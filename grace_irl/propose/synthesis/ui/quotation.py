@@ -10,8 +10,6 @@ from functools import cache
 
 from grace_irl.propose.synthesis.ui import functions
 
-LEFT_OUT = ("__future__", "collections.abc")
-
 
 def quote(names: Iterable[str], own_imports: Iterable[str] = ()) -> tuple[list[str], list[str]]:
     """Import lines, and the definitions in the order of the file.
