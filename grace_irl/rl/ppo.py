@@ -17,10 +17,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
+from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
 from grace_irl.load import RewardFile
 from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_checkpoint
-from grace_irl.rl.curve import Point, point
+from grace_irl.rl.curve import Point, point, to_json
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.observers import GridObserver, Observer
@@ -30,8 +31,8 @@ from grace_irl.rl.wrappers.scale import Form, Scale
 from grace_irl.rl.wrappers.scorer import Scorer
 from grace_irl.rl.wrappers.vec_env import RewardVecEnv
 
-POLICY, STATE = "policy.pt", "training.pt"
-"""Files in the folder of a training: the policy so far, and what resuming needs."""
+POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
+"""Files in the folder of a training: the policy so far, what resuming needs, and the learning curve, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,7 @@ def train(
             curve.append(point(rollouts, learner.num_timesteps, paid=paid, seconds=seconds))
             if folder is not None:
                 policy.save(folder / POLICY)
+                write_atomically(folder / CURVE, to_json(curve) + "\n")  # before what says that this part is done
                 write_checkpoint(folder / STATE, Checkpoint.of(learner, venv, curve, identity))
             if progress is not None:
                 progress(curve[-1])

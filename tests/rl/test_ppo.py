@@ -23,9 +23,10 @@ from gymnasium.spaces import Box, Discrete
 import grace_irl
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rl.curve import from_json
 from grace_irl.rl.environments import make
 from grace_irl.rl.hyperparameters import TABLE, Hyperparameters, hyperparameters
-from grace_irl.rl.ppo import POLICY, STATE, Training, reward_of, train
+from grace_irl.rl.ppo import CURVE, POLICY, STATE, Training, reward_of, train
 from grace_irl.rl.rollouts import demonstrations, play
 from grace_irl.rl.trained import load_policy
 from grace_irl.rl.views import VectorView, View
@@ -140,6 +141,7 @@ def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(tmp_path: Path
     resumed = run(tmp_path / "cut", progress=lambda point: seen.append(point.steps))
     assert seen == [384, 512, 640]
     assert numbers(resumed) == numbers(whole)
+    assert from_json((tmp_path / "cut" / CURVE).read_text()) == resumed.curve
     for one, other in zip(weights(resumed).values(), weights(whole).values(), strict=True):
         assert torch.equal(one, other)
     assert numbers(run(tmp_path / "cut")) == numbers(whole)  # nothing is left to do
@@ -161,7 +163,7 @@ train(lamp, 2000, settings=FAST, evaluations=15, episodes=2, out={str(tmp_path /
     options: dict[str, Any] = {"settings": FAST, "evaluations": 15, "episodes": 2}
     resumed = train(lamp, 2000, out=tmp_path / "run", **options)
     assert numbers(resumed) == numbers(train(lamp, 2000, **options))
-    assert {path.name for path in (tmp_path / "run").iterdir() if path.suffix != ".part"} == {POLICY, STATE}
+    assert {path.name for path in (tmp_path / "run").iterdir() if path.suffix != ".part"} == {POLICY, STATE, CURVE}
 
 
 def test_another_training_s_folder_is_refused(tmp_path: Path) -> None:
