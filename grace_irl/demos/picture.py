@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,11 @@ class Legend:
     def block(self, cell: Cell) -> tuple[str, str]:
         """Two characters and a style for one cell."""
         return self._styles[cell]
+
+    @property
+    def blocks(self) -> Mapping[Cell, tuple[str, str]]:
+        """Two characters and a style for every cell, most frequent first."""
+        return self._styles
 
     def text(self) -> Text:
         """One line that says which block is which cell."""
