@@ -42,7 +42,7 @@ def rounds_table(rounds: Sequence[Round]) -> Table:
             str(each.rollouts) if told else "-",
             str(each.alike) if told else "-",
             _number(each.new_accuracy),
-            "searched" if each.changed else "kept",
+            _reward(each),
             each.program,
             _number(each.accuracy),
             _number(each.held_out),
@@ -50,6 +50,15 @@ def rounds_table(rounds: Sequence[Round]) -> Table:
             "-" if each.success is None else f"{each.success:.2f}",
         )
     return table
+
+
+def _reward(done: Round) -> str:
+    """What became of the reward."""
+    if done.changed:
+        return "searched"
+    if not done.stalled:
+        return "kept"
+    return "stalled: reshaped" if done.shaped and done.shaped != done.trained_on else "stalled: kept"
 
 
 def _number(value: float | None) -> str:

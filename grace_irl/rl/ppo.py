@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +197,7 @@ def training_venv(
     venv: VecEnv = make_venv(make, observer, settings.n_envs)
     try:
         if reward is not None:
-            venv = RewardVecEnv(venv, reward.scorer(), reward.scale, observer.states)
+            venv = RewardVecEnv(venv, reward.scorer(), replace(reward.scale, gamma=settings.gamma), observer.states)
         if settings.norm_reward:
             venv = VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=settings.gamma)
         yield venv

@@ -165,7 +165,13 @@ class ExpandConfig(_Section):
             negative (0.5: not at all).
         form: in which the policy gets the reward: "raw", "logit" of the discriminator, or its "probability". "auto" is
             "probability" where all expert states are positive: it is above 0 everywhere, so that ending an episode
-            early, which experts do not, never pays; and "raw" where only goal states are.
+            early, which experts do not, never pays; and "raw" where only goal states are. "progress" pays how far the
+            reward has risen since the state before (`grace_irl.rl.wrappers.progress`).
+        reshape: versions of the best program that are asked for where learning stalls on a reward that tells rollouts
+            from experts; the next round trains a new policy on the one that rises most steadily, in the form
+            "progress". 0: none. Only where the rule is "last" or "goal".
+        carry: whether a policy goes on with the next round's reward where that is another one. "auto": where actions
+            are continuous; a policy of discrete actions is sure of itself by then, and explores no more.
         trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
     """
 
@@ -175,7 +181,9 @@ class ExpandConfig(_Section):
     episodes: int = Field(default=20, ge=1)
     enough: float = Field(default=0.99, gt=0.5, le=1)
     alike: float = Field(default=0.6, ge=0.5, le=1)
-    form: Literal["auto", "raw", "logit", "probability"] = "auto"
+    form: Literal["auto", "raw", "logit", "probability", "progress"] = "auto"
+    reshape: int = Field(default=3, ge=0)
+    carry: Literal["auto", "always", "never"] = "auto"
     trust: bool = False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -13,7 +14,9 @@ from grace_irl.runs.config import ExpandConfig
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
+    from grace_irl.rl.observed import EnvironmentFactory
 
+Form = Literal["raw", "logit", "probability", "progress"]
 EVALUATIONS = 5
 """How often a training looks at its policy, and is saved."""
 EPISODES = 10  # of each look
@@ -36,8 +39,29 @@ class Episode:
     components: dict[str, float]
 
 
+@dataclass(frozen=True)
+class Learnt:
+    """What one training gave.
+
+    Attributes:
+        policy: its file, in the folder of the training.
+        steps: of the environment, taken.
+        paid: mean return in training before each look at the policy, of the reward that was trained on; None where no
+            episode ended.
+    """
+
+    policy: Path
+    steps: int
+    paid: tuple[float | None, ...] = ()
+
+
 class Learner(Protocol):
     """Trains and plays policies; the same arguments give the same result, also after it was killed in the middle."""
+
+    @property
+    def carries(self) -> bool:
+        """Whether a policy goes on where the reward is another one than it learnt from; known after `check`."""
+        ...
 
     def check(self, demonstrations: Demonstrations) -> None:
         """Refuses an environment whose states are not those of the demonstrations.
@@ -47,7 +71,9 @@ class Learner(Protocol):
         """
         ...
 
-    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> tuple[Path, int]:
+    def train(
+        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
+    ) -> Learnt:
         """Trains on a reward file; goes on with what is in `folder`.
 
         Args:
@@ -56,9 +82,7 @@ class Learner(Protocol):
             seed: of everything.
             folder: for checkpoints.
             initial: a policy to start from; None: a new one.
-
-        Returns:
-            The policy's file in `folder`, and the steps taken.
+            shaped: the reward rises towards goals: what is paid is its progress.
 
         Raises:
             GraceError: the reward fails.
@@ -70,7 +94,7 @@ class Learner(Protocol):
         ...
 
 
-def form_of(config: ExpandConfig, rule: str) -> Literal["raw", "logit", "probability"]:
+def form_of(config: ExpandConfig, rule: str) -> Form:
     """The form in which a policy gets the reward; see `ExpandConfig.form`.
 
     Args:
@@ -100,6 +124,11 @@ class PpoLearner:
         self._allow_weak = allow_weak
         self._note = note
 
+    @property
+    def carries(self) -> bool:
+        """See `ExpandConfig.carry`."""
+        return self._continuous if self._config.carry == "auto" else self._config.carry == "always"
+
     def check(self, demonstrations: Demonstrations) -> None:
         """See `Learner`; finds the environment."""
         try:
@@ -110,9 +139,12 @@ class PpoLearner:
                 f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
             ) from None
         self._make = environment_for(demonstrations, self._config.env)
+        self._continuous = _continuous(self._make)
         self._form = form_of(self._config, self._rule or demonstrations.metadata.label)
 
-    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> tuple[Path, int]:
+    def train(
+        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
+    ) -> Learnt:
         """See `Learner`."""
         from grace_irl.load import load_reward
         from grace_irl.rl.ppo import POLICY, RewardSpec, train
@@ -130,7 +162,7 @@ class PpoLearner:
             reward=RewardSpec(
                 file.source,
                 lambda: file.scorer(allow_weak_sandbox=self._allow_weak),
-                file.scaled(self._form),
+                file.scaled("progress" if shaped else self._form),
             ),
             seed=seed,
             evaluations=EVALUATIONS,
@@ -139,7 +171,7 @@ class PpoLearner:
             initial=None if initial is None else load_policy(initial),
             progress=progress,
         )
-        return folder / POLICY, training.steps
+        return Learnt(folder / POLICY, training.steps, tuple(point.paid for point in training.curve))
 
     def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
         """See `Learner`."""
@@ -150,3 +182,11 @@ class PpoLearner:
             Episode(each.trajectory, each.total, each.success, each.components)
             for each in play(load_policy(policy), self._make, episodes, seed)
         ]
+
+
+def _continuous(make: EnvironmentFactory) -> bool:
+    from gymnasium.spaces import Box
+
+    environment, _ = make()
+    with closing(environment):
+        return isinstance(environment.action_space, Box)

@@ -20,6 +20,11 @@ class Round:
         program: its id.
         fitness, accuracy, held_out: of that program, on the data of its run; held-out accuracy, or None.
         changed: the search went on in this round.
+        reward: file of the reward that the expansion gives if this round is its last, relative to its folder: the run's
+            or, where it taught better, its reshaped version.
+        shaped: file of the reshaped version that the next round trains on, relative; "" where it trains on the run's.
+        trained_on: file of the reward that this round's policy learnt from, relative; "" in round 0.
+        stalled: learning stopped although the reward tells rollouts from experts (`stall.stalls`).
         policy: file of the policy, relative to the expansion's folder; "" in round 0.
         steps: environment steps of training in this round.
         rollouts: episodes that the policy played afterwards.
@@ -37,6 +42,10 @@ class Round:
     accuracy: float = 0.0
     held_out: float | None = None
     changed: bool = True
+    reward: str = ""
+    shaped: str = ""
+    trained_on: str = ""
+    stalled: bool = False
     policy: str = ""
     steps: int = 0
     rollouts: int = 0
@@ -73,3 +82,8 @@ def read_round(path: Path) -> Round | None:
     if not isinstance(found, dict) or set(found) != names:
         raise GraceError(f"{path}: not a round of this version; delete it to do the round's end again")
     return Round(**found)
+
+
+def share(done: Round) -> float:
+    """Of a round's rollouts, those that look like an expert's."""
+    return done.alike / done.rollouts if done.rollouts else 0.0

@@ -250,7 +250,7 @@ def test_rollouts_are_demonstrations_of_the_same_form_as_collected_ones(environm
 
 
 def test_settings_are_found_by_name_then_by_kind() -> None:
-    assert hyperparameters("Hopper-v5", "vector") is TABLE["Hopper"]
+    assert hyperparameters("Humanoid-v5", "vector") is TABLE["Humanoid"]
     assert hyperparameters("CartPole-v1", "vector") is TABLE["vector"]
     assert hyperparameters("BabyAI-GoToObj-v0", "grid") is TABLE["grid"]
     for settings in TABLE.values():

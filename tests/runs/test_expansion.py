@@ -19,7 +19,7 @@ from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expansion import is_expansion, resume, start
 from grace_irl.runs.fit import Parts
-from grace_irl.runs.learner import Episode, form_of
+from grace_irl.runs.learner import Episode, Learnt, form_of
 from grace_irl.runs.round import Round, read_round, write_round
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -79,6 +79,8 @@ class FakeLearner:
         self.error = error
         self.trained: list[tuple[int, int, bool]] = []
 
+    carries = False
+
     def _call(self) -> None:
         self.calls += 1
         if self.calls - 1 == self.fail_at:
@@ -87,13 +89,15 @@ class FakeLearner:
     def check(self, demonstrations: Demonstrations) -> None:
         assert demonstrations.metadata.kind == "vector"
 
-    def train(self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None) -> tuple[Path, int]:
+    def train(
+        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
+    ) -> Learnt:
         self._call()
         assert "class Reward" in reward.read_text()
         self.trained.append((steps, seed, initial is not None))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "policy").write_text(folder.parent.name)
-        return folder / "policy", steps
+        return Learnt(folder / "policy", steps, (0.0, 0.0))
 
     def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
         self._call()

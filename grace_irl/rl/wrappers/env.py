@@ -38,7 +38,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self, environment: gymnasium.Env[Any, Any], scorer: Scorer, scale: Scale = Scale(), view: View | None = None
     ) -> None:
         super().__init__(environment)
-        self._scorer, self._scale, self._view = scorer, scale, view
+        self._scorer, self._scale, self._view = scale.over(scorer), scale, view
         if view is not None:
             view.prepare(environment)
 

@@ -27,7 +27,7 @@ class ImitationReward:
     """
 
     def __init__(self, scorer: Scorer, scale: Scale = Scale(), extra_info: str = "") -> None:
-        self._scorer, self._scale, self._extra_info = scorer, scale, extra_info
+        self._scorer, self._scale, self._extra_info = scale.over(scorer), scale, extra_info
         self._last: dict[int, NDArray[Any]] = {}
 
     def __call__(

@@ -51,7 +51,7 @@ class ProgramVecEnv(VecEnvWrapper):
 
     def __init__(self, venv: VecEnv, scorer: Scorer, scale: Scale) -> None:
         super().__init__(venv)
-        self._scorer, self._scale = scorer, scale
+        self._scorer, self._scale = scale.over(scorer), scale
         self._actions: NDArray[Any] | None = None
 
     def reset(self) -> Any:

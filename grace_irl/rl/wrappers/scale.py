@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
+from grace_irl.rl.wrappers.progress import Progress
+from grace_irl.rl.wrappers.scorer import Scorer
 
-Form = Literal["raw", "logit", "probability"]
+Form = Literal["raw", "logit", "probability", "progress"]
 
 
 @dataclass(frozen=True)
@@ -19,26 +21,34 @@ class Scale:
 
     `raw` gives r. `logit` gives `scale * r + offset`, the logit of the discriminator D that was fitted: what AIRL
     trains on (`log D - log (1 - D)`, Fu et al. 2018, with log pi = 0). `probability` gives D itself, in [0, 1].
+    `progress` gives `gamma * r(s') - r(s)`: a reward that rises towards a goal then pays for coming nearer, not for
+    being near (`Progress`).
 
     Where episodes may end early, the sign of the reward is a bonus or a fine on every step survived: see
     docs/training.md.
 
     Attributes:
-        form: which of the three.
+        form: which of the four.
         scale, offset: the calibration of the reward file.
+        gamma: the learner's discount, which `progress` needs.
     """
 
     form: Form = "raw"
     scale: float = 1.0
     offset: float = 0.0
+    gamma: float = 0.99
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
             raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
 
+    def over(self, scorer: Scorer) -> Scorer:
+        """What a wrapper asks in place of a program's scorer: its own memory of the state before is in here."""
+        return Progress(scorer, self.gamma) if self.form == "progress" else scorer
+
     def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same shape, in the form chosen."""
-        if self.form == "raw":
+        """The same shape, in the form chosen, of what `over` gave."""
+        if self.form in ("raw", "progress"):
             return rewards
         logit = self.scale * rewards + self.offset
         return logit if self.form == "logit" else 0.5 * (1.0 + np.tanh(0.5 * logit))

@@ -50,7 +50,7 @@ class RewardVecEnv(VecEnvWrapper):
                 )
             inner = inner.venv
         super().__init__(venv)
-        self._scorer, self._scale, self._states = scorer, scale, states
+        self._scorer, self._scale, self._states = scale.over(scorer), scale, states
         self._slots = range(venv.num_envs)
         self._actions: NDArray[Any] | None = None
         self._has_mission = bool(venv.has_attr("mission"))

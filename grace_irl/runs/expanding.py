@@ -1,0 +1,260 @@
+"""The rounds of an expansion: train, play, judge the rollouts, search on or reshape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from grace_irl.atomic import write_atomically
+from grace_irl.demos import load, save
+from grace_irl.demos.trajectory import Demonstration, Demonstrations
+from grace_irl.errors import InputError
+from grace_irl.runs import fit as fits
+from grace_irl.runs.config import Config
+from grace_irl.runs.learner import Episode, Learner, Learnt
+from grace_irl.runs.likeness import like_experts
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.round import Round, share, write_round
+from grace_irl.runs.run import Run
+from grace_irl.runs.score import score
+from grace_irl.runs.stall import stalls
+
+
+def place_of(folder: Path, number: int) -> Path:
+    """Where a round keeps everything."""
+    return folder / "rounds" / str(number)
+
+
+class Expanding:
+    """Works on an expansion, round by round.
+
+    Args:
+        folder: of the expansion.
+        config: settings of all its runs.
+        demonstrations: that it began with.
+        parts: brought by the caller of `expansion.start`.
+        learner: trains and plays policies.
+    """
+
+    def __init__(
+        self, folder: Path, config: Config, demonstrations: Demonstrations, parts: fits.Parts, learner: Learner
+    ) -> None:
+        self._folder = folder
+        self._config = config
+        self._demonstrations = demonstrations
+        self._parts = parts
+        self._learner = learner
+        self._rule = config.data.label or demonstrations.metadata.label or "all"
+        self._note: Callable[[str], None] = parts.note or (lambda _: None)
+
+    def work(self, run: Run, done: Sequence[Round] = ()) -> Run:
+        """The rounds that are left.
+
+        Args:
+            run: of the last complete round, or of round 0.
+            done: the complete rounds.
+        """
+        rounds = [*done] or [self._keep(self._of_run(Round(0), run))]
+        while True:
+            last = rounds[-1]
+            if last.number and last.rollouts == last.alike:
+                return self._ended(run, rounds, f"no rollout of round {last.number} can be told from an expert's")
+            if last.number >= self._config.expand.rounds:
+                return self._ended(run, rounds, f"finished: {last.number} rounds are done")
+            run, this = self._round(replace(last, number=last.number + 1), run)
+            rounds.append(self._keep(this))
+
+    def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
+        reward, last = RunPaths(self._folder).reward, rounds[-1]
+        if last.shaped and last.reward == last.shaped:  # a version of the run's best program, and not that itself
+            run = fits.resume((self._folder / last.shaped).parent, parts=self._parts_of(_number(last.run)))
+        return replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
+
+    def again(self, done: Round) -> Run:
+        """The run that a complete round ended with, told again from its store."""
+        return fits.resume(self._folder / done.run, parts=self._parts_of(_number(done.run)))
+
+    def _round(self, this: Round, run: Run) -> tuple[Run, Round]:
+        """One round: the run whose best program is the reward after it, and what is told of it."""
+        shaped, before = bool(this.shaped), this
+        reward = self._folder / this.shaped if shaped else run.reward_path
+        learnt = self._train(this, reward, shaped=shaped)
+        this = replace(this, policy=self._named(learnt.policy), trained_on=self._named(reward), steps=learnt.steps)
+        this = self._played(this, run)
+        if this.changed:
+            run = self._search(this.number, run)
+            this = replace(this, shaped="")
+        elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
+            this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
+        taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
+        return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
+
+    def _played(self, this: Round, run: Run) -> Round:
+        """What the policy of a round plays: kept, judged by the reward that was searched, and told."""
+        place = place_of(self._folder, this.number)
+        episodes = self._learner.play(
+            self._folder / this.policy, self._config.expand.episodes, self._seed(this.number, 1)
+        )
+        alike = like_experts(
+            run.reward_path, [each.trajectory for each in episodes], self._demonstrations, self._config
+        )
+        items = self._negative(episodes)
+        new = [item for item, same in zip(items, alike, strict=True) if not same]
+        self._save(new, place / "rollouts.parquet")
+        self._save([item for item, same in zip(items, alike, strict=True) if same], place / "alike.parquet")
+        if any(alike):
+            self._note(f"round {this.number}: {sum(alike)} of {len(episodes)} rollouts look like an expert's: left out")
+        accuracy = self._accuracy(run.reward_path, new) if new else None
+        return replace(
+            _with_outcome(this, episodes),
+            alike=sum(alike),
+            new_accuracy=accuracy,
+            changed=accuracy is not None and accuracy < self._config.expand.enough,
+            stalled=False,
+        )
+
+    def _train(self, this: Round, reward: Path, *, shaped: bool) -> Learnt:
+        """The policy of a round: the last one's goes on where its reward was kept, or where it explores on."""
+        shaped = shaped or (self._rule != "all" and self._config.search.reshape > 0)  # by the search itself
+        on = this.policy and (self._learner.carries or this.trained_on == self._named(reward))
+        initial = self._folder / this.policy if on else None
+        place, seed = place_of(self._folder, this.number), self._seed(this.number, 0)
+        return self._learner.train(reward, self._steps(this.number), seed, place / "training", initial, shaped=shaped)
+
+    def _named(self, path: Path) -> str:
+        return str(path.relative_to(self._folder))
+
+    def _steps(self, number: int) -> int:
+        """N is shared evenly; what is left goes to the first rounds."""
+        each, left = divmod(self._config.expand.steps, self._config.expand.rounds)
+        return max(each + (number <= left), 1)
+
+    def _seed(self, number: int, purpose: int) -> int:
+        sequence = np.random.SeedSequence((self._config.seed, number, purpose))
+        return int(sequence.generate_state(1)[0] >> 1)
+
+    def _negative(self, episodes: Sequence[Episode]) -> list[Demonstration]:
+        """The rollouts as negatives, each of the task whose instruction it has."""
+        tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
+        other = self._demonstrations.tasks[0]
+        trajectories = [each.trajectory for each in episodes]
+        return [Demonstration(each, "negative", tasks.get(each.extra_info, other)) for each in trajectories]
+
+    def _accuracy(self, reward: Path, new: Sequence[Demonstration]) -> float:
+        """Of a reward, experts against the new negatives."""
+        experts = [item for item in self._demonstrations if item.role == "expert"]
+        if self._config.data.label == "goal":
+            experts = [item for item in experts if item.goals]
+        found = score(
+            reward,
+            replace(self._demonstrations, items=(*experts, *new)),
+            rule=self._config.data.label or None,
+            workers=self._config.sandbox.workers,
+            allow_weak=self._config.sandbox.allow_weak,
+        )
+        return found.metrics.accuracy
+
+    def _search(self, number: int, before: Run) -> Run:
+        """The search with all rollouts so far, from the programs that the last one ended with."""
+        folder = place_of(self._folder, number) / "run"
+        parts = self._parts_of(number)
+        if folder.exists():
+            return fits.resume(folder, parts=parts)
+        return fits.start(self._continued(number, before), folder, parts)
+
+    def _continued(self, number: int, before: Run) -> Config:
+        """The settings of a search that begins with another one's best programs, and with all rollouts so far."""
+        data, proposer = self._config.data, self._config.proposer
+        named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
+        update = {
+            "data": data.model_copy(update={"negatives": named}),
+            "proposer": proposer.model_copy(update={"start_from": (str(before.folder.absolute()),)}),
+        }
+        return self._config.model_copy(update=update)
+
+    def _reshape(self, this: Round, run: Run) -> str:
+        """The file of a version of the run's best program that rises more steadily; "" where there is none."""
+        if not self._config.expand.reshape or this.number >= self._config.expand.rounds:
+            return ""
+        self._note(
+            f"round {this.number}: learning stalls, though the reward tells the rollouts from experts: reshaping it"
+        )
+        try:
+            found = self._reshaped(place_of(self._folder, this.number) / "shaping", _number(this.run), run)
+        except InputError as error:
+            self._note(f"round {this.number}: not reshaped: {error}")
+            return ""
+        if found.best.program.id == run.best.program.id:
+            self._note(f"round {this.number}: no version of the reward rises more steadily")
+            return ""
+        return self._named(found.reward_path)
+
+    def _reshaped(self, folder: Path, number: int, run: Run) -> Run:
+        """A run that asks for versions of another one's best program, on the same data, and for nothing else."""
+        parts = self._parts_of(number)
+        if folder.exists():
+            return fits.resume(folder, parts=parts)
+        config = self._continued(number, run)
+        only = {"population": 1, "generations": 0, "reshape": self._config.expand.reshape}
+        search = config.search.model_copy(update=only)
+        return fits.start(config.model_copy(update={"search": search}), folder, parts)
+
+    def _negatives(self, number: int) -> list[Path]:
+        """The new negatives of the rounds up to this one."""
+        paths = (place_of(self._folder, each) / "rollouts.parquet" for each in range(1, number + 1))
+        return [path for path in paths if path.exists()]
+
+    def _parts_of(self, number: int) -> fits.Parts:
+        """What the run of a round brings along: the demonstrations, with all rollouts so far."""
+        if number == 0:
+            return self._parts
+        new = load([], [str(path) for path in self._negatives(number)])
+        together = replace(self._demonstrations, items=(*self._demonstrations, *new))
+        return replace(self._parts, demonstrations=together)
+
+    def _save(self, items: Sequence[Demonstration], path: Path) -> None:
+        if items:
+            save(Demonstrations(self._demonstrations.metadata, tuple(items)), path)
+
+    def _of_run(self, this: Round, run: Run) -> Round:
+        """With the run whose best program is the reward now."""
+        best = run.best
+        return replace(
+            this,
+            run=self._named(run.folder),
+            reward=this.reward or self._named(run.reward_path),
+            program=best.program.id,
+            fitness=best.fitness,
+            accuracy=best.train.accuracy,
+            held_out=best.held_out.accuracy if best.held_out else None,
+        )
+
+    def _keep(self, done: Round) -> Round:
+        """The reward as it is now, and the round as complete."""
+        text = (self._folder / done.reward).read_text(encoding="utf-8")
+        write_atomically(RunPaths(self._folder).reward, text)
+        write_round(place_of(self._folder, done.number) / "round.json", done)
+        return done
+
+
+def _with_outcome(this: Round, episodes: Sequence[Episode]) -> Round:
+    """With what the rollouts were worth by the environment's own account."""
+    totals = np.array([each.total for each in episodes])
+    known = [each.success for each in episodes if each.success is not None]
+    names = sorted({name for each in episodes for name in each.components})
+    return replace(
+        this,
+        rollouts=len(episodes),
+        mean=float(totals.mean()),
+        deviation=float(totals.std()),
+        success=float(np.mean(known)) if known else None,
+        components={name: float(np.mean([each.components.get(name, 0.0) for each in episodes])) for name in names},
+    )
+
+
+def _number(run: str) -> int:
+    """The round that a run belongs to."""
+    return int(Path(run).parent.name)
