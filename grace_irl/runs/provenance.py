@@ -50,7 +50,7 @@ def facts(
         if rows:
             lines.append((f"{split.replace('_', ' ')} data", _data(rows)))
     if config.data.demos:
-        lines.append(("demos", ", ".join(map(_short, (*config.data.demos, *config.data.negatives)))))
+        lines.append(("demos", ", ".join(map(short, (*config.data.demos, *config.data.negatives)))))
     lines += [
         ("method", f"{config.method}, seed {config.seed}, proposer {config.proposer.name}"),
         ("program", f"{record.program.id} (candidate {record.index})"),
@@ -76,7 +76,7 @@ def data_digest(digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """The last two parts of a path: enough to recognise a set by, and no more of the machine that it lay on."""
     return "/".join(Path(name).parts[-2:])
 
