@@ -18,6 +18,7 @@ from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
 from grace_irl.runs.learner import form_of
+from grace_irl.runs.round import share
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import read_reward
 
@@ -38,8 +39,8 @@ class Grace:
     """Recovers a reward by a search as `fit` does it, then trains as PPO on the true reward is trained.
 
     With expansion the environment steps are those of all rounds together, as many as every other method has. The
-    policy goes from round to round, and its last state is the result; so it has learnt from the rewards before the
-    last one, and the last one is the reward that is recovered.
+    result is the policy of the round most of whose rollouts look like an expert's, the last one among equals: a choice
+    that no true reward is needed for. The reward that is recovered is the one at the end.
 
     Attributes:
         config: of the search, of the form of the reward, of the sandbox and of expansion.
@@ -108,16 +109,19 @@ class Grace:
     def _expanded(self, run: Run, config: Config, watch: Watch) -> GraceTrained:
         from grace_irl.rl.trained import load_policy
 
-        steps, policy = 0, None
-        for each in run.rounds[1:]:
-            steps, policy = steps + each.steps, load_policy(run.folder / each.policy)
-            watch(steps, policy)
-        if policy is None:
+        rounds = run.rounds[1:]
+        if not rounds:
             raise InputError(f"{run.folder}: no round of expansion; expected --expand of at least 1")
+        steps = 0
+        for each in rounds:
+            steps += each.steps
+            watch(steps, load_policy(run.folder / each.policy))
+        chosen = max(rounds, key=lambda each: (share(each), each.number))
+        policy = load_policy(run.folder / chosen.policy)
         reward = ProgramReward(run.reward_path, config.expand.trust, config.sandbox.allow_weak)
         note = (
-            f"expansion of {len(run.rounds) - 1} rounds ({run.reason}); the episodes played as negatives took "
-            f"{_played(run)} steps, which are not among those of training"
+            f"expansion of {len(rounds)} rounds ({run.reason}); the policy is of round {chosen.number}; the episodes "
+            f"played as negatives took {_played(run)} steps, which are not among those of training"
         )
         return GraceTrained(policy, reward, steps, (note,), search_seconds=None)
 
