@@ -36,6 +36,11 @@ class RunPaths:
         return self.folder / "reward.py"
 
     @property
+    def report(self) -> Path:
+        """What the run did and found, as a page for a browser."""
+        return self.folder / "report.html"
+
+    @property
     def goals(self) -> Path:
         """Goal states of the expert trajectories, for a person to read and correct (label rule "goal")."""
         return self.folder / "goals.toml"
