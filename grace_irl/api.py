@@ -55,6 +55,7 @@ SETTINGS = {
     "env": "expand.env",
     "env_steps": "expand.steps",
     "rollouts": "expand.episodes",
+    "online_reshape": "expand.reshape",
     "trust_reward": "expand.trust",
     "workers": "sandbox.workers",
     "allow_weak_sandbox": "sandbox.allow_weak",
@@ -100,6 +101,7 @@ class Settings(TypedDict, total=False):
     env: str
     env_steps: int
     rollouts: int
+    online_reshape: int
     trust_reward: bool
     workers: int
     allow_weak_sandbox: bool

@@ -43,6 +43,7 @@ def fit(
     env: options.Env = None,
     env_steps: options.EnvSteps = None,
     rollouts: options.Rollouts = None,
+    online_reshape: options.OnlineReshape = None,
     trust_reward: options.TrustReward = None,
     llm_url: options.LlmUrl = None,
     model: options.Model = None,

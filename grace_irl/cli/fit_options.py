@@ -150,6 +150,16 @@ EnvSteps = Annotated[
 Rollouts = Annotated[
     int | None, _option("rollouts", "Episodes that a round adds at most.", DEFAULTS.expand.episodes, EXPANSION)
 ]
+OnlineReshape = Annotated[
+    int | None,
+    _option(
+        "online-reshape",
+        "Where learning stalls, versions asked for of the reward that rise steadily towards the goal; the next round "
+        "learns from the best of them. 0: none.",
+        DEFAULTS.expand.reshape,
+        EXPANSION,
+    ),
+]
 TrustReward = Annotated[
     bool | None,
     _switch(
