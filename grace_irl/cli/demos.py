@@ -16,13 +16,14 @@ from grace_irl.cli.goals import goal_table
 from grace_irl.cli.output import print_json, require_new
 from grace_irl.cli.pictures import outlines, save_pictures
 from grace_irl.cli.screens import screens_table
-from grace_irl.cli.select import select
+from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
 from grace_irl.demos.files import Format, iter_trajectories
 from grace_irl.demos.goals import goal_rows, load_goals
 from grace_irl.demos.picture import Legend, picture, snapshots
+from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, GridCodes, Summary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.demos.ui.census import ScreenCensus
@@ -85,6 +86,7 @@ def convert(
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
     environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
+    screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
     json_: Json = False,
 ) -> None:
@@ -95,6 +97,7 @@ def convert(
     _one_of("--format", format_, get_args(Format))
     _one_of("--role", role, get_args(Role))
     _one_of("--label", label, get_args(LabelRule))
+    _one_of("--screenshots", screenshots, get_args(Keep))
     require_new(Path(target), force=force)
     fields = None
     if environment is not None:
@@ -102,7 +105,8 @@ def convert(
 
         fields = vector_fields(environment) or None
     stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), fields)
-    _report(convert_files(source, target, cast("Format | None", format_), stated), None, json_)
+    copied = convert_files(source, target, cast("Format | None", format_), stated, cast("Keep", screenshots))
+    _report(copied, None, json_)
 
 
 @app.command()

@@ -15,11 +15,13 @@ from rich.text import Text
 from grace_irl.cli.output import console, print_json, require_new
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
+from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.select import Chosen, Selection, Selector, empty
 from grace_irl.demos.select_recipe import read_select_recipe
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
 
+SCREENSHOTS = "Of screens: embed them, refer to where they lie, or none."
 PATTERN = "Python regular expression, searched in the instruction; case is ignored"
 
 
@@ -48,6 +50,7 @@ def select(
     seed: Annotated[int | None, typer.Option(help="Of --sample and --held-out.  [default: 0, or the recipe's]")] = None,
     recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
+    screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is chosen, and write nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
@@ -62,6 +65,7 @@ def select(
         ("--from-role", from_role, get_args(Role)),
         ("--label", label, get_args(LabelRule)),
         ("--format", format_, get_args(Format)),
+        ("--screenshots", screenshots, get_args(Keep)),
     ):
         if value is not None and value not in allowed:
             raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
@@ -106,7 +110,7 @@ def select(
         )
         chosen = selector.choose()
         if not dry_run:
-            selector.write(chosen, cast("Format | None", format_))
+            selector.write(chosen, cast("Format | None", format_), cast("Keep", screenshots))
     _report(chosen, written=not dry_run, as_json=json_)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from grace_irl.demos.files import SUFFIX, Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header
 from grace_irl.demos.scramble import ScrambleMap
+from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role
 from grace_irl.errors import InputError
 
@@ -54,7 +55,11 @@ class Copied:
 
 
 def convert(
-    source: str | Path, target: str | Path, format: Format | None = None, stated: Stated | None = None
+    source: str | Path,
+    target: str | Path,
+    format: Format | None = None,
+    stated: Stated | None = None,
+    screenshots: Keep = "embed",
 ) -> list[Copied]:
     """Writes demonstrations again in another format, without holding more than a part in memory.
 
@@ -65,11 +70,13 @@ def convert(
         target: file, Minari id, or for a folder a folder.
         format: of the files written; follows the target's suffix, Parquet in a folder.
         stated: what to put in the metadata.
+        screenshots: what the files written have of them.
 
     Raises:
         InputError: for data that cannot be used, or a target that cannot be written.
     """
-    return [_copy(*pair, format, stated or Stated(), None) for pair in _targets([source], target, format)]
+    pairs = _targets([source], target, format)
+    return [_copy(*pair, format, stated or Stated(), None, screenshots) for pair in pairs]
 
 
 def scramble(
@@ -136,7 +143,12 @@ def _targets(
 
 
 def _copy(
-    source: str | Path, target: str | Path, format: Format | None, stated: Stated, table: ScrambleMap | None
+    source: str | Path,
+    target: str | Path,
+    format: Format | None,
+    stated: Stated,
+    table: ScrambleMap | None,
+    screenshots: Keep = "embed",
 ) -> Copied:
     if Path(source).resolve() == Path(target).resolve():
         raise InputError(f"{target}: source and target are the same; expected another name")
@@ -145,7 +157,7 @@ def _copy(
     metadata = table.metadata(header.metadata) if table else header.metadata
     role = stated.role or role_of(opened, source)
     trajectories = states = 0
-    with open_writer(target, metadata, format) as writer:
+    with open_writer(target, metadata, format, screenshots) as writer:
         for demonstration in opened.demonstrations(role, np.empty):
             copy = demonstration if stated.task is None else replace(demonstration, task=stated.task)
             writer.add(table.apply(copy) if table else copy)

@@ -13,6 +13,7 @@ import numpy as np
 from grace_irl.demos.arena import Arena
 from grace_irl.demos.header import Header, merge
 from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
+from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.demos.ui import readers as ui
@@ -213,8 +214,16 @@ def describe(path: str | Path) -> list[tuple[str | Path, Header]]:
     return [(file, open_source(file).header) for file in expand(path)]
 
 
-def open_writer(path: str | Path, metadata: Metadata, format: Format | None = None) -> Writer:
+def open_writer(
+    path: str | Path, metadata: Metadata, format: Format | None = None, screenshots: Keep = "embed"
+) -> Writer:
     """A writer for this path. Unless it is named, the format follows the suffix; a Minari id has none.
+
+    Args:
+        path: of the file, or a Minari id.
+        metadata: of the set.
+        format: of the file.
+        screenshots: what the set has of the screenshots of screens.
 
     Raises:
         InputError: an unknown format, or a path that the format does not take.
@@ -231,7 +240,7 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
     if name == "parquet":
         from grace_irl.demos.parquet_writer import ParquetWriter
 
-        return ParquetWriter(Path(path), metadata)
+        return ParquetWriter(Path(path), metadata, screenshots)
     if name in ("npz", "imitation"):
         from grace_irl.demos.npz_writer import NpzWriter
 
@@ -243,7 +252,7 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
     if name == "androidcontrol":
         from grace_irl.demos.ui.androidcontrol_writer import AndroidControlWriter
 
-        return AndroidControlWriter(Path(path), metadata)
+        return AndroidControlWriter(Path(path), metadata, screenshots)
     raise InputError(
         f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz, "
         f"{tfrecord.SUFFIX} or -vN (Minari), "
@@ -251,13 +260,15 @@ def open_writer(path: str | Path, metadata: Metadata, format: Format | None = No
     )
 
 
-def save(demonstrations: Demonstrations, path: str | Path, format: Format | None = None) -> None:
-    """Writes a set to one file, atomically.
+def save(
+    demonstrations: Demonstrations, path: str | Path, format: Format | None = None, screenshots: Keep = "embed"
+) -> None:
+    """Writes a set to one file, atomically. See `open_writer`.
 
     Raises:
         InputError: an empty set, or one that the format cannot hold.
     """
-    with open_writer(path, demonstrations.metadata, format) as writer:
+    with open_writer(path, demonstrations.metadata, format, screenshots) as writer:
         for demonstration in demonstrations:
             writer.add(demonstration)
 

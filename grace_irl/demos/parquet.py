@@ -7,7 +7,7 @@ beside them, so that trajectories of one file may differ in size. docs/demonstra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,10 +20,23 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
-from grace_irl.demos.parquet_rows import Column, Rows, dtype_of, is_list, numbers_of, read_ahead, value_type
+from grace_irl.demos.parquet_columns import (
+    COLUMNS,
+    SCREENSHOT,
+    STATE,
+    STATE_COLUMNS,
+    STEP_COLUMNS,
+    TEXT_COLUMNS,
+    UI_COLUMNS,
+    WORD_COLUMNS,
+    is_text,
+)
+from grace_irl.demos.parquet_rows import Column, Rows, Words, dtype_of, numbers_of, read_ahead, value_type
+from grace_irl.demos.parquet_screenshots import SetPictures, SetScreenshot
 from grace_irl.demos.parquet_states import NumberStates, ScreenStates, ScreenTexts, States
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.errors import InputError
 
 BATCH_ROWS = 16_384
@@ -31,44 +44,6 @@ BATCH_ROWS = 16_384
 
 SCREEN_ROWS = 512
 """The same for screens, which are large."""
-
-TEXT_COLUMNS = ("role", "task", "split", "instruction")
-STEP_COLUMNS = ("action", "reward", "log_prob")
-"""Null in the last row of an episode."""
-
-STATE_COLUMNS = ("goal", "terminated", "truncated")
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    views = (pa.types.is_string(kind), pa.types.is_large_string(kind), pa.types.is_string_view(kind))
-    return any(views) or bool(pa.types.is_null(kind))
-
-
-STATE: dict[StateKind, tuple[Callable[[pa.DataType], bool], str]] = {
-    "vector": (lambda kind: is_list(kind) and _is_number(kind.value_type), "a list of numbers"),
-    "grid": (lambda kind: is_list(kind) and pa.types.is_integer(kind.value_type), "a list of integers"),
-    "ui": (_is_text, "text: the XML of a screen"),
-}
-TEXT = (_is_text, "text")
-NUMBER = (lambda kind: _is_number(kind) or pa.types.is_null(kind), "a number")
-FLAG = (lambda kind: pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind), "a bool")
-COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
-    "episode": (pa.types.is_integer, "an integer"),
-    **dict.fromkeys(("height", "width"), (pa.types.is_integer, "an integer")),
-    "action": (
-        lambda kind: _is_number(value_type(kind)) or pa.types.is_boolean(kind) or pa.types.is_null(kind),
-        "a number or a list of numbers",
-    ),
-    **dict.fromkeys(("reward", "log_prob"), NUMBER),
-    **dict.fromkeys(STATE_COLUMNS, FLAG),
-    **dict.fromkeys(TEXT_COLUMNS, TEXT),
-}
-"""Which types a column may have, and what they are called."""
 
 
 class ParquetSource:
@@ -84,7 +59,7 @@ class ParquetSource:
             # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
             schema = pq.read_schema(path)
             texts = [
-                name for name in ("state", *TEXT_COLUMNS) if name in schema.names and _is_text(schema.field(name).type)
+                name for name in ("state", *TEXT_COLUMNS) if name in schema.names and is_text(schema.field(name).type)
             ]
             self._file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False, page_checksum_verification=True)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names of columns
@@ -100,6 +75,7 @@ class ParquetSource:
         self._check_columns()
         self._lengths = self._episode_lengths()
         self._screens = ScreenTexts()
+        self.pictures = SetPictures(path, self._schema)
         self._batch_rows = SCREEN_ROWS if self.header.metadata.kind == "ui" else BATCH_ROWS
 
     @cached_property
@@ -112,18 +88,23 @@ class ParquetSource:
         """See `Source.demonstrations`."""
         episode: _Episode | None = None
         index = 0
+        before = 0
         columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
         try:
             wanted = [name for name in columns if name in self._schema.names]
+            if self.header.metadata.kind == "ui":
+                wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
+                wanted += self.pictures.columns  # and not the pictures themselves
             for rows in read_ahead(self._file.iter_batches(self._batch_rows, columns=wanted, use_threads=False)):
                 start = 0
                 while start < len(rows):
                     if episode is None:
                         episode = _Episode(self, rows, start, index, self._lengths[index], allocate)
-                    start = episode.fill(rows, start)
+                    start = episode.fill(rows, start, before)
                     if episode.full:
                         yield episode.demonstration(role)
                         episode, index = None, index + 1
+                before += len(rows)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{self.path}: episode {index} is damaged ({first_line(error)}); expected a whole Parquet "
@@ -141,7 +122,8 @@ class ParquetSource:
                 "row per state "
                 "with the columns of docs/demonstrations.md"
             )
-        for name, (fits, expected) in (COLUMNS | {"state": STATE[self.header.metadata.kind]}).items():
+        kind = self.header.metadata.kind
+        for name, (fits, expected) in (COLUMNS | {"state": STATE[kind]} | (UI_COLUMNS if kind == "ui" else {})).items():
             found = self._schema.field(name).type if name in names else None
             if found is not None and not fits(found):
                 raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
@@ -220,13 +202,19 @@ class _Episode:
         self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}
         self._columns |= {name: Column(length - 1, np.empty) for name in STEP_COLUMNS}
         self._columns["action"] = Column(length - 1, allocate)
+        self._words = [Words(name, length - 1) for name in WORD_COLUMNS]
+        self._screenshots: list[SetScreenshot | None] = []
 
     @property
     def full(self) -> bool:
         return self._filled == self._length
 
-    def fill(self, rows: Rows, start: int) -> int:
-        """Takes this episode's rows from `start` on; returns the row after them."""
+    def fill(self, rows: Rows, start: int, before: int) -> int:
+        """Takes this episode's rows from `start` on, `before` being those of the file that come before the batch.
+
+        Returns:
+            The row after them.
+        """
         stop = min(len(rows), start + self._length - self._filled)
         self._states.take(rows, start, stop)
         for name, text in self._text.items():
@@ -240,6 +228,11 @@ class _Episode:
         for name, column in self._columns.items():
             end = min(stop, last_step) if name in STEP_COLUMNS else stop
             column.fill(rows, name, start, end, self._filled)
+        for words in self._words:
+            words.fill(rows, start, min(stop, last_step))
+        places = rows.column(SCREENSHOT, start, stop)
+        if places is not None:
+            self._screenshots += self._source.pictures.screenshots(places, before + start)
         self._filled += stop - start
         return stop
 
@@ -259,7 +252,11 @@ class _Episode:
             log_probs=_floats(column["log_prob"]),
             terminated=_any(column["terminated"]),
             truncated=_any(column["truncated"]),
+            screenshots=tuple(self._screenshots) if any(self._screenshots) else (),
         )
+        words = [column.texts(self._where) for column in self._words]
+        if any(words):
+            trajectory = AnnotatedTrajectory.of(trajectory, *words)
         goal = column["goal"]
         return Demonstration(
             trajectory,
@@ -277,7 +274,7 @@ def first_line(error: Exception) -> str:
 
 def _guess(schema: pa.Schema) -> Metadata:
     """Metadata of a file that somebody else wrote: screens are texts, grids are told by their two sides."""
-    if "state" in schema.names and _is_text(schema.field("state").type):
+    if "state" in schema.names and is_text(schema.field("state").type):
         return Metadata("ui", view="uiautomator")
     kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
     return Metadata(kind)

@@ -11,6 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from grace_irl.demos.source import Allocate
+from grace_irl.errors import InputError
+
+LONGEST_TEXT = 1 << 20
+"""Characters of what was done in a step, or what for. Real ones have 20 to 300."""
 
 
 def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
@@ -97,6 +101,20 @@ class Rows:
                 return {self.text(name, start)}
         return set(part.to_pylist())
 
+    def column(self, name: str, start: int, stop: int) -> pa.Array | None:
+        """A column's rows as Arrow has them, or None where it is missing."""
+        column = self._columns.get(name)
+        return None if column is None else column.slice(start, stop - start)
+
+    def words(self, name: str, start: int, stop: int) -> list[str | None]:
+        """A text column's values in some rows; none at all where it is missing."""
+        column = self.column(name, start, max(start, stop))
+        if column is None:
+            return []
+        if column.null_count == len(column):
+            return [None] * len(column)
+        return [self.text(name, row) for row in range(start, stop)]
+
     def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
         """A column's values in some rows, or None where the column is missing or one of them is null."""
         column = self._columns.get(name)
@@ -139,6 +157,46 @@ class Column:
     @property
     def array(self) -> NDArray[Any] | None:
         return None if self._missing else self._array
+
+
+class Words:
+    """One text for each step of a trajectory, filled from batches; all of them or none.
+
+    Args:
+        name: of the column.
+        steps: how many there are.
+    """
+
+    def __init__(self, name: str, steps: int) -> None:
+        self._name = name
+        self._steps = steps
+        self._found: list[str | None] = []
+
+    def fill(self, rows: Rows, start: int, stop: int) -> None:
+        """Takes rows `start` to `stop`."""
+        self._found += rows.words(self._name, start, stop)
+
+    def texts(self, where: str) -> tuple[str, ...]:
+        """All of them.
+
+        Args:
+            where: file and episode.
+
+        Raises:
+            InputError: one that is missing beside others, or too long.
+        """
+        texts = tuple(text for text in self._found if text is not None)
+        if texts and len(texts) < self._steps:
+            raise InputError(
+                f"{where}, step {self._found.index(None)}: no {self._name} beside others; expected one for each step, "
+                "or none: fill it in"
+            )
+        longest = max(map(len, texts), default=0)
+        if longest > LONGEST_TEXT:
+            raise InputError(
+                f"{where}: {self._name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it"
+            )
+        return texts
 
 
 def is_list(kind: pa.DataType) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +14,73 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY
 from grace_irl.demos.parquet import BATCH_ROWS
-from grace_irl.demos.parquet_rows import dtype_of
+from grace_irl.demos.parquet_columns import PICTURE, SCREENSHOT, WORD_COLUMNS
+from grace_irl.demos.parquet_rows import dtype_of, is_list
+from grace_irl.demos.parquet_screenshot_writer import Cell, ScreenshotColumn
 from grace_irl.demos.screens import text
+from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.demos.writing import SetWriter
 from grace_irl.errors import InputError
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""States of a row group, where they come to so much before `BATCH_ROWS`: it has each of its screens once."""
+"""States and pictures of a row group, where they come to so much before `BATCH_ROWS`; it has each screen once."""
+
+PICTURES_OF_A_PAGE = 4
+"""Pictures that are written at once, and read at once by who wants one of them."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some rows of an episode, waiting for the rest of their row group.
+
+    Attributes:
+        demonstration: whose rows.
+        episode: its number.
+        start, stop: which rows; all of them but where pictures take too much.
+        cells: what these rows have of screenshots.
+    """
+
+    demonstration: Demonstration
+    episode: int
+    start: int
+    stop: int
+    cells: tuple[Cell, ...]
 
 
 class ParquetWriter(SetWriter):
-    """A `Writer` of Parquet; holds one row group, and the first one's demonstrations set the schema."""
+    """A `Writer` of Parquet; holds one row group, and the first one's demonstrations set the schema.
 
-    def __init__(self, path: Path, metadata: Metadata) -> None:
+    Args:
+        screenshots: what the set has of them.
+    """
+
+    def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
         super().__init__(path, metadata)
-        self._pending: list[Demonstration] = []
+        self._screenshots = ScreenshotColumn(screenshots, path)
+        self._pending: list[_Piece] = []
         self._pending_rows = self._pending_bytes = 0
-        self._episode = 0
         self._schema: pa.Schema | None = None
         self._writer: pq.ParquetWriter | None = None
 
     def _append(self, demonstration: Demonstration, where: str) -> None:
-        del where  # named when its batch is made
-        self._pending.append(demonstration)
-        self._pending_rows += len(demonstration.trajectory.states)
-        self._pending_bytes += demonstration.trajectory.states.nbytes
+        trajectory = demonstration.trajectory
+        rows, start = len(trajectory.states), 0
+        self._pending_bytes += trajectory.states.nbytes
+        cells: list[Cell] = []
+        for step, screenshot in enumerate(trajectory.screenshots if trajectory.kind == "ui" else ()):
+            cell, size = self._screenshots.cell(screenshot, f"{where}, step {step}")
+            cells.append(cell)
+            self._pending_bytes += size
+            if self._pending_bytes >= GROUP_BYTES and step < rows - 1:  # pictures of one episode may be many
+                self._pending.append(_Piece(demonstration, self._count, start, step + 1, tuple(cells)))
+                self._flush()
+                start, cells = step + 1, []
+        self._pending.append(_Piece(demonstration, self._count, start, rows, tuple(cells)))
+        self._pending_rows += rows - start
         if self._pending_rows >= BATCH_ROWS or self._pending_bytes >= GROUP_BYTES:
             self._flush()
 
@@ -60,23 +100,24 @@ class ParquetWriter(SetWriter):
         if not self._pending:
             return
         if self._schema is None:
-            self._schema = _schema(self._pending, self._metadata)
+            first = [piece.demonstration for piece in self._pending]
+            self._schema = _schema(first, self._metadata, self._screenshots.type)
         if self._writer is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
             # A dictionary of distinct floats only costs; grids and texts repeat.
-            repeated = [field.name for field in self._schema if not _is_float(field.type)]
-            leaves = [f"{name}.list.element" if name in ("state", "action") else name for name in repeated]
+            repeated = [field for field in self._schema if not _is_float(field.type)]
+            leaves = [f"{one.name}.list.element" if is_list(one.type) else one.name for one in repeated]
+            leaves += [f"{SCREENSHOT}.{field.name}" for field in self._screenshots.type or () if field.name != PICTURE]
+            embeds = SCREENSHOT in self._schema.names and self._screenshots.embeds
             self._writer = pq.ParquetWriter(
                 self._part,
                 self._schema,
                 compression="zstd",
                 write_page_checksum=True,
                 use_dictionary=leaves or False,
+                write_batch_size=PICTURES_OF_A_PAGE if embeds else None,
             )
-        batches = []
-        for demonstration in self._pending:
-            batches.append(self._batch(demonstration, self._schema))
-            self._episode += 1
+        batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
         if self._metadata.kind == "ui":  # a second chunk would be written text by text
             table = table.combine_chunks()
@@ -84,12 +125,13 @@ class ParquetWriter(SetWriter):
         self._pending.clear()
         self._pending_rows = self._pending_bytes = 0
 
-    def _batch(self, demonstration: Demonstration, schema: pa.Schema) -> pa.RecordBatch:
-        trajectory = demonstration.trajectory
+    def _batch(self, piece: _Piece, schema: pa.Schema) -> pa.RecordBatch:
+        demonstration, trajectory = piece.demonstration, piece.demonstration.trajectory
         rows = len(trajectory.states)
-        where = trajectory.source or f"episode {self._episode}"
-        columns: dict[str, Any] = {"episode": np.full(rows, self._episode, np.int32)}
-        columns |= _screens(trajectory, where) if trajectory.kind == "ui" else _numbers(trajectory, schema, where)
+        where = trajectory.source or f"episode {piece.episode}"
+        columns: dict[str, Any] = {"episode": np.full(rows, piece.episode, np.int32)}
+        if trajectory.kind != "ui":
+            columns |= _numbers(trajectory, schema, where)
         columns |= self._step_columns(trajectory, schema, where)
         last = np.arange(rows) == rows - 1
         columns["terminated"] = last & trajectory.terminated
@@ -106,6 +148,12 @@ class ParquetWriter(SetWriter):
         for name, value in texts.items():
             index = pa.array(np.zeros(rows, np.int32), mask=np.full(rows, value is None))
             columns[name] = pa.DictionaryArray.from_arrays(index, pa.array([value or ""]))
+        if trajectory.kind == "ui":
+            columns |= _words(trajectory, where)
+            columns = {name: values[piece.start : piece.stop] for name, values in columns.items()}
+            columns |= _screens(trajectory.states[piece.start : piece.stop], where)
+            if self._screenshots.type is not None:
+                columns[SCREENSHOT] = self._screenshots.array(piece.cells or (None,) * (piece.stop - piece.start))
         arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -130,8 +178,8 @@ class ParquetWriter(SetWriter):
         return columns
 
 
-def _schema(demonstrations: list[Demonstration], metadata: Metadata) -> pa.Schema:
-    """The columns that these demonstrations need."""
+def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
+    """The columns that these demonstrations need; screens have all that screens may have."""
     trajectories = [demonstration.trajectory for demonstration in demonstrations]
     states = trajectories[0].states
     fields = [pa.field("episode", pa.int32(), nullable=False)]
@@ -157,6 +205,9 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata) -> pa.Schem
     fields += [pa.field(name, pa.bool_(), nullable=False) for name in ("terminated", "truncated")]
     texts = {"role": False, "task": False, "split": True, "instruction": False}  # a null states no split
     fields += [pa.field(name, TEXT, nullable=nullable) for name, nullable in texts.items()]
+    if metadata.kind == "ui":
+        fields += [pa.field(name, pa.string()) for name in WORD_COLUMNS]
+        fields += [pa.field(SCREENSHOT, screenshot)] if screenshot is not None else []
     return pa.schema(fields)
 
 
@@ -184,15 +235,30 @@ def _numbers(trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str,
     }
 
 
-def _screens(trajectory: Trajectory, where: str) -> dict[str, Any]:
+def _screens(states: NDArray[Any], where: str) -> dict[str, Any]:
     """`state` of screens: each different one once."""
     codes: dict[bytes, int] = {}
-    indices = [codes.setdefault(state, len(codes)) for state in trajectory.states.tolist()]
+    indices = [codes.setdefault(state, len(codes)) for state in states.tolist()]
     try:
         texts = pa.array([text(screen) for screen in codes], pa.string())
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: a screen that is not UTF-8 ({error.reason}); expected XML in UTF-8") from None
     return {"state": pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), texts)}
+
+
+def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:
+    """`action_text` and `step_instruction`: null in the last row, and where the source has none."""
+    rows = len(trajectory.states)
+    columns: dict[str, Any] = {name: pa.nulls(rows, pa.string()) for name in WORD_COLUMNS}
+    if isinstance(trajectory, AnnotatedTrajectory):
+        for name, words in zip(WORD_COLUMNS, (trajectory.action_texts, trajectory.step_instructions), strict=True):
+            if words and len(words) != rows - 1:
+                raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")
+            try:
+                columns[name] = pa.array([*words, None] if words else [None] * rows, pa.string())
+            except UnicodeEncodeError:
+                raise InputError(f"{where}: {name} is not Unicode text; expected letters: correct it") from None
+    return columns
 
 
 def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:

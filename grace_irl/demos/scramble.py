@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from grace_irl.atomic import write_atomically
 from grace_irl.demos import screens
 from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind, Trajectory
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.demos.ui.disguise import disguised, in_other_words
 from grace_irl.errors import InputError
 
@@ -121,7 +122,9 @@ class ScrambleMap:
         return np.ascontiguousarray(mapped[:, rows, columns])
 
     def _screens(self, trajectory: Trajectory) -> Trajectory:
-        """Screens and instruction in other words, and no picture, which would give everything away."""
+        """Screens and instruction in other words; pictures, and what was done in words, would give everything away."""
+        if isinstance(trajectory, AnnotatedTrajectory):
+            trajectory = replace(trajectory, action_texts=(), step_instructions=())
         states = trajectory.states.tolist()
         known = {state: disguised(screens.text(state), self._word) for state in dict.fromkeys(states)}
         text = in_other_words(trajectory.extra_info, self._word)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from grace_irl.errors import InputError
 
@@ -21,6 +23,10 @@ SIGNATURES: dict[str, tuple[bytes, int]] = {
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
+Keep = Literal["embed", "refer", "none"]
+"""What a written set has of screenshots: the pictures themselves, where they lie, or nothing."""
+
+
 class Screenshot(Protocol):
     """A picture of one state, which stays where its source has it."""
 
@@ -29,6 +35,39 @@ class Screenshot(Protocol):
 
         Raises:
             InputError: it is gone, too large, or something else.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a picture lies.
+
+    Attributes:
+        path: of a picture file, of a shard of AndroidControl, or of a Parquet set.
+        start, length: the bytes of the file that are the picture; a length of None takes the rest.
+        record: number of the record of a shard, or of the row of a set; None where the file is the picture.
+        step: number of the picture in the record; None where there is no record.
+        sha256: of the picture, in hexadecimal digits; or "" where nobody has reckoned it.
+    """
+
+    path: str
+    start: int = 0
+    length: int | None = None
+    record: int | None = None
+    step: int | None = None
+    sha256: str = ""
+
+
+@runtime_checkable
+class PlacedScreenshot(Screenshot, Protocol):
+    """A screenshot that another file can refer to."""
+
+    def place(self) -> Place:
+        """Where it lies; the path is that of the source, relative to the working directory or absolute.
+
+        Raises:
+            InputError: its source cannot say.
         """
         ...
 
@@ -50,12 +89,18 @@ class FileScreenshot:
     def read(self) -> bytes:
         """See `Screenshot.read`."""
         try:
+            if not stat.S_ISREG(self.path.stat().st_mode):  # to open a pipe would wait for who writes to it
+                raise InputError(f"{self.path}: no screenshot (not a file); expected a picture there")
             with self.path.open("rb") as file:
                 file.seek(self.start)
                 data = file.read(MAX_BYTES + 1 if self.length is None else min(self.length, MAX_BYTES + 1))
         except OSError as error:
             raise InputError(f"{self.path}: no screenshot ({error.strerror}); expected a picture there") from None
         return checked(data, str(self.path))
+
+    def place(self) -> Place:
+        """See `PlacedScreenshot.place`."""
+        return Place(str(self.path), self.start, self.length)
 
 
 def checked(data: bytes, where: str) -> bytes:
@@ -91,3 +136,12 @@ def beside(file: Path) -> FileScreenshot | None:
             if picture.is_file():
                 return FileScreenshot(picture)
     return None
+
+
+def identity(path: Path) -> tuple[int, ...] | None:
+    """What changes where a file is written again, so that pictures are not looked up in another; None of no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

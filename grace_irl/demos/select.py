@@ -15,6 +15,7 @@ import numpy as np
 from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header, merge
+from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Split
 from grace_irl.errors import InputError
@@ -176,12 +177,13 @@ class Selector:
             taken |= {match.digest for match in kept}
         return tuple(chosen)
 
-    def write(self, chosen: Sequence[Chosen], format: Format | None = None) -> None:
+    def write(self, chosen: Sequence[Chosen], format: Format | None = None, screenshots: Keep = "embed") -> None:
         """Writes what was chosen: all files, each whole, or none.
 
         Args:
             chosen: of `choose`.
             format: of the files; follows their names.
+            screenshots: what the files have of them.
 
         Raises:
             InputError: a selection that chose nothing, files that cannot be written, or sources that changed.
@@ -195,7 +197,9 @@ class Selector:
                 wanted.setdefault(match.file, {})[match.number] = one, match.digest, writer
         metadata = self._metadata()
         with ExitStack() as stack:
-            writers = [stack.enter_context(open_writer(one.selection.out, metadata, format)) for one in chosen]
+            writers = [
+                stack.enter_context(open_writer(one.selection.out, metadata, format, screenshots)) for one in chosen
+            ]
             for place, numbers in sorted(wanted.items()):
                 left = set(numbers)
                 for number, item in self._read(place):

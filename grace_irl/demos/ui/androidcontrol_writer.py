@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from grace_irl.demos import screens
+from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.demos.ui import forest, markup, residue
 from grace_irl.demos.ui.about import About
@@ -30,17 +31,26 @@ class AndroidControlWriter(SetWriter):
     are those of an `AnnotatedTrajectory`. What the format has no place for is kept in a feature of our own
     (`record.ABOUT`). Screenshots must be PNG.
 
+    Args:
+        screenshots: whether they are written; a shard cannot refer to them.
+
     Raises:
         InputError: what writes shards is not installed, or the states are no screens.
     """
 
-    def __init__(self, path: Path, metadata: Metadata) -> None:
+    def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
         require_extra(path)
+        if screenshots == "refer":
+            raise InputError(
+                f"{path}: AndroidControl holds screenshots and cannot refer to them; expected --screenshots embed or "
+                "none, or a .parquet file"
+            )
         if metadata.kind != "ui":
             raise InputError(
                 f"{path}: {metadata.kind} states, and AndroidControl holds screens; expected .parquet or .npz"
             )
         super().__init__(path, metadata)
+        self._screenshots = screenshots
         self._ids: set[int] = set()
         self._free = 0
         self._file: BinaryIO | None = None
@@ -56,7 +66,8 @@ class AndroidControlWriter(SetWriter):
             trees.append(tree)
             # As it will be read, so that what could not be read is not written.
             beside.append(residue.difference(root, forest.hierarchy(forest.parse(tree, here), here)))
-        pictures = [b"" if picture is None else picture.read() for picture in trajectory.screenshots]
+        shown = trajectory.screenshots if self._screenshots == "embed" else ()
+        pictures = [b"" if picture is None else picture.read() for picture in shown]
         annotated = trajectory if isinstance(trajectory, AnnotatedTrajectory) else None
         record = Record(
             episode_id=self._episode_id(trajectory.source),

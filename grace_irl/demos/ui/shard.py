@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import ClassVar
 
-from grace_irl.demos.screenshots import checked
+from grace_irl.demos.screenshots import Place, checked, identity
 from grace_irl.demos.ui.record import Record
 from grace_irl.demos.ui.tfrecord import read_records
 from grace_irl.errors import InputError
@@ -22,6 +23,11 @@ class Shard:
 
     _looked_up: ClassVar[tuple[Shard, int, Record] | None] = None
     """What was looked up last, of all shards: pictures of one record are asked for one after the other."""
+
+    _walk: ClassVar[tuple[Shard, _Walk] | None] = None
+    """Where the last look-up ended: records are mostly asked for in their order."""
+
+    _lock: ClassVar[Lock] = Lock()
 
     def __init__(self, path: Path) -> None:
         require_extra(path)
@@ -46,22 +52,57 @@ class Shard:
             self._current = None
 
     def record(self, number: int) -> Record:
-        """One record: the one that `records` is at, the one looked up last, or what a walk from the beginning finds.
+        """One record: the one that `records` is at, the one looked up last, or what a walk through the file finds.
+
+        The walk goes on where the last one ended, if that is before the record and the file is as it was.
 
         Raises:
             InputError: the file is gone, or was changed.
         """
         if self._current is not None and self._current[0] == number:
             return self._current[1]
-        known = Shard._looked_up
-        if known is not None and known[:2] == (self, number):
-            return known[2]
-        for place, data in enumerate(read_records(self.path)):
-            if place == number:
-                record = Record.parse(data, f"{self.path}: record {number}")
-                Shard._looked_up = self, number, record
-                return record
-        raise InputError(f"{self.path}: no record {number} any more; expected the file as it was: read it again")
+        with Shard._lock:
+            known = Shard._looked_up
+            if known is not None and known[:2] == (self, number):
+                return known[2]
+            walk = Shard._walk[1] if Shard._walk is not None and Shard._walk[0] is self else None
+            if walk is None or walk.at > number or not walk.holds():
+                walk = _Walk(self.path)
+            Shard._walk = None  # what ends with an error is not gone on with
+            data = walk.to(number)
+            if data is None:
+                raise InputError(
+                    f"{self.path}: no record {number} any more; expected the file as it was: read it again"
+                )
+            record = Record.parse(data, f"{self.path}: record {number}")
+            Shard._walk, Shard._looked_up = (self, walk), (self, number, record)
+            return record
+
+
+class _Walk:
+    """A reading of a shard that stops at records somebody asks for.
+
+    Attributes:
+        at: number of the next record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._found = identity(path)
+        self._records = read_records(path)
+        self.at = 0
+
+    def holds(self) -> bool:
+        """Whether the file is the one that is being read."""
+        return self._found == identity(self._path)
+
+    def to(self, number: int) -> bytes | None:
+        """The data of this record, which must not be behind; None where the file ends before it."""
+        for data in self._records:
+            self.at += 1
+            if self.at > number:
+                return data
+        return None
 
 
 @dataclass(frozen=True)
@@ -85,6 +126,10 @@ class RecordScreenshot:
         if self.step >= len(screenshots):
             raise InputError(f"{where}: not there any more; expected the file as it was: read it again")
         return checked(screenshots[self.step], where)
+
+    def place(self) -> Place:
+        """See `PlacedScreenshot.place`."""
+        return Place(str(self.shard.path), record=self.number, step=self.step)
 
 
 def require_extra(path: Path) -> None:
