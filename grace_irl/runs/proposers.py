@@ -45,17 +45,23 @@ class Kind:
             returns the configuration with what it found out. Raises InputError.
         make: the proposer.
         chat: who answers prompts, where a model or a person does: for goal states, too.
-        reshapes: whether it can be asked for a better shaped version of a program (`search.reshape`).
     """
 
     summary: str
     check: Callable[[Config, Problem], Config]
     make: Callable[[Config, Workbench], Proposer]
     chat: Callable[[Config, Workbench], Chat] | None = None
-    reshapes: bool = True
 
 
-def _has_vocabulary(config: Config, problem: Problem) -> Config:
+def _can_synthesise(config: Config, problem: Problem) -> Config:
+    from grace_irl.propose.synthesis.reshaper import why_not
+
+    kind = why_not(problem)
+    if config.search.reshape and kind:
+        raise InputError(
+            f"--reshape {config.search.reshape} with proposer 'synthesis', which cannot reshape rewards for {kind}; "
+            "expected a model: give --llm-url or --proposer manual, or leave --reshape out"
+        )
     _synthesis(config, problem)
     return config
 
@@ -154,9 +160,8 @@ def _replay(config: Config, bench: Workbench) -> Proposer:
 PROPOSERS: dict[str, Kind] = {
     "synthesis": Kind(
         "programs found in the data, without a model",
-        _has_vocabulary,
+        _can_synthesise,
         lambda config, bench: _synthesis(config, bench.problem),
-        reshapes=False,
     ),
     "llm": Kind("a model behind an OpenAI-compatible server (--llm-url)", _has_server, _llm, _served),
     "manual": Kind("a person: prompt files out, answer files in", _can_prompt, _manual, _by_hand),
@@ -171,11 +176,6 @@ def checked(config: Config, problem: Problem) -> Config:
         InputError: for a name that is not registered, and for whatever the proposer lacks.
     """
     found, model = kind(config.proposer.name), config.model
-    if config.search.reshape and not found.reshapes:
-        raise InputError(
-            f"--reshape {config.search.reshape} with proposer {config.proposer.name!r}, which cannot reshape; "
-            "expected a model: give --llm-url or --proposer manual, or leave --reshape out"
-        )
     if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
         raise InputError(
             f"--max-cost {config.stop.max_cost:g} without prices: no cost would ever be counted; expected "

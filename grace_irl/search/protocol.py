@@ -21,6 +21,7 @@ class Request:
         context: chances already drawn by the search (name, value), such as ("include_expert", True).
         sample, samples: this request is number `sample` (from 0) of `samples` that follow each other and ask the
             same: same operator, parents, seed and context. A model answers them in one call.
+        version: of requests to reshape: how many were asked before.
     """
 
     index: int
@@ -30,6 +31,7 @@ class Request:
     context: tuple[tuple[str, str | int | float | bool], ...] = ()
     sample: int = 0
     samples: int = 1
+    version: int = 0
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class Reshaping:
         if place == 0:
             samples, seed = min(self._samples, self._count - done), int(self._rng.integers(2**62))
             self._same = Request(self._asked, "reshape", (self._parent.program.id,), seed, samples=samples)
-        request = replace(self._same, index=self._asked, sample=place)
+        request = replace(self._same, index=self._asked, sample=place, version=done)
         self._asked += 1
         return request
 

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.propose.synthesis.additive_sketcher import AdditiveSketcher
 from grace_irl.propose.synthesis.grid_sketcher import GridSketcher
+from grace_irl.propose.synthesis.reshaper import Reshaper
 from grace_irl.propose.synthesis.sketch import Sketcher
 from grace_irl.propose.synthesis.ui_sketcher import UiSketcher
 from grace_irl.search.protocol import Request
@@ -25,7 +27,7 @@ EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 class Synthesiser:
     """Answers "initialise" with the readings of the data, best first, then variations of them; "mutate" with a
-    variation of the parent.
+    variation of the parent; "reshape" with the parent, which then pays for progress, too, where it watches grids.
 
     Only training demonstrations are looked at. An answer depends on them, the seed, the request and its parents, and
     on nothing else: request i to initialise gets the i-th of all programs that differ, or the failure "exhausted".
@@ -39,6 +41,7 @@ class Synthesiser:
         self._problem = problem
         self._seed = seed
         self._lock = threading.Lock()
+        self._reshaper = Reshaper(problem)
         self._sketchers: list[Sketcher] = []
         self._initial: list[tuple[int, str]] = []
         self._distinct: Iterator[tuple[int, str]] = iter(())
@@ -51,6 +54,9 @@ class Synthesiser:
     def _answer(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         start = time.perf_counter()
         with self._lock:
+            if request.operator == "reshape":
+                found = self._reshaper.reshape(parents[0].program.source, request.version)
+                return replace(found, seconds=time.perf_counter() - start)
             if not self._sketchers:
                 self._read()
             if not self._initial:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from grace_irl.propose.synthesis.grid.meaning import Arrangement, Feature, Filter
 from grace_irl.propose.synthesis.grid.outline import Outline
 from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES
+from grace_irl.propose.synthesis.grid.shaping import Shaping
 from grace_irl.propose.synthesis.quote import packed, quoted
 
 WIDTH, MAX_WIDTH = 100, 120
@@ -30,16 +31,20 @@ PARTING: tuple[tuple[str, Arrangement, str], ...] = (
 """Sets of separating words, by what they do."""
 
 
-def write_constants(outline: Outline) -> list[str]:
+def write_constants(outline: Outline, shaping: Shaping | None) -> list[str]:
     """The lines that define them."""
     agent = outline.perception.agent
     lines = []
     if agent is not None:
         lines.append(f"AGENT = ({agent.channel}, {agent.code})  # the channel and code of the one thing that moves")
-        if agent.heading_channel is not None and ("faced" in outline.events or outline.sides):
+        if agent.heading_channel is not None and (
+            "faced" in outline.events or outline.sides or (shaping is not None and shaping.ahead)
+        ):
             ahead = ", ".join(f"{code}: {offset}" for code, offset in agent.headings)
             lines.append(f"AHEAD = {{{ahead}}}  # channel {agent.heading_channel} of its cell: one step ahead")
     lines.append(f"BACKGROUND = {outline.perception.background}  # cells without a thing")
+    if shaping:
+        lines.append(f"NEAR = {shaping.near}  # the most that progress is worth: less than any goal")
     if outline.always:
         entries = [f"{_key(f.feature)}: {_value(f)}" for f in outline.always]
         lines += _packed("ALWAYS = {", entries, "}", "what the thing has to be, whatever the instruction says")

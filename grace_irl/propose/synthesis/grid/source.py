@@ -13,7 +13,11 @@ from grace_irl.propose.synthesis.grid.constants import WIDTH, write_constants
 from grace_irl.propose.synthesis.grid.meaning import Arrangement, Hypothesis, Plan
 from grace_irl.propose.synthesis.grid.outline import Outline
 from grace_irl.propose.synthesis.grid.perception import Perception
+from grace_irl.propose.synthesis.grid.progress import THINGS, Progress
+from grace_irl.propose.synthesis.grid.shaping import Shaping
 from grace_irl.propose.synthesis.grid.summary import summary
+
+ELSEWHERE = "0.0 elsewhere"
 
 
 def write_source(
@@ -25,21 +29,31 @@ def write_source(
         vocabulary: every word and phrase that the training instructions used.
         phrases: words that are read as one.
     """
-    about = fill(f"Reward 1.0 where {summary(hypothesis)}; 0.0 elsewhere.", WIDTH)
-    outline = Outline.of(hypothesis, perception, vocabulary, phrases)
+    return write_program(Outline.of(hypothesis, perception, vocabulary, phrases), summary(hypothesis))
+
+
+def write_program(outline: Outline, happens: str, shaping: Shaping | None = None) -> str:
+    """The program of an outline.
+
+    Args:
+        happens: where it pays 1.0, as half a sentence.
+        shaping: how it pays for progress; None where it pays for goals alone.
+    """
+    progress = Progress(outline, shaping) if shaping else None
+    about = fill(f"Reward 1.0 where {happens}; {progress.about if progress else ELSEWHERE}.", WIDTH)
     docstring = f'"""{about}{chr(10) if chr(10) in about else ""}"""'
     imports = "import re\n\nimport numpy as np" if outline.instructed else "import numpy as np"
-    head = "\n\n".join([docstring, imports, "\n".join(write_constants(outline))])
-    blocks = [head, *_functions(outline), _RewardClass(outline).write()]
+    head = "\n\n".join([docstring, imports, "\n".join(write_constants(outline, shaping))])
+    blocks = [head, *_functions(outline, shaping), _RewardClass(outline, progress).write()]
     return "\n\n\n".join(block.strip("\n") for block in blocks) + "\n"
 
 
-def _functions(outline: Outline) -> list[str]:
+def _functions(outline: Outline, shaping: Shaping | None) -> list[str]:
     agent = outline.perception.agent
     but_agent = " and code[AGENT[0]] != AGENT[1]" if agent is not None else ""
     parts = [fragments.IS_THING.substitute(but_agent=but_agent), fragments.CODE_AT]
     heading = {"heading": agent.heading_channel} if agent is not None else {}
-    if agent is not None and (outline.sides or {"faced", "entered"} & set(outline.events)):
+    if agent is not None and (shaping or outline.sides or {"faced", "entered"} & set(outline.events)):
         parts.insert(0, fragments.AGENT_CELL)
     if "faced" in outline.events:
         parts.append(fragments.FACED.substitute(heading))
@@ -53,6 +67,8 @@ def _functions(outline: Outline) -> list[str]:
         parts.append(fragments.AGREES)
     if outline.novel != "ignore":
         parts.append(fragments.UNNAMED)
+    if shaping:
+        parts.append(THINGS)
     if outline.plan.of("both", "beside"):
         parts.append(fragments.CUT)
     if outline.plan.of("then", "after"):
@@ -92,8 +108,14 @@ def _differences(outline: Outline) -> str:
 class _RewardClass:
     """The class of a program."""
 
-    def __init__(self, outline: Outline) -> None:
+    def __init__(self, outline: Outline, progress: Progress | None) -> None:
         self.outline = outline
+        self.progress = progress
+
+    @property
+    def first(self) -> bool:
+        """Whether the first state is remembered."""
+        return self.outline.first or (self.progress is not None and self.progress.placed)
 
     def write(self) -> str:
         methods = [self._init(), self._reward_fn()]
@@ -105,6 +127,8 @@ class _RewardClass:
             methods.append(self._described())
         if self.outline.novel != "ignore":
             methods.append(fragments.NOVEL.substitute(features=self._features("self.first")))
+        if self.progress:
+            methods += self.progress.methods()
         methods.append(self._debug())
         body = "\n\n".join(indent(method.strip("\n"), "    ") for method in methods)
         about = "One trajectory: its instruction, and what has happened so far."
@@ -126,9 +150,10 @@ class _RewardClass:
                 ordered = self.outline.plan.of("then", "after")
                 lines.append(f"    self.stages = {'stages(words)' if ordered else f'[{_steps(self.outline.plan)}]'}")
                 lines.append("    self.done = [[0.0 for _ in stage] for stage in self.stages]  # how well, so far")
-        if self.outline.first:
+        if self.first:
             lines.append("    self.first = None  # the first state")
         lines.append("    self.before = None  # the state before this one")
+        lines += [f"    {line}" for line in (self.progress.fields if self.progress else [])]
         return "\n".join(lines)
 
     def _happenings(self) -> str:
@@ -147,8 +172,9 @@ class _RewardClass:
             "    state = np.asarray(state).astype(int)",
             "    before, self.before = self.before, state",
             "    if before is None:  # nothing has happened yet",
-            *(["        self.first = state"] if self.outline.first else []),
-            "        return 0.0",
+            *(["        self.first = state"] if self.first else []),
+            *(["        self.map = state"] if self.progress and self.progress.moving else []),
+            f"        return {'self.progress(state)' if self.progress else '0.0'}",
             f"    happenings = {self._happenings()}",
         ]
         if self.outline.plan.steps:
@@ -161,11 +187,18 @@ class _RewardClass:
                 "            done[i] = max(done[i], now)",
                 "            just_done = max(just_done, now)",
                 "        level = min(done)",
-                "    return min(just_done, level)",
+                f"    return {self._paid('min(just_done, level)')}",
             ]
         else:
-            lines.append(f"    return {self._score('self.parts' if self.outline.plan.beside else 'self.words')}")
+            score = self._score("self.parts" if self.outline.plan.beside else "self.words")
+            if self.progress:
+                lines.append(f"    goal = {score}")
+            lines.append(f"    return {self._paid('goal' if self.progress else score)}")
         return "\n".join(lines)
+
+    def _paid(self, goal: str) -> str:
+        """The expression for the reward, from that for reaching the goal."""
+        return f"max({goal}, self.progress(state))" if self.progress else goal
 
     def _score(self, words: str) -> str:
         """The expression for the best reward of what has just happened."""
@@ -241,4 +274,5 @@ class _RewardClass:
         if self.outline.instructed:
             plan = self.outline.plan
             said = f"{{self.{'stages' if plan.steps else 'parts' if plan.beside else 'words'}}}: "
-        return "\n".join([*lines, f'    return f"{said}{{{shown}}}"'])
+        near = ", progress {self.progress(state):.3f}" if self.progress else ""
+        return "\n".join([*lines, f'    return f"{said}{{{shown}}}{near}"'])
