@@ -15,6 +15,7 @@ COMMANDS = {
     "score": "grace_irl.cli.score",
     "export": "grace_irl.cli.export",
     "show": "grace_irl.cli.show",
+    "report": "grace_irl.cli.report",
     "collect": "grace_irl.cli.collect",
     "serve": "grace_irl.cli.serve",
     "doctor": "grace_irl.cli.doctor",

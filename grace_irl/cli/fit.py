@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from grace_irl.api import SETTINGS
 from grace_irl.cli import fit_options as options
@@ -11,6 +12,7 @@ from grace_irl.cli.estimate import print_estimate
 from grace_irl.cli.fit_options import DEFAULTS
 from grace_irl.cli.output import console, metrics_object, metrics_table, print_json, print_source
 from grace_irl.cli.progress import FitProgress
+from grace_irl.cli.report import report_of_fit
 from grace_irl.cli.rounds import rounds_table
 from grace_irl.errors import InputError
 from grace_irl.runs import expansion
@@ -75,7 +77,8 @@ def fit(
 ) -> None:
     """Recover a reward function from demonstrations.
 
-    Writes a run folder (config.toml, run.db, reward.py) and prints reward.py. Ctrl-C saves; --resume goes on.
+    Writes a run folder (config.toml, run.db, reward.py, report.html) and prints reward.py. Ctrl-C saves; --resume
+    goes on.
     """
     given = locals()
     flags: dict[str, object] = {setting: given[name] for name, setting in SETTINGS.items()}
@@ -112,10 +115,10 @@ def fit(
                     run = fits.start(resolved, out, parts)
     except Interrupted as interrupted:
         _leave(interrupted)
-    _print(run, as_json=as_json)
+    _print(run, report_of_fit(run.folder), as_json=as_json)
 
 
-def _print(run: Run, *, as_json: bool) -> None:
+def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
     out = console()
     best = run.best
     if not as_json or out.is_terminal:
@@ -130,11 +133,14 @@ def _print(run: Run, *, as_json: bool) -> None:
         if run.rounds:
             out.print(rounds_table(run.rounds))
         out.print(f"reward: {run.reward_path}", soft_wrap=True)
+        if report is not None:
+            out.print(f"report: {report}", soft_wrap=True)
     if as_json:
         print_json(
             {
                 "run": str(run.folder),
                 "reward_path": str(run.reward_path),
+                "report_path": None if report is None else str(report),
                 "fitness": best.fitness,
                 "train": metrics_object(best.train),
                 "held_out": metrics_object(best.held_out),
@@ -158,6 +164,7 @@ def _print(run: Run, *, as_json: bool) -> None:
 
 def _leave(interrupted: Interrupted) -> None:
     """Says what is saved and leaves at once: a thread that still computes would hold the exit up."""
+    report_of_fit(interrupted.folder)
     print(
         f"grace-irl: interrupted; saved. Go on with: grace-irl fit {RunPaths(interrupted.folder).resume}",
         file=sys.stderr,

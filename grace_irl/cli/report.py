@@ -1,0 +1,47 @@
+"""`grace-irl report`: what a run did and found, as a page for a browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grace_irl.errors import GraceError
+from grace_irl.runs.paths import RunPaths
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The folder of a run or an expansion; a live one will do.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write it, such as report.html.", show_default="RUN/report.html"),
+    ] = None,
+) -> None:
+    """Write the report of a run: one HTML file with its reward, evidence, progress and curves. Prints its path."""
+    from grace_irl.report.write import write_report
+
+    print(write_report(run, out))
+
+
+def report_of_fit(folder: Path) -> Path | None:
+    """The report at the end of a fit, which nothing about it may fail: trouble is one line of warning.
+
+    Args:
+        folder: of the run; where none was made, there is nothing to report.
+
+    Returns:
+        The file, or None.
+    """
+    if not (RunPaths(folder).database.is_file() or (folder / "rounds").is_dir()):
+        return None
+    try:
+        from grace_irl.report.write import write_report
+
+        return write_report(folder)
+    except Exception as error:
+        kind = "" if isinstance(error, GraceError) else f"{type(error).__name__}: "
+        said = " ".join(f"{kind}{error}".split())
+        print(f"grace-irl: warning: no report ({said}); try again with: grace-irl report {folder}", file=sys.stderr)
+        return None

@@ -1,0 +1,133 @@
+"""What a run was: from which data, by whom, with what spent, and how far it got."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grace_irl.runs.budget import Prices
+from grace_irl.runs.config import Config
+from grace_irl.runs.provenance import data_digest, short
+from grace_irl.runs.spending import Spending, spending
+from grace_irl.runs.store import Store
+from grace_irl.runs.trajectory_row import TrajectoryRow
+
+RULES = {
+    "all": "every state of an expert",
+    "last": "the last state of each expert trajectory",
+    "goal": "the goal states of expert trajectories",
+}
+"""Which states a label rule calls positive."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The data of one side.
+
+    Attributes:
+        side: "training" or "held out".
+        experts, negatives: trajectories.
+        states, positives: numbers of states.
+        digest: of all of it.
+    """
+
+    side: str
+    experts: int
+    negatives: int
+    states: int
+    positives: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Account:
+    """The facts at the head of a report.
+
+    Attributes:
+        title: what the run learnt from.
+        parts: its data.
+        facts: name and value of the others.
+        ending: how it ended, or that it has not.
+        notes: what the user was told on the way: time and text.
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+    facts: tuple[tuple[str, str], ...]
+    ending: str
+    notes: tuple[tuple[str, str], ...]
+
+
+NOTES = 20  # the last ones
+
+
+def account(store: Store, config: Config, environment: str) -> Account:
+    """The facts of a run.
+
+    Args:
+        store, config: of the run.
+        environment: of its demonstrations, "" where nobody knows.
+    """
+    events = store.events()
+    named = [short(name) for name in config.data.demos]
+    title = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+    spent = spending(store, Prices(config.model.price_in, config.model.price_out))
+    return Account(
+        title=title or "demonstrations given by a program",
+        parts=tuple(_parts(store.trajectories())),
+        facts=tuple(_facts(store, config, spent, environment, events)),
+        ending=_ending(events),
+        notes=tuple((time, detail) for time, kind, detail in events if kind == "note")[-NOTES:],
+    )
+
+
+def _parts(rows: Sequence[TrajectoryRow]) -> list[Part]:
+    found = []
+    for name, side in (("train", "training"), ("held_out", "held out")):
+        own = [row for row in rows if row.split == name]
+        if own:
+            experts = sum(row.role == "expert" for row in own)
+            states, positives = sum(row.states for row in own), sum(row.positives for row in own)
+            digest = data_digest(row.digest for row in own)
+            found.append(Part(side, experts, len(own) - experts, states, positives, digest))
+    return found
+
+
+def _facts(
+    store: Store, config: Config, spent: Spending, environment: str, events: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, str]]:
+    told, rule = store.told(), store.meta("label")
+    tasks = sorted({row.task for row in store.trajectories()})
+    model = f", model {config.model.name}" if config.model.name else ""
+    facts = [
+        ("environment", environment),
+        ("tasks", ", ".join(tasks) if tasks != ["default"] else ""),
+        ("positive states", f"{RULES.get(rule, rule)} (label rule {rule})" if rule else ""),
+        ("proposer", f"{config.proposer.name}{model}"),
+        ("method", f"{config.method}, seed {config.seed}, log pi {config.fitness.log_pi}"),
+        ("tried", f"{len(store.records()):,} programs in {len(told):,} answers"),
+        ("search", f"{max((entry.seconds for entry in told.values()), default=0.0):,.1f} s"),
+        ("model calls", _calls(spent)),
+        ("cost", f"{spent.cost:,.4g}" if spent.cost else ""),
+        ("version", next((detail for _, kind, detail in events if kind == "started"), "")),
+        ("begun", events[0][0] if events else ""),
+        ("last event", events[-1][0] if events else ""),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _calls(spent: Spending) -> str:
+    if not spent.tokens_in + spent.tokens_out:
+        return ""
+    tokens = f"{spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
+    return f"{spent.calls:,}, {tokens}, {spent.seconds:,.0f} s of calls"
+
+
+def _ending(events: Sequence[tuple[str, str, str]]) -> str:
+    """How the run stands, from its last event that is no note."""
+    kind, detail = next(((kind, detail) for _, kind, detail in reversed(events) if kind != "note"), ("", ""))
+    if kind == "stopped":
+        return f"ended by {detail}"
+    if kind in ("interrupted", "failed"):
+        return f"{kind}: {detail}"
+    return "not ended: under way, or broken off"

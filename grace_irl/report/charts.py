@@ -1,0 +1,196 @@
+"""The report's charts (SVG). Colours are classes of its style sheet; letters and axes take the text's colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup, escape
+from numpy.typing import NDArray
+
+from grace_irl.svg import Frame, Place, marks, text
+
+Floats = NDArray[np.float64]
+
+WIDTH = 720
+BINS = 40
+POINTS = 400  # places of one line at most; longer ones keep the extremes of each stretch
+LIMIT = 1e15  # values beyond are drawn there
+HAIR = 1.5  # pixels of the lowest bar: one state among thousands is seen, too
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart.
+
+    Attributes:
+        name: what it is of.
+        places: `x` and `y` of each point.
+        kind: class of the style sheet ("c0" … "c6", "expert", "negative").
+        stairs: it keeps its value until the next one.
+    """
+
+    name: str
+    places: Sequence[Place]
+    kind: str
+    stairs: bool = False
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A marked point of a chart, with a number beside it."""
+
+    x: float
+    y: float
+    kind: str
+    number: str = ""
+
+
+def picture(width: int, height: int, parts: Sequence[str], label: str) -> Markup:
+    """A drawing that says what it shows to those who do not see it.
+
+    Args:
+        parts: of the drawing; what they say is escaped.
+        label: what it shows.
+    """
+    head = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}" font-size="12">'
+    return Markup("".join([head, *parts, "</svg>"]))
+
+
+def chart(
+    lines: Sequence[Line],
+    *,
+    across: str,
+    up: str,
+    label: str,
+    height: int = 260,
+    level: float | None = None,
+    dots: Sequence[Dot] = (),
+    low: float | None = None,
+    high: float | None = None,
+) -> Markup:
+    """Lines over a common axis.
+
+    Args:
+        across, up: what the axes are of.
+        label: what it shows, for those who do not see it.
+        height: pixels.
+        level: a value that is marked by a dashed line.
+        dots: marked points.
+        low, high: what the upward axis reaches at least.
+    """
+    places = [place for line in lines for place in line.places]
+    xs = [x for x, _ in places] or [0.0, 1.0]
+    ys = [_within(y) for _, y in places]
+    ys += [value for value in (level, low, high) if value is not None]
+    bottom, top = _apart(min(ys, default=0.0), max(ys, default=1.0))
+    least, most = _apart(min(xs), max(xs))
+    frame = Frame(WIDTH, height, 78, 16, 12, 46, least, most, bottom, top, "currentColor", "var(--rule)")
+    parts = frame.axes(across, up, columns=8, rows=4)
+    if level is not None:
+        parts.append(f'<path class="level" d="M{frame.left} {frame.y(level):.1f}H{WIDTH - frame.right}"/>')
+    for line in lines:
+        parts.append(f'<path class="line {line.kind}" d="{_path(frame, line)}"/>')
+        if len(line.places) <= 40:
+            parts += [_dot(frame, Dot(x, y, line.kind), 2.4) for x, y in line.places]
+    for dot in dots:
+        parts.append(_dot(frame, dot, 5))
+        if dot.number:
+            at = frame.y(_within(dot.y))
+            beside = at - 9 if at > 24 else at + 18
+            parts.append(text(frame.x(dot.x), beside, dot.number, fill="currentColor", name="number"))
+    return picture(WIDTH, height, parts, label)
+
+
+def histogram(
+    above: Floats, below: Floats, *, least: float, most: float, level: float | None, label: str, share: float
+) -> Markup:
+    """Positive states upwards and negative ones downwards, each as shares of their own number.
+
+    Args:
+        above, below: rewards of positive and of negative states, `(n,)` and `(m,)`.
+        least, most: the range; what lies beyond is in the outermost bars.
+        level: the threshold.
+        share: the height of the frame on either side.
+    """
+    low, high = _apart(least, most)
+    width, height = WIDTH // 2, 250
+    frame = Frame(width, height, 58, 20, 12, 46, low, high, -share, share, "currentColor", "var(--rule)")
+    end, floor = width - frame.right, height - frame.bottom
+    parts = []
+    for value in (-share, -share / 2, 0.0, share / 2, share):
+        at = frame.y(value)
+        parts.append(f'<path d="M{frame.left} {at:.1f}H{end}" stroke="var(--rule)"/>')
+        parts.append(text(frame.left - 6, at + 4, f"{abs(value):.0%}", anchor="end", fill="currentColor"))
+    for value in marks(low, high, 4):
+        parts.append(text(frame.x(value), floor + 18, f"{value:,.6g}", fill="currentColor"))
+    parts.append(text((frame.left + end) / 2, height - 10, "reward", fill="currentColor"))
+    for values, kind, sign in ((above, "expert", 1.0), (below, "negative", -1.0)):
+        counts, edges = np.histogram(np.clip(values, low, high), bins=BINS, range=(low, high))
+        for number in np.flatnonzero(counts):
+            tall = max(abs(frame.y(counts[number] / len(values)) - frame.y(0.0)), HAIR)
+            left, right = frame.x(float(edges[number])), frame.x(float(edges[number + 1]))
+            top = frame.y(0.0) - (tall if sign > 0 else 0.0)
+            parts.append(
+                f'<rect class="bar {kind}" x="{left:.1f}" y="{top:.1f}" width="{max(right - left - 0.6, 0.8):.1f}" '
+                f'height="{tall:.1f}"/>'
+            )
+    parts.append(f'<path d="M{frame.left} {frame.y(0.0):.1f}H{end}" stroke="currentColor"/>')
+    if level is not None and low <= level <= high:
+        parts.append(f'<path class="level" d="M{frame.x(level):.1f} {frame.top}V{floor}"/>')
+    return picture(width, height, parts, label)
+
+
+def tallest(groups: Sequence[Floats], least: float, most: float) -> float:
+    """The height that a frame needs for histograms of these rewards: a round share."""
+    low, high = _apart(least, most)
+    shares = [
+        float(np.histogram(np.clip(values, low, high), bins=BINS, range=(low, high))[0].max()) / len(values)
+        for values in groups
+        if len(values)
+    ]
+    return next((each for each in (0.1, 0.2, 0.4, 0.6, 0.8) if max(shares, default=1.0) <= each), 1.0)
+
+
+def reach(values: Floats) -> tuple[float, float, int]:
+    """The range that a histogram of these rewards has, and how many lie beyond: a few must not flatten the others."""
+    low, p1, p99, high = (float(v) for v in np.percentile(values, (0, 1, 99, 100)))
+    middle = p99 - p1
+    if middle > 0 and high - low > 20 * middle:
+        low, high = max(low, p1 - middle), min(high, p99 + middle)
+    low, high = max(low, -LIMIT), min(high, LIMIT)
+    return low, high, int(np.sum((values < low) | (values > high)))
+
+
+def thinned(values: Floats, known: NDArray[np.bool_]) -> list[Place]:
+    """A reward over the states of a trajectory, from state 1 on; of long ones the extremes of each stretch."""
+    steps = np.flatnonzero(known)
+    if len(steps) > POINTS:
+        kept: list[int] = []
+        for part in np.array_split(steps, POINTS // 2):
+            kept += sorted({int(part[values[part].argmin()]), int(part[values[part].argmax()])})
+        steps = np.array(sorted({int(steps[0]), *kept, int(steps[-1])}))
+    return [(float(step + 1), float(values[step])) for step in steps]
+
+
+def _within(value: float) -> float:
+    return min(max(value, -LIMIT), LIMIT)
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """Two ends that differ, also where all values are one."""
+    wide = max(abs(low), abs(high), 1.0)
+    return (low, high) if high - low > 1e-9 * wide else (low - 0.5 * wide, high + 0.5 * wide)
+
+
+def _path(frame: Frame, line: Line) -> str:
+    parts: list[str] = []
+    for x, y in line.places:
+        across, up = f"{frame.x(x):.1f}", f"{frame.y(_within(y)):.1f}"
+        parts.append((f"H{across}V{up}" if line.stairs else f"L{across} {up}") if parts else f"M{across} {up}")
+    return "".join(parts)
+
+
+def _dot(frame: Frame, dot: Dot, size: float) -> str:
+    return f'<circle class="dot {dot.kind}" cx="{frame.x(dot.x):.1f}" cy="{frame.y(_within(dot.y)):.1f}" r="{size}"/>'

@@ -1,0 +1,143 @@
+"""Which charts the report draws of what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from grace_irl.report.charts import Dot, Line, chart, histogram, reach, tallest, thinned
+from grace_irl.report.evidence import SIDES, Evidence, Story, split
+from grace_irl.report.progress import Step
+from grace_irl.report.trainings import Training
+
+PALETTE = 7  # colours of lines: c0 … c6
+FLOOR = -5.0  # fitness below which a chart does not reach: -2 log 2 is a reward that knows nothing
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing with what to write below it.
+
+    Attributes:
+        title: what it shows.
+        drawing: the chart.
+        lines: class and name of each line, for the key below it.
+        note: what else to say.
+    """
+
+    title: str
+    drawing: Markup
+    lines: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+
+def distributions(evidence: Evidence) -> list[Plot]:
+    """The rewards of positive and negative states, training and held out, on one scale."""
+    sides = {
+        name: tuple(split(evidence.trajectories, name, positive=positive) for positive in (True, False))
+        for name in SIDES
+    }
+    everything = np.concatenate([values for pair in sides.values() for values in pair])
+    if not len(everything):
+        return []
+    least, most, _ = reach(everything)
+    share = tallest([values for pair in sides.values() for values in pair], least, most)
+    found = []
+    for name, (above, below) in sides.items():
+        if len(above) + len(below):
+            label = f"Distribution of rewards, {SIDES[name]}: {len(above)} positive and {len(below)} negative states"
+            drawing = histogram(
+                above, below, least=least, most=most, level=evidence.threshold, label=label, share=share
+            )
+            outside = int(sum(np.sum((values < least) | (values > most)) for values in (above, below)))
+            note = f"{outside} values beyond this range are in the outermost bars." if outside else ""
+            found.append(Plot(SIDES[name], drawing, note=note))
+    return found
+
+
+def rewards(story: Story, threshold: float | None) -> Markup:
+    """The reward along a trajectory, with its shown states numbered."""
+    kind = story.of.row.role
+    places = thinned(story.of.values, story.of.known)
+    dots = [Dot(shot.step + 1, shot.value, kind, str(number)) for number, shot in enumerate(story.shots, 1)]
+    label = f"Reward along a trajectory of {story.of.row.states} states"
+    return chart(
+        [Line("reward", places, kind)], across="state", up="reward", label=label, height=200, level=threshold, dots=dots
+    )
+
+
+def searches(steps: Sequence[Step]) -> list[Plot]:
+    """Fitness and accuracy of the best program, program by program."""
+    if not steps:
+        return []
+    fitness = [(float(step.tried), max(step.fitness, FLOOR)) for step in steps]
+    plots = [
+        Plot(
+            "Fitness of the best program",
+            chart(
+                [Line("fitness", fitness, "c0", stairs=True)],
+                across="programs tried",
+                up="fitness",
+                label="Train fitness of the best program so far over programs tried",
+                high=0.0,
+            ),
+            note="At most 0; a reward that knows nothing has −1.386.",
+        )
+    ]
+    lines = []
+    for name, kind in (("accuracy", "c0"), ("held_out", "c1")):
+        known = [(float(step.tried), value) for step in steps if (value := getattr(step, name)) is not None]
+        if known:
+            lines.append(Line("training" if name == "accuracy" else "held out", known, kind, stairs=True))
+    if lines:
+        drawing = chart(
+            lines,
+            across="programs tried",
+            up="accuracy",
+            label="Accuracy of the best program so far over programs tried",
+            low=0.5,
+            high=1.0,
+        )
+        plots.append(Plot("Accuracy of the best program", drawing, tuple((each.kind, each.name) for each in lines)))
+    return plots
+
+
+def learning(trainings: Sequence[Training]) -> list[Plot]:
+    """What policies were worth by the environment's own account, and what the recovered reward paid them."""
+    goals = any(look.success is not None for each in trainings for look in each.looks)
+    plots = [
+        _learning(trainings, "success", "Success rate of the policy", "success rate", 0.0, 1.0) if goals else None,
+        _learning(trainings, "mean", "True return of the policy", "true return"),
+        _learning(
+            trainings,
+            "paid",
+            "Paid in training by the recovered reward",
+            "recovered return",
+            note="Rewards of different rounds are different programs: their units need not agree.",
+        ),
+    ]
+    return [plot for plot in plots if plot is not None]
+
+
+def _learning(
+    trainings: Sequence[Training],
+    measure: str,
+    title: str,
+    up: str,
+    low: float | None = None,
+    high: float | None = None,
+    note: str = "",
+) -> Plot | None:
+    """A line for each training that has this measure; None where none has."""
+    lines = []
+    for number, each in enumerate(trainings):
+        known = [(look.steps, value) for look in each.looks if (value := getattr(look, measure)) is not None]
+        if known:
+            lines.append(Line(each.name, known, f"c{number % PALETTE}"))
+    if not lines:
+        return None
+    drawing = chart(lines, across="environment steps of the training", up=up, label=title, low=low, high=high)
+    return Plot(title, drawing, tuple((each.kind, each.name) for each in lines), note)

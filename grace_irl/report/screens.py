@@ -1,0 +1,83 @@
+"""Screens for the report: a picture, what changed since the state before, and the outline."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from dataclasses import dataclass
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.demos.ui.picture import picture
+from grace_irl.errors import InputError
+from grace_irl.propose.views.difference import difference
+from grace_irl.propose.views.outline import Outline
+
+LONGEST = 480  # pixels of a picture's side
+LINES = 150  # of an outline; the rest is counted
+MARKS = {"~": "changed", "+": "new", "-": "gone"}
+
+
+@dataclass(frozen=True)
+class ScreenPicture:
+    """A picture as a part of the page.
+
+    Attributes:
+        uri: `data:` URI of a PNG file.
+        width, height: pixels.
+        screenshot: whether it shows what was on the display, and not a drawing.
+    """
+
+    uri: str
+    width: int
+    height: int
+    screenshot: bool
+
+
+@dataclass(frozen=True)
+class ScreenView:
+    """A screen as the report shows it.
+
+    Attributes:
+        picture: None where there is none.
+        trouble: why there is no picture; "" where there is one.
+        changes: kind ("changed", "new", "gone") and text of each line that tells it from the screen before; () where
+            nothing differs; None where it is the first one, or another screen altogether.
+        outline: its lines.
+        left_out: lines of the outline beyond these.
+    """
+
+    picture: ScreenPicture | None
+    trouble: str
+    changes: tuple[tuple[str, str], ...] | None
+    outline: tuple[str, ...]
+    left_out: int
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of the page it takes."""
+        lines = [*self.outline, *(line for _, line in self.changes or ())]
+        return len(self.picture.uri if self.picture else "") + sum(2 * len(line.encode()) + 40 for line in lines)
+
+
+def screen_view(trajectory: Trajectory, step: int) -> ScreenView:
+    """A state of a `ui` trajectory; what cannot be shown of it says why."""
+    after = Outline.of(bytes(trajectory.states[step]))
+    lines = after.write(range(len(after.items))) or [after.fault or "no nodes that say anything"]
+    changes = None
+    if step > 0:
+        found = difference(Outline.of(bytes(trajectory.states[step - 1])), after)
+        changes = None if found is None else tuple((MARKS[line[0]], line[2:]) for line in found[:LINES])
+    shown, trouble = _picture(trajectory, step)
+    return ScreenView(shown, trouble, changes, tuple(lines[:LINES]), max(len(lines) - LINES, 0))
+
+
+def _picture(trajectory: Trajectory, step: int) -> tuple[ScreenPicture | None, str]:
+    try:
+        drawn = picture(trajectory, step, LONGEST)
+    except ModuleNotFoundError:
+        return None, "no picture: Pillow is not installed (pip install 'grace-irl[android]')"
+    except InputError as error:
+        return None, f"no picture: {error}"
+    width, height = struct.unpack(">II", drawn.png[16:24])  # of the header that every PNG file begins with
+    uri = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
+    return ScreenPicture(uri, width, height, drawn.screenshot), ""

@@ -1,0 +1,111 @@
+"""Writes the report of a run, or of an expansion: one file that needs nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.atomic import write_atomically
+from grace_irl.errors import InputError
+from grace_irl.report import data as datas
+from grace_irl.report import plots, progress
+from grace_irl.report.account import account
+from grace_irl.report.evidence import gather
+from grace_irl.report.gallery import Gallery
+from grace_irl.report.highlight import highlighted
+from grace_irl.report.page import render
+from grace_irl.report.plots import Plot
+from grace_irl.report.trainings import trainings
+from grace_irl.report.values import valued
+from grace_irl.report.verdict import cautions, verdict, warnings
+from grace_irl.runs.config import Config
+from grace_irl.runs.expansion import is_expansion, rounds_of
+from grace_irl.runs.history import history
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.round import Round
+from grace_irl.runs.run import opened
+from grace_irl.runs.store import Store
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """What is said of an expansion.
+
+    Attributes:
+        rounds: complete ones.
+        plots: learning curves.
+        cautions: what a reader should not overlook.
+    """
+
+    rounds: tuple[Round, ...]
+    plots: tuple[Plot, ...]
+    cautions: tuple[str, ...]
+
+
+def write_report(folder: Path, out: Path | None = None) -> Path:
+    """Writes the report.
+
+    Args:
+        folder: of a run or of an expansion, at rest or at work.
+        out: the file; None: `report.html` in the folder.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: not a run, one of a newer version, or a file that cannot be written.
+        GraceError: a damaged run.
+    """
+    path = out or RunPaths(folder).report
+    write_atomically(path, report(folder))
+    return path
+
+
+def report(folder: Path) -> str:
+    """The page; see `write_report`."""
+    if (folder / "compare.toml").is_file():
+        raise InputError(
+            f"{folder}: a comparison; expected a run, such as {folder / 'jobs' / 'grace-0' / 'fit'}: "
+            f"its own tables and curves are in {folder}"
+        )
+    if not is_expansion(folder):
+        with opened(folder) as (store, config):
+            return _page(store, config, None)
+    rounds = rounds_of(folder)
+    curves = plots.learning(trainings(folder))
+    expansion = Expansion(rounds, tuple(curves), tuple(cautions(rounds)))
+    run = folder / (rounds[-1].run if rounds else Path("rounds", "0", "run"))
+    if not run.is_dir():
+        raise InputError(f"{folder}: an expansion without a run yet; expected one that has begun its first search")
+    with opened(run) as (store, config):
+        return _page(store, config, expansion)
+
+
+def _page(store: Store, config: Config, expansion: Expansion | None) -> str:
+    records = store.records()
+    best = records.get(store.meta("best"))
+    rows = store.trajectories()
+    evidence = gather(valued(store, best.program.id) if best else [])
+    data = datas.read(config, rows)
+    evaluation = best.evaluation if best else None
+    steps = progress.steps(store)
+    return render(
+        account=account(store, config, data.metadata.environment if data.metadata else ""),
+        best=best,
+        evaluation=evaluation,
+        verdict=verdict(evaluation),
+        warnings=warnings(evaluation, evidence),
+        source=highlighted(best.program.source) if best else "",
+        evidence=evidence,
+        distributions=plots.distributions(evidence),
+        curve=plots.rewards,
+        gallery=Gallery(data, evidence),
+        data=data,
+        searches=plots.searches(steps),
+        generations=history(store),
+        verdicts=progress.verdicts(store),
+        failures=progress.failures(store),
+        ancestors=progress.ancestors(best, records) if best else [],
+        requests=store.requests(),
+        expansion=expansion,
+    )
