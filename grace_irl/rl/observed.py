@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import gymnasium
@@ -58,3 +59,10 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
 def observed(make: EnvironmentFactory, observer: Observer | None = None) -> Observed:
     """One environment of a factory, ready for a policy."""
     return Observed(*make(), observer)
+
+
+def acts_continuously(make: EnvironmentFactory) -> bool:
+    """Whether actions in a factory's environments are numbers rather than choices."""
+    environment, _ = make()
+    with closing(environment):
+        return isinstance(environment.action_space, gymnasium.spaces.Box)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -14,7 +13,6 @@ from grace_irl.runs.config import ExpandConfig
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
-    from grace_irl.rl.observed import EnvironmentFactory
 
 Form = Literal["raw", "logit", "probability", "progress"]
 EVALUATIONS = 5
@@ -133,13 +131,14 @@ class PpoLearner:
         """See `Learner`; finds the environment."""
         try:
             from grace_irl.rl.matching import environment_for
+            from grace_irl.rl.observed import acts_continuously
             from grace_irl.rl.ppo import train  # noqa: F401  what is missing is said before anything is written
         except ImportError as error:
             raise InputError(
                 f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
             ) from None
         self._make = environment_for(demonstrations, self._config.env)
-        self._continuous = _continuous(self._make)
+        self._continuous = acts_continuously(self._make)
         self._form = form_of(self._config, self._rule or demonstrations.metadata.label)
 
     def train(
@@ -182,11 +181,3 @@ class PpoLearner:
             Episode(each.trajectory, each.total, each.success, each.components)
             for each in play(load_policy(policy), self._make, episodes, seed)
         ]
-
-
-def _continuous(make: EnvironmentFactory) -> bool:
-    from gymnasium.spaces import Box
-
-    environment, _ = make()
-    with closing(environment):
-        return isinstance(environment.action_space, Box)

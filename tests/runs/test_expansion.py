@@ -19,7 +19,7 @@ from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expansion import is_expansion, resume, start
 from grace_irl.runs.fit import Parts
-from grace_irl.runs.learner import Episode, Learnt, form_of
+from grace_irl.runs.learner import Episode, Learnt, PpoLearner, form_of
 from grace_irl.runs.round import Round, read_round, write_round
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -284,3 +284,34 @@ def test_ppo_expands_a_reward_of_the_shipped_demonstrations_and_goes_on_when_kil
     assert last.new_accuracy is None or last.new_accuracy > 0.95
     (tmp_path / "run" / "rounds" / "1" / "round.json").unlink()
     assert resume(tmp_path / "run").rounds == run.rounds
+
+
+@pytest.mark.parametrize(
+    ("environment", "carry", "expected"),
+    [
+        ("Hopper-v5", "auto", True),
+        ("Hopper-v5", "never", False),
+        ("BabyAI-GoToObj-v0", "auto", False),
+        ("BabyAI-GoToObj-v0", "always", True),
+    ],
+)
+def test_a_policy_of_continuous_actions_goes_on_with_another_reward(
+    environment: str, carry: str, expected: bool
+) -> None:
+    pytest.importorskip("stable_baselines3")
+    kind, shape = ("vector", (11,)) if environment.startswith("Hopper") else ("grid", (8, 8, 3))
+    states = np.zeros((3, *shape), np.float64 if kind == "vector" else np.uint8)
+    metadata = Metadata(kind, environment=environment, view="" if kind == "vector" else "minigrid-full")  # type: ignore[arg-type]
+    learner = PpoLearner(resolve(flags={"expand.carry": carry}).expand, note=lambda _: None)
+    learner.check(Demonstrations(metadata, (Demonstration(Trajectory(states), "expert"),)))
+    assert learner.carries is expected
+
+
+def test_a_policy_that_explores_on_goes_on_where_the_reward_changed(tmp_path: Path) -> None:
+    class Carrying(FakeLearner):
+        carries = True
+
+    learner = Carrying((6.0, 6.0, 6.0))
+    run = begun(tmp_path / "run", learner, **{"expand.rounds": 3})
+    assert [each.changed for each in run.rounds] == [True, True, False, False]
+    assert [on for _, _, on in learner.trained] == [False, True, True]
