@@ -164,13 +164,17 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
 
 def _leave(interrupted: Interrupted) -> None:
     """Says what is saved and leaves at once: a thread that still computes would hold the exit up."""
-    report_of_fit(interrupted.folder)
     print(
         f"grace-irl: interrupted; saved. Go on with: grace-irl fit {RunPaths(interrupted.folder).resume}",
         file=sys.stderr,
     )
     if interrupted.best is not None:
         print(f"best so far: {RunPaths(interrupted.folder).reward}", file=sys.stderr)
+    sys.stderr.flush()
+    try:
+        report_of_fit(interrupted.folder)
+    except KeyboardInterrupt:
+        print("grace-irl: no report", file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(130)

@@ -10,7 +10,7 @@ from rich.table import Table
 from grace_irl.cli.output import console, print_json
 from grace_irl.runs.expansion import rounds_of
 from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.round import Round
+from grace_irl.runs.round import Round, became
 
 COLUMNS = (
     *("round", "steps", "rollouts", "like experts", "accuracy on the rest", "reward"),
@@ -42,7 +42,7 @@ def rounds_table(rounds: Sequence[Round]) -> Table:
             str(each.rollouts) if told else "-",
             str(each.alike) if told else "-",
             _number(each.new_accuracy),
-            _reward(each),
+            became(each),
             each.program,
             _number(each.accuracy),
             _number(each.held_out),
@@ -50,15 +50,6 @@ def rounds_table(rounds: Sequence[Round]) -> Table:
             "-" if each.success is None else f"{each.success:.2f}",
         )
     return table
-
-
-def _reward(done: Round) -> str:
-    """What became of the reward."""
-    if done.changed:
-        return "searched"
-    if not done.stalled:
-        return "kept"
-    return "stalled: reshaped" if done.shaped and done.shaped != done.trained_on else "stalled: kept"
 
 
 def _number(value: float | None) -> str:

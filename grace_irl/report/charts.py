@@ -13,7 +13,8 @@ from grace_irl.svg import Frame, Place, marks, text
 
 Floats = NDArray[np.float64]
 
-WIDTH = 720
+WIDTH, NARROW = 600, 380
+"""Pixels of a chart that stands alone, and of one beside another."""
 BINS = 40
 POINTS = 400  # places of one line at most; longer ones keep the extremes of each stretch
 LIMIT = 1e15  # values beyond are drawn there
@@ -64,6 +65,7 @@ def chart(
     across: str,
     up: str,
     label: str,
+    width: int = WIDTH,
     height: int = 260,
     level: float | None = None,
     dots: Sequence[Dot] = (),
@@ -75,7 +77,7 @@ def chart(
     Args:
         across, up: what the axes are of.
         label: what it shows, for those who do not see it.
-        height: pixels.
+        width, height: pixels.
         level: a value that is marked by a dashed line.
         dots: marked points.
         low, high: what the upward axis reaches at least.
@@ -86,10 +88,10 @@ def chart(
     ys += [value for value in (level, low, high) if value is not None]
     bottom, top = _apart(min(ys, default=0.0), max(ys, default=1.0))
     least, most = _apart(min(xs), max(xs))
-    frame = Frame(WIDTH, height, 78, 16, 12, 46, least, most, bottom, top, "currentColor", "var(--rule)")
-    parts = frame.axes(across, up, columns=8, rows=4)
+    frame = Frame(width, height, 70, 16, 12, 46, least, most, bottom, top, "currentColor", "var(--rule)")
+    parts = frame.axes(across, up, columns=width // 80, rows=4)
     if level is not None:
-        parts.append(f'<path class="level" d="M{frame.left} {frame.y(level):.1f}H{WIDTH - frame.right}"/>')
+        parts.append(f'<path class="level" d="M{frame.left} {frame.y(level):.1f}H{width - frame.right}"/>')
     for line in lines:
         parts.append(f'<path class="line {line.kind}" d="{_path(frame, line)}"/>')
         if len(line.places) <= 40:
@@ -97,10 +99,11 @@ def chart(
     for dot in dots:
         parts.append(_dot(frame, dot, 5))
         if dot.number:
-            at = frame.y(_within(dot.y))
-            beside = at - 9 if at > 24 else at + 18
-            parts.append(text(frame.x(dot.x), beside, dot.number, fill="currentColor", name="number"))
-    return picture(WIDTH, height, parts, label)
+            across, at = frame.x(dot.x), frame.y(_within(dot.y))
+            across += 9.0 if across < frame.left + 9 else 0.0
+            up_or_down = at - 9 if at > 24 else at + 18
+            parts.append(text(across, up_or_down, dot.number, fill="currentColor", name="number"))
+    return picture(width, height, parts, label)
 
 
 def histogram(
@@ -115,7 +118,7 @@ def histogram(
         share: the height of the frame on either side.
     """
     low, high = _apart(least, most)
-    width, height = WIDTH // 2, 250
+    width, height = NARROW, 250
     frame = Frame(width, height, 58, 20, 12, 46, low, high, -share, share, "currentColor", "var(--rule)")
     end, floor = width - frame.right, height - frame.bottom
     parts = []

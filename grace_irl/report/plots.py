@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from grace_irl.report.charts import Dot, Line, chart, histogram, reach, tallest, thinned
+from grace_irl.report.charts import NARROW, Dot, Line, chart, histogram, reach, tallest, thinned
 from grace_irl.report.evidence import SIDES, Evidence, Story, split
 from grace_irl.report.progress import Step
 from grace_irl.report.trainings import Training
@@ -82,7 +82,7 @@ def searches(steps: Sequence[Step]) -> list[Plot]:
                 across="programs tried",
                 up="fitness",
                 label="Train fitness of the best program so far over programs tried",
-                high=0.0,
+                width=NARROW,
             ),
             note="At most 0; a reward that knows nothing has −1.386.",
         )
@@ -98,7 +98,8 @@ def searches(steps: Sequence[Step]) -> list[Plot]:
             across="programs tried",
             up="accuracy",
             label="Accuracy of the best program so far over programs tried",
-            low=0.5,
+            width=NARROW,
+            low=0.9,  # 0.9 and 1 stand apart, whatever the accuracy
             high=1.0,
         )
         plots.append(Plot("Accuracy of the best program", drawing, tuple((each.kind, each.name) for each in lines)))

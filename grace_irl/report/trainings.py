@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from grace_irl.runs.round import Round
 
 CURVE = "curve.json"
 """Beside a policy: what `grace_irl.rl.curve.to_json` writes. Read here without what trains."""
@@ -42,16 +45,28 @@ class Training:
     looks: tuple[Look, ...]
 
 
-def trainings(expansion: Path) -> list[Training]:
-    """Every training of an expansion that has a curve, in order of rounds; a second one of a round stands behind it."""
+def trainings(expansion: Path, rounds: Sequence[Round]) -> list[Training]:
+    """Every training of an expansion that has a curve, in order; also the one that is under way.
+
+    Args:
+        expansion: its folder.
+        rounds: the complete ones, which say on which reward a policy was trained.
+    """
+    trained_on = {each.number: each.trained_on for each in rounds}
     found = []
     for place in sorted((expansion / "rounds").glob("[0-9]*"), key=_number):
-        for path in sorted(place.glob(f"training*/{CURVE}")):
-            looks = read(path)
-            if looks:
-                more = path.parent.name.removeprefix("training").strip("-_. ")
-                found.append(Training(f"round {place.name}{f', {more}' if more else ''}", looks))
+        looks = read(place / "training" / CURVE)
+        if looks:
+            found.append(Training(f"round {place.name}{_reward(trained_on.get(_number(place), ''))}", looks))
     return found
+
+
+def _reward(path: str) -> str:
+    """Which reward a policy learnt from, by its file in the expansion, such as `rounds/1/shaping/reward.py`."""
+    parts = Path(path).parts
+    if len(parts) < 4:
+        return ""
+    return f", {'reshaped ' if parts[2] == 'shaping' else ''}reward of round {parts[1]}"
 
 
 def read(path: Path) -> tuple[Look, ...]:

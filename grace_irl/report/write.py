@@ -22,7 +22,7 @@ from grace_irl.runs.config import Config
 from grace_irl.runs.expansion import is_expansion, rounds_of
 from grace_irl.runs.history import history
 from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.round import Round
+from grace_irl.runs.round import Round, became
 from grace_irl.runs.run import opened
 from grace_irl.runs.store import Store
 
@@ -72,9 +72,9 @@ def report(folder: Path) -> str:
         with opened(folder) as (store, config):
             return _page(store, config, None)
     rounds = rounds_of(folder)
-    curves = plots.learning(trainings(folder))
+    curves = plots.learning(trainings(folder, rounds))
     expansion = Expansion(rounds, tuple(curves), tuple(cautions(rounds)))
-    run = folder / (rounds[-1].run if rounds else Path("rounds", "0", "run"))
+    run = folder / (Path(rounds[-1].reward).parent if rounds else Path("rounds", "0", "run"))
     if not run.is_dir():
         raise InputError(f"{folder}: an expansion without a run yet; expected one that has begun its first search")
     with opened(run) as (store, config):
@@ -107,5 +107,6 @@ def _page(store: Store, config: Config, expansion: Expansion | None) -> str:
         failures=progress.failures(store),
         ancestors=progress.ancestors(best, records) if best else [],
         requests=store.requests(),
+        became=became,
         expansion=expansion,
     )

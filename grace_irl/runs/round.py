@@ -87,3 +87,12 @@ def read_round(path: Path) -> Round | None:
 def share(done: Round) -> float:
     """Of a round's rollouts, those that look like an expert's."""
     return done.alike / done.rollouts if done.rollouts else 0.0
+
+
+def became(done: Round) -> str:
+    """What became of the reward in a round, in a word or two."""
+    if done.changed:
+        return "searched"
+    if not done.stalled:
+        return "kept"
+    return "stalled: reshaped" if done.shaped and done.shaped != done.trained_on else "stalled: kept"
