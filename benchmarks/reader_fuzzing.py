@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from fuzzing.formats import READERS
 
@@ -179,6 +180,7 @@ def outcome(path: Path) -> tuple[str, str]:
         for item in found:
             item.trajectory.extra_info.encode()
             item.task.encode()
+            _pictures(item.trajectory)
             for state in item.trajectory.states if item.trajectory.kind == "ui" else ():
                 root = markup.parse(bytes(state))
                 if markup.write(root) != text(state):
@@ -187,6 +189,25 @@ def outcome(path: Path) -> tuple[str, str]:
                 if len(screen.nodes) != sum(1 for _ in root.iter("node")) or not isinstance(screen.package, str):
                     raise WrongError("a screen with other nodes than its state")
     return "read", ""
+
+
+def _pictures(trajectory: Any) -> None:
+    """Reads all pictures; one that cannot be had is refused in one line, as a file is.
+
+    Raises:
+        Exception: anything else.
+    """
+    from grace_irl.demos.screenshots import media_type
+    from grace_irl.errors import InputError
+
+    for screenshot in trajectory.screenshots:
+        try:
+            if screenshot is not None:
+                media_type(screenshot.read(), "")
+        except InputError as error:
+            message = str(error)
+            if not message.isprintable() or "expected" not in message:
+                raise WrongError(f"not one line that says what was expected: {message[:300]!a}") from error
 
 
 def only(seed: int, which: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -72,6 +73,9 @@ RECORDS = {
     "records": [{"State": "<button id=0 text='a'></button>\n<p id=1>b</p>", "Choice": 1}],
     "task_name": "set an alarm",
 }
+
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000090000000908")
+_PATHS = (None, "b.png", "a.parquet", "gone.png", "../a.png", "/dev/zero", "/etc/hostname", "http://a/b.png", "", "\0")
 
 _LIST_TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|\w+|[=(),]")
 _YAML_TOKEN = re.compile(r"[\w.-]+|[<>'\":\[\]{}&*!|-]|\n *")
@@ -184,9 +188,8 @@ def record() -> Any:
     forests = [forest.forest_of(root) for root in roots]
     kept = [residue.difference(root, forest.hierarchy(one, "")) for root, one in zip(roots, forests, strict=True)]
     about = json.loads(json.dumps(About.of(Demonstration(trajectory, "expert"), Metadata("ui"), tuple(kept)).to_json()))
-    picture = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000090000000908")
     trees = tuple(one.SerializeToString() for one in forests)
-    return Record(5, "set alarm", trees, ('{"action_type": "click"}',), ("tap",), (picture, b""), ((9, 9),) * 2, about)
+    return Record(5, "set alarm", trees, ('{"action_type": "click"}',), ("tap",), (PNG, b""), ((9, 9),) * 2, about)
 
 
 def _tree(rng: Random, tree: bytes) -> bytes:
@@ -246,6 +249,9 @@ def parquet(rng: Random, folder: Path) -> Path:
         "action": [3, None, None],
         "terminated": [False, True, True],
         "goal": [False, True, None],
+        "action_text": ['{"action_type": "click"}', None, None],
+        "step_instruction": ["tap", None, None],
+        "screenshot": (cells := [_screenshot(rng) for _ in screens]),
     }
     about: Any = {"kind": "ui", "view": "uiautomator", "format": 1, "role": "mixed", "tasks": ["a"], "shape": []}
     for _ in rounds(rng):
@@ -262,15 +268,42 @@ def parquet(rng: Random, folder: Path) -> Path:
         else:
             about = m.in_value(rng, about)
     arrays = {name: _array(pa, rng, values) for name, values in columns.items()}
+    if columns.get("screenshot") == cells:
+        arrays["screenshot"] = _screenshots(pa, rng, cells)
     table = pa.table(arrays)
     if rng.random() < 0.8:
         table = table.replace_schema_metadata({"grace_irl": written(rng, about)})
     stream = io.BytesIO()
     pq.write_table(table, stream, write_page_checksum=True, row_group_size=rng.choice((1, 2, 100)))
     data = stream.getvalue()
+    (folder / "b.png").write_bytes(PNG)
     path = folder / "a.parquet"
     path.write_bytes(m.in_bytes(rng, data) if rng.random() < 0.15 else data)
     return path
+
+
+def _screenshot(rng: Random) -> Any:
+    """What a row may say of its screenshot: a picture, or where one lies."""
+    cell: dict[str, Any] = {"bytes": PNG if rng.random() < 0.5 else None, "path": rng.choice(_PATHS)}
+    if rng.random() < 0.4:
+        cell |= {name: rng.choice((0, 1, 7, -1, 2**62, None)) for name in ("start", "length", "record", "step")}
+        cell["sha256"] = rng.choice((None, "", "0" * 64, hashlib.sha256(PNG).hexdigest()))
+    return rng.choice((cell, cell, cell, None))
+
+
+def _screenshots(pa: Any, rng: Random, cells: list[Any]) -> Any:
+    """The column of such rows, seldom with a field of another type or without one."""
+    numbers = ("start", "length", "record", "step")
+    kinds = {"bytes": pa.binary(), "path": pa.string(), "sha256": pa.string(), **dict.fromkeys(numbers, pa.int64())}
+    if rng.random() < 0.5:
+        name = rng.choice(list(kinds))
+        del kinds[name]
+        if rng.random() < 0.5:
+            kinds[name] = rng.choice((pa.null(), pa.binary(), pa.string(), pa.float64(), pa.list_(pa.int8())))
+    try:
+        return pa.array(cells, pa.struct(list(kinds.items())))
+    except (pa.ArrowException, TypeError):
+        return pa.array([{"path": str(cell)} for cell in cells])
 
 
 def _array(pa: Any, rng: Random, values: list[Any]) -> Any:

@@ -108,7 +108,8 @@ class Summary:
         groups: by task and role, in order of first appearance.
         shapes: how many trajectories have states of each shape and dtype.
         values: ranges of a vector's components, codes of a grid's channels, or what screens are like.
-        has: how many trajectories carry actions, rewards, log_probs, goals.
+        has: how many trajectories carry actions, rewards, log_probs, goals, screenshots, action_texts,
+            step_instructions.
         samples: the first demonstration of each role.
     """
 
@@ -136,6 +137,9 @@ class Summary:
         for name in ("actions", "rewards", "log_probs"):
             self.has[name] += getattr(trajectory, name) is not None
         self.has["goals"] += demonstration.goals is not None
+        if trajectory.kind == "ui":
+            for name in ("screenshots", "action_texts", "step_instructions"):
+                self.has[name] += bool(getattr(trajectory, name, ()))
         self.samples.setdefault(demonstration.role, demonstration)
 
     def to_json(self) -> dict[str, Any]:

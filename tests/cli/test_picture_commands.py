@@ -75,3 +75,39 @@ def test_what_has_no_picture_is_one_line(tmp_path: Path, episode: Path, capsys: 
         assert message in err
         assert len(err.splitlines()) == 1
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["select", "convert"])
+@pytest.mark.parametrize("keep", ["embed", "refer", "none"])
+def test_a_set_shows_the_screenshots_that_it_keeps(
+    episode: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, keep: str
+) -> None:
+    path = tmp_path / "set.parquet"
+    places = [str(episode), str(path)] if command == "convert" else ["--from", str(episode), "--out", str(path)]
+    arguments = ["demos", command, *places, "--role", "expert"]
+    assert main(arguments if keep == "embed" else [*arguments, "--screenshots", keep]) == 0
+    capsys.readouterr()
+    assert main(["demos", "inspect", str(path), "--images", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["has"]["screenshots"] == (keep != "none")
+    shown = Image.open(tmp_path / "out" / "expert-0.png")
+    assert shown.size == ((100, 40) if keep == "none" else (60, 90))
+    assert (shown.getpixel((30, 30)) == (18, 52, 86)) is (keep != "none")
+    (episode / "screenshots" / "step_0.png").unlink()
+    code = main(["demos", "inspect", str(path), "--images", str(tmp_path / "out")])
+    if keep != "refer":
+        assert code == 0
+        return
+    assert code == 2
+    err = capsys.readouterr().err
+    assert "row 0: no screenshot at" in err
+    assert len(err.splitlines()) == 1
+    assert main(["demos", "inspect", str(path)]) == 0
+
+
+@pytest.mark.parametrize("command", ["select", "convert"])
+def test_screenshots_are_kept_in_one_of_three_ways(
+    episode: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    places = [str(episode), "x.parquet"] if command == "convert" else ["--from", str(episode), "--out", "x.parquet"]
+    assert main(["demos", command, *places, "--screenshots", "some"]) == 2
+    assert "--screenshots some; expected one of embed, refer, none" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.demos import load, save
@@ -12,6 +13,7 @@ from grace_irl.demos.screens import pack, text
 from grace_irl.demos.screenshots import FileScreenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.demos.ui import markup
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.demos.ui.disguise import TRUTHS, disguised, in_other_words
 from tests.demos.ui import data
 
@@ -60,9 +62,8 @@ def test_what_stays_and_what_does_not() -> None:
 
 def test_a_map_serves_again(tmp_path: Path) -> None:
     state = screen(text="Set an alarm")
-    save(
-        Demonstrations(Metadata("ui", view="uiautomator"), (made(state, instruction="alarm"),)), tmp_path / "a.parquet"
-    )
+    whole = Demonstrations(Metadata("ui", view="uiautomator"), (made(state, instruction="alarm"),))
+    save(whole, tmp_path / "a.parquet", screenshots="none")
     _, place = scramble([tmp_path / "a.parquet"], tmp_path / "b.parquet", 5)
     scramble([tmp_path / "a.parquet"], tmp_path / "c.parquet", 0, place)
     first, second = load([tmp_path / "b.parquet"]), load([tmp_path / "c.parquet"])
@@ -84,3 +85,11 @@ def test_nothing_of_a_recorded_episode_can_be_read() -> None:
         assert not words & set(table.words)
         assert len(markup.parse(found).xpath("//node")) == len(markup.parse(state).xpath("//node"))
     assert len({disguised(f.read_text(), table._word) for f in files}) == len({f.read_text() for f in files})
+
+
+def test_what_was_done_in_words_is_left_out() -> None:
+    item = made(screen(text="Alarm"), screen(text="8:25"))
+    item = replace(item, trajectory=AnnotatedTrajectory.of(item.trajectory, ('{"app_name": "Clock"}',), ("tap Alarm",)))
+    copy = ScrambleMap.draw(3, "ui").apply(item).trajectory
+    assert isinstance(copy, AnnotatedTrajectory)
+    assert (copy.action_texts, copy.step_instructions, copy.screenshots) == ((), (), ())
