@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from grace_irl.sandbox.lockdown import OUT_OF_MEMORY
 from grace_irl.sandbox.protocol import Status
 
 _PAGE = resource.getpagesize()
@@ -54,6 +55,8 @@ class Ended(NamedTuple):
             except ValueError:
                 name = str(self.signal)
             return "killed", f"died by signal {name}"
+        if self.exit_code == OUT_OF_MEMORY:
+            return "memory", f"out of memory at {self.peak_mb:.0f} MiB: the memory limit"
         if self.exit_code:
             return "killed", f"left with exit code {self.exit_code}"
         return None

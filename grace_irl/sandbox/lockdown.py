@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import math
 import os
@@ -21,6 +22,9 @@ LAYER_REFUSED = 96
 CHILD_FAILED = 99
 """Exit status of a child whose own code, not the program's, raised."""
 
+OUT_OF_MEMORY = 98
+"""The same of a child that had no memory left to say what the program raised, or anything else."""
+
 _MIB = 1 << 20
 
 
@@ -31,6 +35,13 @@ class Budget:
     cpu_s: float
     memory_mb: int
     base_bytes: int
+
+
+def exit_status(error: BaseException) -> int:
+    """The exit status of a child whose own code raised this. Takes no memory."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return OUT_OF_MEMORY
+    return CHILD_FAILED
 
 
 class Lockdown:

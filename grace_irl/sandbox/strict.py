@@ -24,7 +24,7 @@ from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
 from grace_irl.sandbox.failure import Failure
-from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown
+from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown, exit_status
 from grace_irl.sandbox.screen_parcel import LENGTH
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, STATE, TEXT_BYTES, perform
 from grace_irl.sandbox.views import AnyView, AnyViews, open_views
@@ -251,6 +251,8 @@ def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budg
                 pids.clear()
                 lockdown.apply(request["layers"], budget, keep=(child_in, child_out))
                 perform(source, checks=request["checks"])
+            except BaseException as error:
+                os._exit(exit_status(error))
             finally:
                 os._exit(CHILD_FAILED)
     for (child_in, _), (_, child_out) in pipes:

@@ -17,7 +17,7 @@ from grace_irl.sandbox import kernel, memory, wire
 from grace_irl.sandbox.allocator import fill_gaps
 from grace_irl.sandbox.child import run_batch, run_debug, run_inspection
 from grace_irl.sandbox.ending import Child, address_space
-from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown
+from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown, exit_status
 from grace_irl.sandbox.macos import resident_bytes
 from grace_irl.sandbox.preload import preload
 from grace_irl.sandbox.rehearsal import rehearse
@@ -81,6 +81,8 @@ class Zygote:
             try:
                 kernel.die_with_parent()
                 _BODIES[request["op"]](self._lockdown, request, fds, self._base_bytes)
+            except BaseException as error:
+                os._exit(exit_status(error))
             finally:
                 os._exit(CHILD_FAILED)
         memory.close(*fds)
