@@ -39,8 +39,11 @@ here = (here[0] + ahead[0] / 2, here[1] + ahead[1] / 2)  # to turn towards a thi
 LAST_SEEN = """
 seen = state.copy()
 seen[here] = self.map[here]  # what is under the agent cannot be seen
-if not np.array_equal(seen, self.map):
-    self.map, self.now = seen, {}
+if seen.tobytes() != self.map.tobytes():
+    self.map, before = seen, self.things
+    self.things = things(seen)
+    if self.things != before:
+        self.now = {}
 """
 SHARE = Template("""
 finished, due = 0, []
@@ -50,7 +53,7 @@ for stage, done in zip(self.stages, self.done):
     if due:
         break
 nearest = max(($nearness for $step in due), default=0.0)
-return NEAR * (finished + nearest) / sum(map(len, self.stages))
+return NEAR * ((finished + nearest) / sum(map(len, self.stages)))
 """)
 NEAR = Template('''
 def near(self, here, found):
@@ -66,17 +69,20 @@ def near(self, here, found):
     return $nearness if steps else 0.0
 ''')
 PUT = Template("""
-start, now = $first, $now
+start = $first
+now = $now
 if $count_now >= $count_start:
     return 0.5 * self.near(here, now)  # all of them are still there
-return $carried  # one is carried
+$carried
 """)
-CARRIED = (
-    "0.5 + 0.5 * min((self.near(here, self.found(words, self.map, self.now)) for words in parts[1:]), default=0.0)"
-)
+CARRIED = "return 0.5  # one is carried"
+CARRIED_TO = """
+others = (self.near(here, self.found(words, self.things, self.now)) for words in parts[1:])
+return 0.5 + 0.5 * min(others, default=0.0)  # one is carried
+"""
 FOUND = Template('''
-def found(self, ${words}grid, known):
-    """The things in a grid that fit, as far as can be seen before anything happens$graded."""
+def found(self, ${words}seen, known):
+    """Those of the things seen that fit, as far as can be seen before anything happens$graded."""
 $body
 ''')
 
@@ -113,9 +119,21 @@ class Progress:
         lines = []
         if self.moving:
             lines.append("self.map = None  # every cell as last seen, without the agent")
-            lines.append("self.now = {}  # the things in it that fit, by what is said of them")
+            lines.append("self.things = []  # the things in them")
+            lines.append("self.now = {}  # those that fit, by what is said of them")
         if self.placed or self.entered:
-            lines.append("self.start = {}  # those in the first state")
+            lines.append("self.first_things = []  # the things in the first state")
+            lines.append("self.start = {}  # those of them that fit")
+        return lines
+
+    @property
+    def begin(self) -> list[str]:
+        """Lines for the first state."""
+        lines = []
+        if self.moving:
+            lines.append("self.map, self.things = state, things(state)")
+        if self.placed or self.entered:
+            lines.append(f"self.first_things = {'self.things' if self.moving else 'things(state)'}")
         return lines
 
     def methods(self) -> list[str]:
@@ -161,7 +179,7 @@ class Progress:
                 f"verbs = next((table[word] for table in tables for word in {thing} if word in table), "
                 '{ALWAYS["event"]})'
             )
-        first, now = (self._look(thing, *where) for where in (("first", "start"), ("map", "now")))
+        first, now = (self._look(thing, *where) for where in (("first_things", "start"), ("things", "now")))
         if self.placed:
             count = "sum({}.values())" if self.graded else "len({})"
             put = PUT.substitute(
@@ -169,7 +187,7 @@ class Progress:
                 now=now,
                 count_now=count.format("now"),
                 count_start=count.format("start"),
-                carried=CARRIED if outline.plan.beside else "0.5",
+                carried=(CARRIED_TO if outline.plan.beside else CARRIED).strip("\n"),
             ).strip("\n")
             if outline.events == ("placed",):
                 return self._nearness_method(said, put)
@@ -185,41 +203,44 @@ class Progress:
     def _nearness_method(self, said: str, body: str) -> str:
         return _method(f"nearness(self, {said}here)", "How near a place is to what has to be done, 0.0 to 1.0.", body)
 
-    def _look(self, thing: str, grid: str, known: str) -> str:
+    def _look(self, thing: str, among: str, known: str) -> str:
         words = f"{thing}, " if self.outline.described else ""
-        return f"self.found({words}self.{grid}, self.{known})"
+        return f"self.found({words}self.{among}, self.{known})"
 
     def _found(self) -> list[str]:
         outline = self.outline
-        # The side of a thing that is put down is where it ends.
+        # The side of a thing that is put down is where it ends; what always holds does so of what is put there alone.
         side = outline.sides and outline.events != ("placed",)
+        always = not outline.plan.beside and any(f.feature in SHAPED for f in outline.always)
         features = "{0: {code[0]}, 1: {code[1]}" + (', "side": sides(self.first, cell)}' if side else "}")
-        always = [f for f in outline.always if f.feature in SHAPED and not outline.plan.beside]
+        words = "words, " if outline.described else ""
+        fits = f"self.suits({words}cell, code)" if side or always else f"self.described({words}{features})"
         lines = [f"key = {'tuple(words)' if outline.described else quoted('thing')}", "if key not in known:"]
-        fits = f"self.described(words, {features})"
-        if always:
-            fits = f"self.suits({'words, ' if outline.described else ''}{features})"
         if not outline.described and not always:
-            lines.append("    known[key] = [cell for cell, _ in things(grid)]")
+            lines.append("    known[key] = [cell for cell, _ in seen]")
         elif self.graded:
-            lines.append(f"    fits = {{cell: {fits} for cell, code in things(grid)}}")
+            lines.append(f"    fits = {{cell: {fits} for cell, code in seen}}")
             lines.append("    known[key] = {cell: fit for cell, fit in fits.items() if fit}")
         else:
-            lines.append(f"    known[key] = [cell for cell, code in things(grid) if {fits}]")
+            lines.append(f"    known[key] = [cell for cell, code in seen if {fits}]")
         lines.append("return known[key]")
         graded = ", and how well" if self.graded else ""
-        words = "words, " if outline.described else ""
-        text = FOUND.substitute(words=words, graded=graded, body=indent("\n".join(lines), "    "))
-        return [text, self._suits()] if always else [text]
+        found = FOUND.substitute(words=words, graded=graded, body=indent("\n".join(lines), "    "))
+        return [found, self._suits(words, features, always)] if side or always else [found]
 
-    def _suits(self) -> str:
-        described = self.outline.described
-        some = "any(feature in thing and value not in thing[feature] for feature, value in ALWAYS.items())"
-        if not described:
-            return _method("suits(self, thing)", "Whether a thing is what it always has to be.", f"return not {some}")
-        about = "How well a thing is what is said, and what it always has to be, 0.0 to 1.0."
-        body = f"if {some}:\n    return 0.0\nreturn self.described(words, thing)"
-        return _method("suits(self, words, thing)", about, body)
+    def _suits(self, words: str, features: str, always: bool) -> str:
+        """The method for what cannot be said in a line."""
+        lines = [f"thing = {features}"]
+        if always:
+            some = "any(feature in thing and value not in thing[feature] for feature, value in ALWAYS.items())"
+            if not words:
+                lines.append(f"return not {some}")
+            else:
+                lines += [f"if {some}:", "    return 0.0"]
+        if words:
+            lines.append("return self.described(words, thing)")
+        about = "How well a thing fits before anything happens, 0.0 to 1.0."
+        return _method(f"suits(self, {words}cell, code)", about, "\n".join(lines))
 
 
 def _method(head: str, about: str, body: str) -> str:

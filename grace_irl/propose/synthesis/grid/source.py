@@ -112,11 +112,6 @@ class _RewardClass:
         self.outline = outline
         self.progress = progress
 
-    @property
-    def first(self) -> bool:
-        """Whether the first state is remembered."""
-        return self.outline.first or (self.progress is not None and self.progress.placed)
-
     def write(self) -> str:
         methods = [self._init(), self._reward_fn()]
         if self.outline.plan.beside:
@@ -150,7 +145,7 @@ class _RewardClass:
                 ordered = self.outline.plan.of("then", "after")
                 lines.append(f"    self.stages = {'stages(words)' if ordered else f'[{_steps(self.outline.plan)}]'}")
                 lines.append("    self.done = [[0.0 for _ in stage] for stage in self.stages]  # how well, so far")
-        if self.first:
+        if self.outline.first:
             lines.append("    self.first = None  # the first state")
         lines.append("    self.before = None  # the state before this one")
         lines += [f"    {line}" for line in (self.progress.fields if self.progress else [])]
@@ -172,8 +167,8 @@ class _RewardClass:
             "    state = np.asarray(state).astype(int)",
             "    before, self.before = self.before, state",
             "    if before is None:  # nothing has happened yet",
-            *(["        self.first = state"] if self.first else []),
-            *(["        self.map = state"] if self.progress and self.progress.moving else []),
+            *(["        self.first = state"] if self.outline.first else []),
+            *[f"        {line}" for line in (self.progress.begin if self.progress else [])],
             f"        return {'self.progress(state)' if self.progress else '0.0'}",
             f"    happenings = {self._happenings()}",
         ]
