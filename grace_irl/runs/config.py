@@ -159,6 +159,8 @@ class ExpandConfig(_Section):
         rounds: M; 0: the search ends with the demonstrations.
         env: a Gymnasium id, or package.module:make; "" takes the demonstrations' own.
         steps: N, environment steps of all rounds together.
+        growth: how many times the steps of the round before it each round takes; 1: all as many (GRACE's N / M). Above 1,
+            holes in the reward are found early, and most steps are left for learning from what was mended.
         episodes: rollouts that each round adds at most.
         enough: the reward stays as it is where its accuracy on a round's new negatives is at least this.
         alike: a rollout whose states a classifier tells from the expert's with at most this chance is not called
@@ -178,6 +180,7 @@ class ExpandConfig(_Section):
     rounds: int = Field(default=0, ge=0)
     env: str = ""
     steps: int = Field(default=100_000, ge=1)
+    growth: float = Field(default=1.0, ge=1, le=10)
     episodes: int = Field(default=20, ge=1)
     enough: float = Field(default=0.99, gt=0.5, le=1)
     alike: float = Field(default=0.6, ge=0.5, le=1)

@@ -128,9 +128,11 @@ class Expanding:
         return str(path.relative_to(self._folder))
 
     def _steps(self, number: int) -> int:
-        """N is shared evenly; what is left goes to the first rounds."""
-        each, left = divmod(self._config.expand.steps, self._config.expand.rounds)
-        return max(each + (number <= left), 1)
+        """A round's share of N; all shares together are N."""
+        settings = self._config.expand
+        shares = np.cumsum(settings.growth ** np.arange(settings.rounds, dtype=np.float64))
+        upto = np.rint(settings.steps * np.append(0.0, shares) / shares[-1]).astype(int)
+        return max(int(upto[number] - upto[number - 1]), 1)
 
     def _seed(self, number: int, purpose: int) -> int:
         sequence = np.random.SeedSequence((self._config.seed, number, purpose))

@@ -140,9 +140,17 @@ def test_steps_are_shared_and_policies_go_on_where_the_reward_stayed(tmp_path: P
     learner = FakeLearner((6.0, 6.0, 6.0))
     run = begun(tmp_path / "run", learner, **{"expand.rounds": 3})
     assert [each.changed for each in run.rounds] == [True, True, False, False]
-    assert [steps for steps, _, _ in learner.trained] == [34, 34, 33]
+    assert [steps for steps, _, _ in learner.trained] == [34, 33, 34]
     assert [on for _, _, on in learner.trained] == [False, False, True]
     assert len({seed for _, seed, _ in learner.trained}) == 3
+
+
+@pytest.mark.parametrize(("growth", "expected"), [(1.0, [34, 33, 34]), (2.0, [14, 29, 58]), (10.0, [1, 9, 91])])
+def test_later_rounds_may_take_more_of_the_steps(growth: float, expected: list[int], tmp_path: Path) -> None:
+    learner = FakeLearner((6.0, 6.0, 6.0))
+    begun(tmp_path / "run", learner, **{"expand.rounds": 3, "expand.growth": growth})
+    assert [steps for steps, _, _ in learner.trained] == expected
+    assert sum(expected) == FLAGS["expand.steps"]
 
 
 def test_the_programs_of_the_last_search_come_first(tmp_path: Path) -> None:
