@@ -16,7 +16,11 @@ def to_text(evaluation: Evaluation) -> str:
 
 
 def from_text(text: str) -> Evaluation:
-    """The evaluation of `to_text`."""
+    """The evaluation of `to_text`.
+
+    Raises:
+        ValueError, TypeError, LookupError, AttributeError, RecursionError: another text.
+    """
     tree: dict[str, Any] = json.loads(text)
     tree["train"], tree["held_out"] = _metrics(tree["train"]), _metrics(tree["held_out"])
     tree["tasks"] = {name: (_needed(a), _metrics(b)) for name, (a, b) in tree["tasks"].items()}
@@ -25,11 +29,14 @@ def from_text(text: str) -> Evaluation:
 
 
 def _needed(tree: dict[str, Any]) -> Metrics:
+    wrong = next((name for name, value in tree.items() if not isinstance(value, int | float | None)), None)
+    if wrong is not None:
+        raise TypeError(f"{wrong} is {type(tree[wrong]).__name__}, not a number")
     return Metrics(**tree)
 
 
 def _metrics(tree: dict[str, Any] | None) -> Metrics | None:
-    return None if tree is None else Metrics(**tree)
+    return None if tree is None else _needed(tree)
 
 
 def plain(value: object) -> Any:

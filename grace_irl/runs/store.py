@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
 from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
+from grace_irl.runs.rows import Columns
 from grace_irl.runs.schema import SCHEMA
 from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.search.protocol import Fate, Request, Result
@@ -89,6 +91,7 @@ class Store:
         self._lock = threading.RLock()
         self._open = False
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
+        self._columns = Columns(self._db, path)
         try:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -147,7 +150,8 @@ class Store:
     def goals(self) -> list[GoalAnswer]:
         """What was said of goal states, in order."""
         rows = self._rows("SELECT * FROM goals ORDER BY rowid")
-        return [GoalAnswer(row[0], row[1], row[2], _indices(row[3]), *row[4:]) for row in rows]
+        with self._columns.reading("goals"):
+            return [GoalAnswer(row[0], row[1], row[2], _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
         """Keeps a request; one that is kept already must be the same.
@@ -235,7 +239,8 @@ class Store:
         columns = "id, source, nodes, operator, parents, prior, evaluation, idx"
         found = definitions(self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place"))
         rows = self._rows(f"SELECT {columns} FROM programs ORDER BY idx")
-        return {row[0]: _record(row, found.get(row[0], ())) for row in rows}
+        with self._columns.reading("programs"):
+            return {row[0]: _record(row, found.get(row[0], ())) for row in rows}
 
     def functions(self) -> list[Known]:
         """Every different function and class of the programs that were told."""
@@ -246,7 +251,8 @@ class Store:
         """See `RewardCache`."""
         wanted = set(digests)
         rows = self._rows("SELECT trajectory, blob FROM rewards WHERE program = ?", (program_id,))
-        return {row[0]: unpack(row[1]) for row in rows if row[0] in wanted}
+        with self._columns.reading("rewards"):
+            return {row[0]: unpack(row[1]) for row in rows if row[0] in wanted}
 
     def put(self, program_id: str, rewards: Mapping[str, NDArray[np.float64]]) -> None:
         """See `RewardCache`."""
@@ -275,7 +281,10 @@ class Store:
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._lock, self._troubles():
-            return self._db.execute(sql, values).fetchall()
+            cursor = self._db.execute(sql, values)
+            rows = cursor.fetchall()
+            self._columns.require(_TABLE.findall(sql)[0], [about[0] for about in cursor.description], rows)
+            return rows
 
     def _write(self, statements: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> None:
         with self._lock, self._troubles():
@@ -303,6 +312,7 @@ class Store:
             ) from None
 
 
+_TABLE = re.compile(r" FROM (\w+)")
 _ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final) VALUES (?, ?, ?, ?, ?, ?)"
 
 
