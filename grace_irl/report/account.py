@@ -130,4 +130,4 @@ def _ending(events: Sequence[tuple[str, str, str]]) -> str:
         return f"ended by {detail}"
     if kind in ("interrupted", "failed"):
         return f"{kind}: {detail}"
-    return "not ended: under way, or broken off"
+    return "has not ended: it is under way, or was broken off"

@@ -88,7 +88,7 @@ def chart(
     ys += [value for value in (level, low, high) if value is not None]
     bottom, top = _apart(min(ys, default=0.0), max(ys, default=1.0))
     least, most = _apart(min(xs), max(xs))
-    frame = Frame(width, height, 70, 16, 12, 46, least, most, bottom, top, "currentColor", "var(--rule)")
+    frame = Frame(width, height, 70, 28, 12, 46, least, most, bottom, top, "currentColor", "var(--rule)")
     parts = frame.axes(across, up, columns=width // 80, rows=4)
     if level is not None:
         parts.append(f'<path class="level" d="M{frame.left} {frame.y(level):.1f}H{width - frame.right}"/>')
@@ -99,10 +99,9 @@ def chart(
     for dot in dots:
         parts.append(_dot(frame, dot, 5))
         if dot.number:
-            across, at = frame.x(dot.x), frame.y(_within(dot.y))
-            across += 9.0 if across < frame.left + 9 else 0.0
-            up_or_down = at - 9 if at > 24 else at + 18
-            parts.append(text(across, up_or_down, dot.number, fill="currentColor", name="number"))
+            x, y = frame.x(dot.x), frame.y(_within(dot.y))
+            beside = x + 9 if x < frame.left + 9 else x
+            parts.append(text(beside, y - 9 if y > 24 else y + 18, dot.number, fill="currentColor", name="number"))
     return picture(width, height, parts, label)
 
 
