@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,119 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grace_irl.demos import load, save
-from grace_irl.demos.conditions import Conditions, Funnel, shows
+from grace_irl.demos import load
+from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import iter_trajectories
-from grace_irl.demos.screens import pack
 from grace_irl.demos.select import Chosen, Selection, Selector
-from grace_irl.demos.select_recipe import read_select_recipe
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.demos.trajectory import Demonstration
 from grace_irl.errors import InputError
+from tests.demos.choosing import SHIPPED, chosen, demonstration, numbered, stored, values_of
 from tests.demos.equality import assert_same
 from tests.demos.ui.data import ALARM, ELEMENTS, HISTORIES, needs_android
-
-SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
-
-
-def demonstration(
-    value: float = 0.0,
-    goal: str = "",
-    *,
-    length: int = 2,
-    role: Role = "expert",
-    task: str = "default",
-    rewards: Sequence[float] | None = None,
-    terminated: bool = False,
-) -> Demonstration:
-    states = np.full((length, 2), value)
-    given_rewards = None if rewards is None else np.array(rewards)
-    return Demonstration(Trajectory(states, extra_info=goal, rewards=given_rewards, terminated=terminated), role, task)
-
-
-def screens(*packages: str) -> Demonstration:
-    """An episode of one screen for each text, which lists the packages of its nodes."""
-    xml = [f"<hierarchy>{''.join(f'<node package={one!r}/>' for one in text.split())}</hierarchy>" for text in packages]
-    return Demonstration(Trajectory(pack(xml)), "expert")
-
-
-def stored(path: Path, *items: Demonstration) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(Demonstrations(Metadata("vector"), items), path)
-    return path
-
-
-def numbered(path: Path, values: Sequence[float]) -> Path:
-    return stored(path, *(demonstration(value) for value in values))
-
-
-def values_of(path: str | Path) -> list[float]:
-    return [float(item.trajectory.states[0, 0]) for item in iter_trajectories(path)]
-
-
-def chosen(paths: Sequence[Path], selection: Selection, seed: int = 0) -> list[float]:
-    selector = Selector(paths, [selection], seed)
-    selector.write(selector.choose())
-    return values_of(selection.out)
-
-
-TIMER = demonstration(goal="Set a Timer for 5 minutes", length=4, task="clock", terminated=True)
-
-
-@pytest.mark.parametrize(
-    ("conditions", "item", "expected"),
-    [
-        (Conditions(), TIMER, True),
-        (Conditions(goal=r"\btimer\b"), TIMER, True),  # case is ignored
-        (Conditions(goal=r"^timer"), TIMER, False),
-        (Conditions(goal="(?-i:timer)"), TIMER, False),
-        (Conditions(not_goal="minutes"), TIMER, False),
-        (Conditions(goal="timer", not_goal="hour"), TIMER, True),
-        (Conditions(min_states=4, max_states=4), TIMER, True),
-        (Conditions(min_states=5), TIMER, False),
-        (Conditions(max_states=3), TIMER, False),
-        (Conditions(from_role="expert", from_task="clock"), TIMER, True),
-        (Conditions(from_role="negative"), TIMER, False),
-        (Conditions(from_task="default"), TIMER, False),
-        (Conditions(success=True), TIMER, True),
-        (Conditions(success=False), TIMER, False),
-        (Conditions(success=True), demonstration(rewards=[0.5]), True),
-        (Conditions(success=True), demonstration(rewards=[0.0], terminated=True), False),  # rewards say more
-        (Conditions(success=False), demonstration(), True),
-        (Conditions(package=("*.deskclock",)), screens("a.launcher", "a.systemui com.google.android.deskclock"), True),
-        (Conditions(package=("com.x", "a.?aps")), screens("a.maps"), True),
-        (Conditions(package=("deskclock",)), screens("com.google.android.deskclock"), False),  # a whole name
-        (Conditions(not_package=("*clock*",)), screens("a.maps", "a.clockwork"), False),
-        (Conditions(not_package=("*clock*",)), screens("a.maps", "a.mail"), True),
-    ],
-)
-def test_conditions(conditions: Conditions, item: Demonstration, expected: bool) -> None:
-    funnel = Funnel(conditions)
-    assert funnel.passes(item) is expected
-    assert bool(funnel.emptied_by()) is not expected
-
-
-def test_a_package_in_a_text_is_none() -> None:
-    fake = Demonstration(
-        Trajectory(pack(["""<hierarchy><node text='package="com.deskclock"' package="a.mail"/></hierarchy>"""])),
-        "expert",
-    )
-    assert not shows(fake, ["*deskclock"])
-
-
-@pytest.mark.parametrize(
-    ("about", "said"),
-    [
-        ({"goal": "("}, "--goal '(': no regular expression"),
-        ({"not_goal": "*"}, "--not-goal '*': no regular expression"),
-        ({"min_states": 0}, "--min-states 0; expected at least 1"),
-        ({"max_states": -1}, "--max-states -1; expected at least 1"),
-        ({"min_states": 3, "max_states": 2}, "--min-states 3 above --max-states 2"),
-    ],
-)
-def test_conditions_that_cannot_be(about: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError) as error:
-        Conditions(**about)  # type: ignore[arg-type]
-    assert said in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -254,11 +149,6 @@ def test_a_share_of_equal_trajectories(tmp_path: Path) -> None:
         Selector([source], [Selection(str(tmp_path / "out.parquet"), held_out=0.2)]).choose()
 
 
-def test_apps_of_states_that_are_no_screens(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="vector states show no app; expected screens"):
-        Funnel(Conditions(package=("a",))).passes(demonstration())
-
-
 def test_sources_and_targets_that_clash(tmp_path: Path) -> None:
     source = numbered(tmp_path / "in.parquet", range(3))
     for selections, said in (
@@ -318,70 +208,6 @@ def test_one_trajectory_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     chosen([numbered(tmp_path / "in.parquet", range(50))], Selection(str(tmp_path / "out.parquet"), sample=20))
     assert len(alive) > 50
     assert most <= 3
-
-
-RECIPE = """
-seed = 7
-label = "last"
-[[file]]
-out = "timer.parquet"
-goal = 'timer'
-package = ["*.deskclock"]
-success = true
-min_states = 2
-role = "expert"
-task = "set timer"
-sample = 12
-held_out = 0.2
-[[file]]
-out = "negative.parquet"
-not_package = ["*clock*"]
-not_goal = "clock"
-from_role = "expert"
-"""
-
-
-def test_a_recipe(tmp_path: Path) -> None:
-    path = tmp_path / "recipe.toml"
-    path.write_text(RECIPE)
-    recipe = read_select_recipe(path)
-    assert (recipe.seed, recipe.label) == (7, "last")
-    first, second = recipe.into("set")
-    asked = Conditions(goal="timer", package=("*.deskclock",), success=True, min_states=2)
-    assert first == Selection(str(Path("set", "timer.parquet")), asked, "expert", "set timer", 12, 0.2)
-    assert second.conditions == Conditions(not_package=("*clock*",), not_goal="clock", from_role="expert")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "keys none; expected [[file]] tables, seed, label, nothing else"),
-        ("[[file]]", "file 1: out = ''; expected the name of a file in the set's folder"),
-        ("seed = -1\n[[file]]\nout = 'a.parquet'", "seed = -1; expected a whole number"),
-        ("seed = true\n[[file]]\nout = 'a.parquet'", "seed = True; expected a whole number"),
-        ("label = 'best'\n[[file]]\nout = 'a.parquet'", "label = 'best'; expected one of all, last, goal"),
-        ("label = []\n[[file]]\nout = 'a.parquet'", "label = []; expected one of all, last, goal"),
-        ("sed = 1\n[[file]]\nout = 'a.parquet'", "keys sed, file; expected [[file]] tables"),
-        ("file = [1]", "file 1: 1; expected a table"),
-        ("[[file]]\nout = '../a.parquet'", "expected the name of a file in the set's folder"),
-        ("[[file]]\nout = '/tmp/a.parquet'", "expected the name of a file in the set's folder"),
-        ("[[file]]\nout = 'a'\ngaol = 'x'", "file 1: gaol = 'x'; expected the keys out (str)"),
-        ("[[file]]\nout = 'a'\npackage = 'x'", "package = 'x'; expected the keys"),
-        ("[[file]]\nout = 'a'\npackage = [1]", "package = [1]; expected the keys"),
-        ("[[file]]\nout = 'a'\nsample = 1.5", "sample = 1.5; expected the keys"),
-        ("[[file]]\nout = 'a'\nsample = true", "sample = True; expected the keys"),
-        ("[[file]]\nout = 'a'\nrole = 'boss'", "file 1: role 'boss'; expected 'expert' or 'negative'"),
-        ("[[file]]\nout = 'a'\n[[file]]\nout = 'b'\ngoal = '('", "file 2: --goal '(': no regular expression"),
-        ("[[file]", "not readable as TOML"),
-    ],
-)
-def test_recipes_that_cannot_be(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "recipe.toml"
-    path.write_text(text)
-    with pytest.raises(InputError) as error:
-        read_select_recipe(path)
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_a_shortage_is_known(tmp_path: Path) -> None:

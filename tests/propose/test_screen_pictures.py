@@ -19,7 +19,7 @@ from grace_irl.demos.ui.screen import Screen
 from grace_irl.errors import InputError
 from grace_irl.propose.pictures import pictures, require_pictures
 from tests.propose.screens import EPISODE, asking, demonstrations, episode, node, problem, screen, things, trajectory
-from tests.propose.views.test_ui import raw, trees
+from tests.propose.views.outlines import raw, trees
 
 Image = pytest.importorskip("PIL.Image")
 Color = pytest.importorskip("PIL.ImageColor")

@@ -1,0 +1,75 @@
+"""Conditions: what a demonstration must meet to be chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grace_irl.demos.conditions import Conditions, Funnel, shows
+from grace_irl.demos.screens import pack
+from grace_irl.demos.trajectory import Demonstration, Trajectory
+from grace_irl.errors import InputError
+from tests.demos.choosing import TIMER, demonstration, screens
+
+
+@pytest.mark.parametrize(
+    ("conditions", "item", "expected"),
+    [
+        (Conditions(), TIMER, True),
+        (Conditions(goal=r"\btimer\b"), TIMER, True),  # case is ignored
+        (Conditions(goal=r"^timer"), TIMER, False),
+        (Conditions(goal="(?-i:timer)"), TIMER, False),
+        (Conditions(not_goal="minutes"), TIMER, False),
+        (Conditions(goal="timer", not_goal="hour"), TIMER, True),
+        (Conditions(min_states=4, max_states=4), TIMER, True),
+        (Conditions(min_states=5), TIMER, False),
+        (Conditions(max_states=3), TIMER, False),
+        (Conditions(from_role="expert", from_task="clock"), TIMER, True),
+        (Conditions(from_role="negative"), TIMER, False),
+        (Conditions(from_task="default"), TIMER, False),
+        (Conditions(success=True), TIMER, True),
+        (Conditions(success=False), TIMER, False),
+        (Conditions(success=True), demonstration(rewards=[0.5]), True),
+        (Conditions(success=True), demonstration(rewards=[0.0], terminated=True), False),  # rewards say more
+        (Conditions(success=False), demonstration(), True),
+        (Conditions(package=("*.deskclock",)), screens("a.launcher", "a.systemui com.google.android.deskclock"), True),
+        (Conditions(package=("com.x", "a.?aps")), screens("a.maps"), True),
+        (Conditions(package=("deskclock",)), screens("com.google.android.deskclock"), False),  # a whole name
+        (Conditions(not_package=("*clock*",)), screens("a.maps", "a.clockwork"), False),
+        (Conditions(not_package=("*clock*",)), screens("a.maps", "a.mail"), True),
+    ],
+)
+def test_conditions(conditions: Conditions, item: Demonstration, expected: bool) -> None:
+    funnel = Funnel(conditions)
+    assert funnel.passes(item) is expected
+    assert bool(funnel.emptied_by()) is not expected
+
+
+def test_a_package_in_a_text_is_none() -> None:
+    fake = Demonstration(
+        Trajectory(pack(["""<hierarchy><node text='package="com.deskclock"' package="a.mail"/></hierarchy>"""])),
+        "expert",
+    )
+    assert not shows(fake, ["*deskclock"])
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"goal": "("}, "--goal '(': no regular expression"),
+        ({"not_goal": "*"}, "--not-goal '*': no regular expression"),
+        ({"min_states": 0}, "--min-states 0; expected at least 1"),
+        ({"max_states": -1}, "--max-states -1; expected at least 1"),
+        ({"min_states": 3, "max_states": 2}, "--min-states 3 above --max-states 2"),
+    ],
+)
+def test_conditions_that_cannot_be(about: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        Conditions(**about)  # type: ignore[arg-type]
+    assert said in str(error.value)
+
+
+def test_apps_of_states_that_are_no_screens(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="vector states show no app; expected screens"):
+        Funnel(Conditions(package=("a",))).passes(demonstration())
