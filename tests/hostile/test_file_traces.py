@@ -19,6 +19,7 @@ from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Mode
+from tests.hostile.frames import FIND
 from tests.sandbox.samples import BOTH
 
 EACH, STATES = 12, 3
@@ -94,16 +95,8 @@ TRACES = {
     "actions in a frame": "v = find('Views', 'Stage'); return float('action' in v._layout) if hasattr(v, '_layout') else float(v[at()].actions is not None and 1 + v[at()].actions.ndim)",
 }
 
-PROGRAM = """
-import sys
+PROGRAM = f"""{FIND}
 import numpy as np
-def find(*names):
-    frame = sys._getframe()
-    while frame is not None:
-        for value in list(frame.f_locals.values()):
-            if type(value).__name__ in names:
-                return value
-        frame = frame.f_back
 def at():
     np.at = getattr(np, 'at', -1) + 1
     return np.at // STATES

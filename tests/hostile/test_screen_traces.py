@@ -14,6 +14,7 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Mode
 from tests.demos.conftest import screen
+from tests.hostile.frames import FIND
 from tests.sandbox.samples import BOTH
 
 EACH, STATES = 10, 3
@@ -30,15 +31,7 @@ TRACES = {
     "dimensions in a frame": "v = find('Stage'); return float(len(v._layout)) if v else 0.0",
 }
 
-PROGRAM = """
-import sys
-def find(*names):
-    frame = sys._getframe()
-    while frame is not None:
-        for value in list(frame.f_locals.values()):
-            if type(value).__name__ in names:
-                return value
-        frame = frame.f_back
+PROGRAM = f"""{FIND}
 class Reward:
     def reward_fn(self, state):
         BODY
