@@ -46,22 +46,27 @@ class Recovered:
 
 
 def recover(source: str) -> Recovered | None:
-    """What a program says; None for one that was not written by `write_program`, letter by letter."""
+    """What a program says; None for one that was not written by `write_program` (blank lines aside)."""
     about = ABOUT.match(source)
     if about is None or len(source) > MOST:
         return None
     happens = " ".join(about[1].split())
-    head = source.split("\n\n\ndef ", 1)[0]
+    head, lines = source.split("\ndef ", 1)[0], _lines(source)
     try:
         constants = {node.targets[0].id: node.value for node in ast.parse(head).body if isinstance(node, ast.Assign)}  # type: ignore[attr-defined]
         outlines = list(_outlines(constants, source))
         tries: list[Shaping | None] = [None, *shapings(headed=True)] if "NEAR" in constants else [None]
         for outline, shaping in itertools.product(outlines, tries):
-            if write_program(outline, happens, shaping) == source:
+            if _lines(write_program(outline, happens, shaping)) == lines:
                 return Recovered(outline, happens, shaping)
     except (SyntaxError, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError):
         return None  # it only looked like one
     return None
+
+
+def _lines(source: str) -> list[str]:
+    """Those that hold anything: reward files have other blank ones."""
+    return [line for line in source.splitlines() if line]
 
 
 def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:

@@ -74,7 +74,7 @@ SOURCE = write_source(HYPOTHESES[0], PERCEPTION, ())
         SOURCE.replace("AHEAD = {", "AHEAD, OTHER = {"),
         SOURCE.replace("BACKGROUND", "FOREGROUND"),
         SOURCE.replace('"faced"', '"lost"'),
-        SOURCE + "\n",
+        SOURCE + "x = 1\n",
         SOURCE + "#" * MOST,
         '"""Reward 1.0 where ; elsewhere',
         '"""Reward 1.0 where it is; 0.0 elsewhere."""\nNEAR = 1\nBACKGROUND = ()\nALWAYS = {3: 4}\n',
