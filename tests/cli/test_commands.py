@@ -55,6 +55,7 @@ def test_fit_answers_one_object(fitted: tuple[Path, dict[str, Any]]) -> None:
     folder, found = fitted
     assert found["run"] == str(folder)
     assert Path(found["reward_path"]).read_text().startswith('"""A reward recovered')
+    assert Path(found["report_path"]).read_text().startswith("<!doctype html>")
     for split in ("train", "held_out"):
         assert {"auc", "accuracy", "separated", "fitness"} <= set(found[split])
     assert found["train"]["accuracy"] > 0.95
@@ -79,6 +80,7 @@ def test_fit_for_people(demos: Path, tmp_path: Path) -> None:
     assert "class Reward" in done.stdout
     assert "held out" in done.stdout
     assert str(tmp_path / "run" / "reward.py") in done.stdout
+    assert done.stdout.splitlines()[-1] == f"report: {tmp_path / 'run' / 'report.html'}"
     assert "\x1b" not in done.stdout + done.stderr
 
 
@@ -296,6 +298,7 @@ def test_ctrl_c_saves_and_exits_130(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     assert f"--resume {folder}" in said
     assert "Traceback" not in said
+    assert "interrupted: after" in RunPaths(folder).report.read_text()
     done = command("fit", "--resume", str(folder), "--max-calls", "40", "--json")
     assert done.returncode == 0, done.stderr
     assert last_object(done.stdout)["calls"] >= 20
