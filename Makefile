@@ -20,7 +20,7 @@ FULL := $(VENV)/full.stamp
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help fit test lint types format bench lock protos clean distclean
+.PHONY: help fit test browser lint types format bench lock protos clean distclean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -30,6 +30,9 @@ fit: $(CORE) ## Recover a reward from the demonstrations that ship, and print it
 
 test: $(FULL) ## Run all tests
 	$(BIN)/python -m pytest $(ARGS)
+
+browser: ## Install Chromium for the tests of the report (Debian and Ubuntu, as root); without one they are skipped
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium
 
 lint: $(FULL) ## Check style and formatting
 	$(BIN)/ruff check .
