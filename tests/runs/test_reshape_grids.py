@@ -27,7 +27,7 @@ def walks(more: int = 0, label: LabelRule = "last") -> Demonstrations:
     return Demonstrations(Metadata("grid", label=label), tuple(items))
 
 
-def run_in(folder: Path, data: Demonstrations | None = None, **flags: object) -> Run:
+def run_in(folder: Path, flags: dict[str, object], data: Demonstrations | None = None) -> Run:
     parts = Parts(data or walks(), sandbox=InProcessSandbox())
     return start(resolve(flags={**FLAGS, **flags}), folder, parts)
 
@@ -41,7 +41,7 @@ def told(run: Run) -> list[tuple[str, str]]:
 
 
 def test_the_best_program_is_reshaped(tmp_path: Path) -> None:
-    run = run_in(tmp_path / "run", **{"search.reshape": 11})
+    run = run_in(tmp_path / "run", {"search.reshape": 11})
     asked = told(run)
     assert [operator for operator, _ in asked[-11:]] == ["reshape"] * 11
     assert [failure for _, failure in asked[-11:]] == [""] * 9 + [
@@ -61,13 +61,13 @@ def test_the_best_program_is_reshaped(tmp_path: Path) -> None:
 
 def test_another_runs_best_program_is_reshaped_and_nothing_else_is_asked(tmp_path: Path) -> None:
     """It knows no more of the program than its text, and learns from more data than the program came from."""
-    one = run_in(tmp_path / "one")
-    two = run_in(tmp_path / "two", walks(4), **ONLY, **{"proposer.start_from": (str(one.folder),)})
+    one = run_in(tmp_path / "one", {})
+    two = run_in(tmp_path / "two", {**ONLY, "proposer.start_from": (str(one.folder),)}, walks(4))
     assert told(two) == [("initialise", ""), ("reshape", ""), ("reshape", ""), ("reshape", "")]
     assert two.best.program.parents == (one.best.program.id,)
     assert two.best.program.operator == "reshape"
     # A reshaped reward can be begun with, too: from its file, and in other ways than it was.
-    three = run_in(tmp_path / "three", walks(4), **ONLY, **{"proposer.start_from": (str(two.reward_path),)})
+    three = run_in(tmp_path / "three", {**ONLY, "proposer.start_from": (str(two.reward_path),)}, walks(4))
     assert [failure for _, failure in told(three)] == [""] * 4
     with opened(three.folder) as (store, _):
         sources = [proposal.source for _, _, proposal in store.proposals()]
@@ -80,14 +80,14 @@ def test_a_program_that_somebody_wrote_is_left_as_it_is(tmp_path: Path) -> None:
         "class Reward:\n    def __init__(self, extra_info=None): self.n = 0\n\n"
         "    def reward_fn(self, state):\n        self.n += 1\n        return float(self.n == 3)\n"
     )
-    run = run_in(tmp_path / "run", **ONLY, **{"proposer.start_from": (str(tmp_path / "mine.py"),)})
+    run = run_in(tmp_path / "run", {**ONLY, "proposer.start_from": (str(tmp_path / "mine.py"),)})
     said = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"
     assert told(run) == [("initialise", ""), *[("reshape", said)] * 2]  # in a row: no more are asked for
     assert run.best.program.operator == "initialise"
 
 
 def test_interrupted_while_it_reshapes(tmp_path: Path) -> None:
-    whole = run_in(tmp_path / "whole", **{"search.reshape": 5})
+    whole = run_in(tmp_path / "whole", {"search.reshape": 5})
     stopped: list[bool] = []
 
     def stop(snapshot: object) -> None:
@@ -104,8 +104,8 @@ def test_interrupted_while_it_reshapes(tmp_path: Path) -> None:
 
 
 def test_a_finished_run_is_reshaped_later(tmp_path: Path) -> None:
-    whole = run_in(tmp_path / "whole", **{"search.reshape": 2})
-    plain = run_in(tmp_path / "run")
+    whole = run_in(tmp_path / "whole", {"search.reshape": 2})
+    plain = run_in(tmp_path / "run", {})
     later = resume(plain.folder, {"search.reshape": 2}, parts=Parts(walks(), sandbox=InProcessSandbox()))
     assert later.best.program.id == whole.best.program.id
 
@@ -114,7 +114,7 @@ def test_grids_whose_experts_are_right_in_every_state_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(InputError, match="cannot reshape rewards for grids labelled 'all'; expected a model") as caught:
-        run_in(tmp_path / "run", walks(label="all"), **{"search.reshape": 2})
+        run_in(tmp_path / "run", {"search.reshape": 2}, walks(label="all"))
     assert "\n" not in str(caught.value)
     shipped = Path(__file__).resolve().parents[2] / "datasets" / "babyai-go-to-obj"
     argv = ["fit", "--demos", str(shipped), "--label", "all", "--reshape", "2", "--out", str(tmp_path / "run")]
