@@ -161,7 +161,7 @@ def reach(values: Floats) -> tuple[float, float, int]:
     middle = p99 - p1
     if middle > 0 and high - low > 20 * middle:
         low, high = max(low, p1 - middle), min(high, p99 + middle)
-    low, high = max(low, -LIMIT), min(high, LIMIT)
+    low, high = (min(max(end, -LIMIT), LIMIT) for end in (low, high))
     return low, high, int(np.sum((values < low) | (values > high)))
 
 

@@ -9,5 +9,7 @@ from pygments.lexers import PythonLexer
 
 
 def highlighted(source: str) -> Markup:
-    """The source as spans; everything in it is escaped. What is no Python is shown all the same."""
-    return Markup(highlight(source, PythonLexer(ensurenl=False), HtmlFormatter(nowrap=True)))
+    """The source as spans, everything in it escaped, what would be invisible spelled out; it need not be Python."""
+    lines = source.replace("\r\n", "\n")
+    plain = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in lines)
+    return Markup(highlight(plain, PythonLexer(ensurenl=False), HtmlFormatter(nowrap=True)))

@@ -26,6 +26,8 @@ from grace_irl.runs.round import Round, became
 from grace_irl.runs.run import opened
 from grace_irl.runs.store import Store
 
+GENERATIONS = 200  # that are listed, the last ones
+
 
 @dataclass(frozen=True)
 class Expansion:
@@ -88,7 +90,7 @@ def _page(store: Store, config: Config, expansion: Expansion | None) -> str:
     evidence = gather(valued(store, best.program.id) if best else [])
     data = datas.read(config, rows)
     evaluation = best.evaluation if best else None
-    steps = progress.steps(store)
+    steps, generations = progress.steps(store), history(store)
     return render(
         account=account(store, config, data.metadata.environment if data.metadata else ""),
         best=best,
@@ -102,7 +104,8 @@ def _page(store: Store, config: Config, expansion: Expansion | None) -> str:
         gallery=Gallery(data, evidence),
         data=data,
         searches=plots.searches(steps),
-        generations=history(store),
+        generations=generations[-GENERATIONS:],
+        earlier=max(len(generations) - GENERATIONS, 0),
         verdicts=progress.verdicts(store),
         failures=progress.failures(store),
         ancestors=progress.ancestors(best, records) if best else [],
