@@ -32,6 +32,19 @@ def things(grid):
     return [(cell, code) for cell, code in coded if is_thing(code)]
 '''
 
+NOVEL = Template('''
+def speaks_of_something_new(self, words):
+    """Whether a word was never seen before, and something at the start has a feature that no word names."""
+    if PLAIN.union(*NAMES.values()).issuperset(words):
+        return False
+    for cell, code in things(self.first):
+        thing = $features
+        if unnamed(words, thing):
+            return True
+    return False
+''')
+"""As in `fragments`, by the function that is there anyway."""
+
 HALF_STEP = Template("""
 ahead = AHEAD.get(int(state[here][$heading]), (0, 0))
 here = (here[0] + ahead[0] / 2, here[1] + ahead[1] / 2)  # to turn towards a thing is half a step

@@ -13,7 +13,7 @@ from grace_irl.propose.synthesis.grid.constants import WIDTH, write_constants
 from grace_irl.propose.synthesis.grid.meaning import Arrangement, Hypothesis, Plan
 from grace_irl.propose.synthesis.grid.outline import Outline
 from grace_irl.propose.synthesis.grid.perception import Perception
-from grace_irl.propose.synthesis.grid.progress import THINGS, Progress
+from grace_irl.propose.synthesis.grid.progress import NOVEL, THINGS, Progress
 from grace_irl.propose.synthesis.grid.shaping import Shaping
 from grace_irl.propose.synthesis.grid.summary import summary
 
@@ -121,7 +121,8 @@ class _RewardClass:
         if self.outline.described:
             methods.append(self._described())
         if self.outline.novel != "ignore":
-            methods.append(fragments.NOVEL.substitute(features=self._features("self.first")))
+            novel = NOVEL if self.progress else fragments.NOVEL
+            methods.append(novel.substitute(features=self._features("self.first")))
         if self.progress:
             methods += self.progress.methods()
         methods.append(self._debug())
