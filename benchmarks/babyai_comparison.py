@@ -29,11 +29,11 @@ from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 
 LEVELS = {
-    "GoToRedBallNoDist": ("BabyAI-GoToRedBallNoDists-v0", 200_000),
-    "GoToObj": ("BabyAI-GoToObj-v0", 300_000),
-    "OpenRedDoor": ("BabyAI-OpenRedDoor-v0", 200_000),
-    "OpenDoorColor": ("BabyAI-OpenDoorColor-v0", 400_000),
-    "OpenTwoDoors": ("BabyAI-OpenTwoDoors-v0", 600_000),
+    "GoToRedBallNoDist": ("BabyAI-GoToRedBallNoDists-v0", 100_000),
+    "GoToObj": ("BabyAI-GoToObj-v0", 100_000),
+    "OpenRedDoor": ("BabyAI-OpenRedDoor-v0", 100_000),
+    "OpenDoorColor": ("BabyAI-OpenDoorColor-v0", 200_000),
+    "OpenTwoDoors": ("BabyAI-OpenTwoDoors-v0", 400_000),
 }
 """Level, and environment steps of each run; the last one takes two steps, in order."""
 FEW, MANY = 8, 200

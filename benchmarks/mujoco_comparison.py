@@ -16,22 +16,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mujoco_recovery import DATA, ROLLOUTS
 
 from grace_irl.compare.comparison import Compared, resume, start
+from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.pool import Progress
 from grace_irl.compare.settings import Settings, comparison_of
+from grace_irl.compare.standings import standings
 from grace_irl.compare.table import rows_of
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 
-STEPS = {"Hopper": 1_000_000, "HalfCheetah": 1_000_000}
+STEPS = {"Hopper": 500_000, "HalfCheetah": 500_000}
 ROUNDS = 4
+GROUPS = (("grace",), ("gail", "airl", "bc", "ppo-true"))
+"""Compared in folders of their own, so that another search leaves what the others learnt as it is."""
 GOAL = 0.95
 LIGHT = {"Hopper": "hopper", "HalfCheetah": "half_cheetah"}
 """Functions of examples/lighter_bodies.py."""
@@ -52,12 +57,15 @@ def demonstrations(name: str, folder: Path) -> Path:
     return target
 
 
-def compared(name: str, options: argparse.Namespace) -> Compared:
-    """One body's comparison."""
+def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Compared | None:
+    """The comparison of those methods of a group that are asked for."""
+    methods = tuple(method for method in options.methods.split(",") if method in group)
+    if not methods:
+        return None
     steps = options.steps or STEPS[name]
     folder = options.out / name
-    place = folder / f"{steps}-{options.expand}{'-transfer' if options.transfer else ''}"
-    methods = tuple(options.methods.split(","))
+    searched = f"grace-{options.expand}" if "grace" in group else "others"
+    place = folder / f"{searched}-{steps}{'-transfer' if options.transfer else ''}"
     if (place / "compare.toml").exists():
         return resume(place, methods=methods, seeds=options.seeds, workers=options.workers, listener=say)
     carried = (f"{BODIES}:{LIGHT[name]}",) if options.transfer else ()
@@ -65,7 +73,7 @@ def compared(name: str, options: argparse.Namespace) -> Compared:
     fit = {
         "data.demos": (str(demonstrations(name, folder)),),
         "data.held_out": 0.0,
-        "expand.rounds": options.expand,
+        "expand.rounds": options.expand if "grace" in group else 0,
         "expand.trust": options.trust_reward,
     }
     settings = Settings(comparison_of({**asked, "episodes": options.episodes}), resolve(flags=fit))
@@ -85,7 +93,7 @@ def main() -> None:
     parser.add_argument("--bodies", default=",".join(STEPS), help="comma-separated names")
     parser.add_argument("--methods", default="grace,gail,airl,bc,ppo-true", help="comma-separated names")
     parser.add_argument("--seeds", type=int, default=5, help="of each method (default 5)")
-    parser.add_argument("--steps", type=int, help="of each run (default 1,000,000)")
+    parser.add_argument("--steps", type=int, help="of each run (default 500,000)")
     parser.add_argument("--expand", type=int, default=ROUNDS, help="rounds M of expansion (default 4); 0: none")
     parser.add_argument("--episodes", type=int, default=50, help="of the evaluation at the end (default 50)")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
@@ -96,16 +104,19 @@ def main() -> None:
     missed = []
     for name in options.bodies.split(","):
         print(f"{name}: {options.steps or STEPS[name]:,} steps of each run, {options.seeds} seeds", flush=True)
-        found = compared(name, options)
-        for environment in dict.fromkeys(each.environment for each in found.standings):
-            head, rows = rows_of([each for each in found.standings if each.environment == environment])
+        parts = [found for group in GROUPS if (found := compared(name, group, options)) is not None]
+        results = [result for part in parts for result in part.results]
+        oracle = Oracle.of(load([demonstrations(name, options.out / name)]))
+        placed = standings(results, [method for group in GROUPS for method in group], oracle)
+        for environment in dict.fromkeys(each.environment for each in placed):
+            head, rows = rows_of([each for each in placed if each.environment == environment])
             widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
             print(f"\n{environment}")
             for row in (head, *rows):
                 print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-        for note in found.notes:
+        for note in dict.fromkeys(note for part in parts for note in part.notes):
             print(f"note: {note}")
-        reached = [each.fraction for each in found.standings if each.method == "grace" and not each.transfer]
+        reached = [each.fraction for each in placed if each.method == "grace" and not each.transfer]
         if not any(fraction is not None and fraction >= GOAL for fraction in reached):
             missed.append(name)
     if missed:
