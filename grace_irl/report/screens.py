@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.demos.ui.picture import picture
+from grace_irl.demos.ui.picture import Picture, picture
 from grace_irl.errors import InputError
 from grace_irl.propose.views.difference import difference
 from grace_irl.propose.views.outline import Outline
@@ -38,15 +38,15 @@ class ScreenView:
     """A screen as the report shows it.
 
     Attributes:
-        picture: None where there is none.
-        trouble: why there is no picture; "" where there is one.
+        pictures: the screenshot, where the data have one, and a drawing of what programs are handed.
+        trouble: why one of them is missing; "" where none is.
         changes: kind ("changed", "new", "gone") and text of each line that tells it from the screen before; () where
             nothing differs; None where it is the first one, or another screen altogether.
         outline: its lines.
         left_out: lines of the outline beyond these.
     """
 
-    picture: ScreenPicture | None
+    pictures: tuple[ScreenPicture, ...]
     trouble: str
     changes: tuple[tuple[str, str], ...] | None
     outline: tuple[str, ...]
@@ -56,7 +56,7 @@ class ScreenView:
     def size(self) -> int:
         """About how many bytes of the page it takes."""
         lines = [*self.outline, *(line for _, line in self.changes or ())]
-        return len(self.picture.uri if self.picture else "") + sum(2 * len(line.encode()) + 40 for line in lines)
+        return sum(len(each.uri) for each in self.pictures) + sum(2 * len(line.encode()) + 40 for line in lines)
 
 
 def screen_view(trajectory: Trajectory, step: int) -> ScreenView:
@@ -67,17 +67,26 @@ def screen_view(trajectory: Trajectory, step: int) -> ScreenView:
     if step > 0:
         found = difference(Outline.of(bytes(trajectory.states[step - 1])), after)
         changes = None if found is None else tuple((MARKS[line[0]], line[2:]) for line in found[:LINES])
-    shown, trouble = _picture(trajectory, step)
-    return ScreenView(shown, trouble, changes, tuple(lines[:LINES]), max(len(lines) - LINES, 0))
+    pictures, trouble = _pictures(trajectory, step)
+    return ScreenView(pictures, trouble, changes, tuple(lines[:LINES]), max(len(lines) - LINES, 0))
 
 
-def _picture(trajectory: Trajectory, step: int) -> tuple[ScreenPicture | None, str]:
-    try:
-        drawn = picture(trajectory, step, LONGEST)
-    except ModuleNotFoundError:
-        return None, "no picture: Pillow is not installed (pip install 'grace-irl[android]')"
-    except InputError as error:
-        return None, f"no picture: {error}"
+def _pictures(trajectory: Trajectory, step: int) -> tuple[tuple[ScreenPicture, ...], str]:
+    alone = Trajectory(trajectory.states[step : step + 1], source=trajectory.source)
+    sources = [(trajectory, step)] if trajectory.screenshots and trajectory.screenshots[step] else []
+    found: list[ScreenPicture] = []
+    trouble = ""
+    for source, place in [*sources, (alone, 0)]:
+        try:
+            found.append(_part(picture(source, place, LONGEST)))
+        except ModuleNotFoundError:
+            trouble = "no picture: Pillow is not installed (pip install 'grace-irl[android]')"
+        except InputError as error:
+            trouble = f"no picture: {error}"
+    return tuple(found), trouble
+
+
+def _part(drawn: Picture) -> ScreenPicture:
     width, height = struct.unpack(">II", drawn.png[16:24])  # of the header that every PNG file begins with
     uri = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
-    return ScreenPicture(uri, width, height, drawn.screenshot), ""
+    return ScreenPicture(uri, width, height, drawn.screenshot)

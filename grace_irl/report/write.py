@@ -96,6 +96,7 @@ def _page(store: Store, config: Config, expansion: Expansion | None) -> str:
         best=best,
         evaluation=evaluation,
         verdict=verdict(evaluation),
+        log_pi=config.fitness.log_pi,
         warnings=warnings(evaluation, evidence),
         source=highlighted(best.program.source) if best else "",
         evidence=evidence,

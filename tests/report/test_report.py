@@ -130,18 +130,32 @@ def screens(tmp_path: Path) -> Path:
     return tmp_path / "demos"
 
 
+def of_screens(screens: Path, folder: Path) -> Path:
+    flags: dict[str, Any] = {"data.label": "last", "data.held_out": 0.0}
+    for side in ("demos", "negatives"):
+        flags[f"data.{side}"] = tuple(map(str, screens.glob("expert-*" if side == "demos" else "negative-*")))
+    return fitted(folder, screens, Given(program("float('7\\u200a' in state)")), **flags)
+
+
 def test_a_screenshot_is_shown_where_the_data_has_one(screens: Path, tmp_path: Path) -> None:
-    flags = {"data.label": "last", "data.held_out": 0.0, "data.negatives": tuple(map(str, screens.glob("negative-*")))}
-    config = tuple(map(str, screens.glob("expert-*")))
-    run = fitted(
-        tmp_path / "run", screens, Given(program("float('7\\u200a' in state)")), **flags, **{"data.demos": config}
-    )
+    run = of_screens(screens, tmp_path / "run")
     tree = page(run, tmp_path / "report.html")
     card = tree.xpath("//section[starts-with(@class, 'card')][.//h4[contains(., 'State 3 of 3')]]")[0]
     data = card.find(".//img").get("src").partition(",")[2]
     assert Image.open(io.BytesIO(base64.b64decode(data))).getpixel((30, 45)) == (18, 52, 86)
-    assert said(card.xpath(".//img/following-sibling::p")[0]) == "screenshot"
-    assert {said(each) for each in tree.xpath("//img/following-sibling::p")} == {"screenshot", "drawing"}
+    assert [said(each) for each in card.xpath(".//img/following-sibling::p")] == ["screenshot", "drawing"]
+    first = tree.xpath("//section[starts-with(@class, 'card')][.//h4[contains(., 'State 1 of 3')]]")[0]
+    assert [said(each) for each in first.xpath(".//img/following-sibling::p")] == ["drawing"]
+
+
+def test_a_screenshot_that_is_damaged_is_said(screens: Path, tmp_path: Path) -> None:
+    for shot in screens.rglob("step_2.png"):
+        shot.write_bytes(shot.read_bytes()[:60])
+    tree = page(of_screens(screens, tmp_path / "run"), tmp_path / "report.html")
+    card = tree.xpath("//section[starts-with(@class, 'card')][.//h4[contains(., 'State 3 of 3')]]")[0]
+    assert "no picture: " in said(card)
+    assert "cannot be decoded" in said(card)
+    assert len(card.xpath(".//img")) == 1
 
 
 def test_data_that_moved_away(vector_run: Path, tmp_path: Path) -> None:
