@@ -8,7 +8,7 @@ import numpy as np
 
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.report.evidence import Evidence
-from grace_irl.runs.round import Round
+from grace_irl.runs.round import Round, became
 
 GAP = 0.05  # of accuracy between training and held-out data that is worth a warning
 FEW = 5  # positive held-out states, below which a figure says little
@@ -55,9 +55,10 @@ def warnings(evaluation: Evaluation | None, evidence: Evidence) -> list[str]:
         found.append(f"Only {_states(held_out.experts, 'positive')} held out: that figure says little.")
     if not train.separated:
         few, many = evidence.mistakes
+        included = "" if held_out is None else ", held-out ones included"
         found.append(
             f"Training states are not separated: {_states(few, 'positive')} and {_states(many, 'negative')} lie on the "
-            "wrong side of the threshold, held-out ones included."
+            f"wrong side of the threshold{included}."
         )
     elif held_out is not None and not held_out.separated:
         found.append("Training states are separated, held-out ones are not.")
@@ -103,5 +104,10 @@ def cautions(rounds: Sequence[Round]) -> list[str]:
             found.append(
                 f"Round {each.number}: {each.alike} of {each.rollouts} rollouts look like an expert's and were not "
                 "called negative."
+            )
+        if each.stalled:
+            found.append(
+                f"Round {each.number}: learning stalled, although the reward tells the rollouts from experts; "
+                f"the reward: {became(each)}."
             )
     return found

@@ -20,7 +20,7 @@ from grace_irl.report.gallery import Gallery
 from grace_irl.report.highlight import highlighted
 from grace_irl.report.trainings import read, trainings
 from grace_irl.report.values import Valued
-from grace_irl.report.verdict import verdict, warnings
+from grace_irl.report.verdict import cautions, verdict, warnings
 from grace_irl.runs.round import Round
 from grace_irl.runs.trajectory_row import TrajectoryRow
 
@@ -62,6 +62,14 @@ def test_the_verdict_is_of_held_out_data_where_there_is_some() -> None:
         "On held-out data, which no proposer saw, the reward separates 1 positive state"
     )
     assert "balanced accuracy of 0.7000 (0.5 is chance)" in verdict(Evaluation("ok", train=metrics(0.7)))
+
+
+def test_cautions() -> None:
+    rounds = [Round(0), Round(1, rollouts=9, alike=2, changed=False), Round(2, changed=False, stalled=True, shaped="x")]
+    found = cautions(rounds)
+    assert [each[:8] for each in found] == ["Round 1:", "Round 2:"]
+    assert "2 of 9 rollouts look like an expert's" in found[0]
+    assert "stalled: reshaped" in found[1]
 
 
 @given(
