@@ -21,7 +21,7 @@ def fixed(value: float | None, digits: int = 4) -> str:
     """A number with so many digits behind its point, for columns; in powers of ten where it would be too long."""
     if value is None or math.isnan(value):
         return "–"
-    written = f"{value:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"
+    written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # no minus before 0
     return written.replace("-", "\u2212")
 
 

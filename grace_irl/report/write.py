@@ -11,6 +11,7 @@ from grace_irl.report import data as datas
 from grace_irl.report import plots, progress
 from grace_irl.report.account import account
 from grace_irl.report.evidence import gather
+from grace_irl.report.figures import digits
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.highlight import highlighted
 from grace_irl.report.page import render
@@ -42,6 +43,11 @@ class Expansion:
     rounds: tuple[Round, ...]
     plots: tuple[Plot, ...]
     cautions: tuple[str, ...]
+
+    @property
+    def digits(self) -> int:
+        """Behind the point of returns."""
+        return digits(max((abs(each.mean) for each in self.rounds if each.mean is not None), default=0.0))
 
 
 def write_report(folder: Path, out: Path | None = None) -> Path:

@@ -147,7 +147,9 @@ def test_numbers() -> None:
     assert [number(value) for value in (None, float("nan"), 0.0, -0.0, -1.5, 12345.678, float("-inf"))] == [
         *("–", "–", "0", "0", "−1.5", "1.235e+04", "−inf")
     ]
-    assert [fixed(value, 2) for value in (None, -1.005, 1e12, 1234.5)] == ["–", "−1.00", "1e+12", "1,234.50"]
+    assert [fixed(value, 2) for value in (None, -1.004, 1e12, 1234.5, -0.001)] == [
+        *("–", "−1.00", "1e+12", "1,234.50", "0.00")
+    ]
     assert [share(value) for value in (None, 1.0, 0.99999, 0.0)] == ["–", "100 %", "99.99 %", "0.00 %"]
     assert [digits(spread) for spread in (0.0, 1.0, 0.05, 400.0, 1e9, 1e-12)] == [4, 2, 4, 0, 0, 8]
 
