@@ -69,6 +69,7 @@ def chart(
     height: int = 260,
     level: float | None = None,
     dots: Sequence[Dot] = (),
+    start: float | None = None,
     low: float | None = None,
     high: float | None = None,
 ) -> Markup:
@@ -80,6 +81,7 @@ def chart(
         width, height: pixels.
         level: a value that is marked by a dashed line.
         dots: marked points.
+        start: where the axis across begins at the latest.
         low, high: what the upward axis reaches at least.
     """
     places = [place for line in lines for place in line.places]
@@ -87,7 +89,7 @@ def chart(
     ys = [_within(y) for _, y in places]
     ys += [value for value in (level, low, high) if value is not None]
     bottom, top = _apart(min(ys, default=0.0), max(ys, default=1.0))
-    least, most = _apart(min(xs), max(xs))
+    least, most = _apart(min(xs) if start is None else min(start, *xs), max(xs))
     frame = Frame(width, height, 70, 28, 12, 46, least, most, bottom, top, "currentColor", "var(--rule)")
     parts = frame.axes(across, up, columns=width // 80, rows=4)
     if level is not None:

@@ -140,5 +140,7 @@ def _learning(
             lines.append(Line(each.name, known, f"c{number % PALETTE}"))
     if not lines:
         return None
-    drawing = chart(lines, across="environment steps of the training", up=up, label=title, low=low, high=high)
+    drawing = chart(
+        lines, across="environment steps of the training", up=up, label=title, start=0.0, low=low, high=high
+    )
     return Plot(title, drawing, tuple((each.kind, each.name) for each in lines), note)

@@ -256,6 +256,25 @@ class Reward:
     assert any("nothing but the number of the state" in each for each in warnings(page(run, tmp_path / "r.html")))
 
 
+def test_goal_states_are_those_that_were_marked(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    items = [
+        Demonstration(Trajectory(rng.normal(size=(8, 2))), role, goals=(3, 7) if role == "expert" else None)  # type: ignore[arg-type]
+        for role in ("expert", "negative")
+        for _ in range(3)
+    ]
+    save(Demonstrations(Metadata("vector"), tuple(items)), tmp_path / "set.parquet")
+    flags = {"data.held_out": 0.0, "data.label": "goal"}
+    run = fitted(tmp_path / "run", tmp_path / "set.parquet", Given(program("float(state[0])")), **flags)
+    tree = page(run, tmp_path / "report.html")
+    assert [row[:2] for row in table(tree, "Rewards by label")[1:]] == [
+        ["positive, training", "6"],
+        ["negative, training", "42"],
+    ]
+    cards = tree.xpath("//h3[starts-with(., 'Positive states')]/following-sibling::div[1]/section/h4")
+    assert {said(card).partition("State ")[2] for card in cards} == {"4 of 8", "8 of 8"}  # counted from 1
+
+
 def test_an_expansion(expansion: Path, tmp_path: Path) -> None:
     tree = page(expansion, tmp_path / "report.html")
     head, *rows = table(tree, "Rounds")
