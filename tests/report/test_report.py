@@ -105,6 +105,7 @@ def test_real_screens_are_outlines_beside_drawings(android_run: Path, tmp_path: 
     changes = said(goal.xpath(".//pre")[0])
     assert "CheckBox* 'S' #day_button_6 desc 'Saturday': unchecked -> checked" in changes
     assert "'8:25\\u200aAM' #digital_clock desc=text" in said(goal.xpath(".//details")[0])
+    assert (tmp_path / "report.html").stat().st_size < 5_000_000
     for image in tree.iter("img"):
         kind, _, data = image.get("src").partition(",")
         assert kind == "data:image/png;base64"
