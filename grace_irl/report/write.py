@@ -45,6 +45,11 @@ class Expansion:
     cautions: tuple[str, ...]
 
     @property
+    def complete(self) -> int:
+        """Rounds in which a policy was trained; the search before them is round 0."""
+        return sum(each.number > 0 for each in self.rounds)
+
+    @property
     def digits(self) -> int:
         """Behind the point of returns."""
         return digits(max((abs(each.mean) for each in self.rounds if each.mean is not None), default=0.0))

@@ -281,6 +281,7 @@ def test_an_expansion(expansion: Path, tmp_path: Path) -> None:
     head, *rows = table(tree, "Rounds")
     assert head[:4] == ["round", "steps", "rollouts", "like experts"]
     assert [row[0] for row in rows] == ["0", "1", "2"]
+    assert "rounds that are complete: 2;" in said(tree.xpath("//p[@class='kicker']")[0])
     assert [row[5] for row in rows] == ["searched", "searched", "kept"]
     figures = tree.xpath("//section[@aria-labelledby='rounds']//figure")
     assert [said(each.find("figcaption")).partition(".")[0] for each in figures] == [
