@@ -31,7 +31,7 @@ def _evolution(config: Config) -> Search:
     search = config.search
     settings = EvolutionSettings(
         population=search.population,
-        elite=min(search.elite, search.population),
+        elite=min(search.elite, search.population // 2),  # where all are safe, nothing better would ever enter
         generations=search.generations,
         include_expert=search.include_expert,
         incorrect_only=search.incorrect_only,

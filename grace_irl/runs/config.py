@@ -41,7 +41,7 @@ class SearchConfig(_Section):
 
     Attributes:
         population: programs kept.
-        elite: of those, how many always survive; a smaller population is all elite.
+        elite: of those, how many always survive; half of the population at most.
         generations: rounds of mutation after the first population.
         include_expert: chance that a mutation is shown an expert trajectory.
         incorrect_only: chance that it is shown incorrect states only.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grace_irl.evaluate.evaluation import shown
+from grace_irl.evaluate.evaluation import EQUAL, shown
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from grace_irl.search.ranks import Scored, merit, ranked
 
@@ -200,8 +200,10 @@ def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], si
         if name in places and name not in before:
             fates.append(Fate(name, "kept", f"place {places[name]} of {len(kept)}: {words}"))
         elif name not in places and last is not None:
-            less = merit(last) - merit(candidate) > 0
-            than = "below the last kept" if less else "equal to the last kept, but longer or later"
+            more = merit(candidate) - merit(last)
+            than = "below the last kept" if more < 0 else "equal to the last kept, but longer or later"
+            if more > EQUAL:
+                than = "above the last kept, which is an elite"
             was = "displaced" if name in before else "outside"
             fates.append(Fate(name, "dropped", f"{was} the best {size}: {words}, {than} ({_words(last)})"))
     return fates

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.methods import METHODS
 from grace_irl.programs.program import Program
+from grace_irl.runs.config import resolve
 from grace_irl.search.evolution import ATTEMPTS, Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from grace_irl.search.ranks import Scored, ranked, winner
@@ -293,3 +295,26 @@ def test_floors_are_merits() -> None:
 def test_no_winner_without_candidates() -> None:
     assert winner([]) is None
     assert ranked([]) == []
+
+
+@pytest.mark.parametrize("population", [1, 2, 4, 20])
+def test_whatever_its_size_a_population_takes_in_what_is_better(population: int) -> None:
+    flags = {"search.population": population, "search.generations": 1, "stop.target_accuracy": None}
+    search = METHODS["grace"].make_search(resolve(flags=flags))
+    assert isinstance(search, Evolution)
+
+    def reply(request: Request) -> Result:
+        return answer(request, -1.0 if request.operator == "initialise" else -0.1)
+
+    _, _, populations = drive(search, reply)
+    assert f"p{population}" in populations[-1]
+
+
+def test_what_is_better_than_an_elite_and_has_no_place_is_told_so() -> None:
+    def reply(request: Request) -> Result:
+        return answer(request, -1.0 if request.operator == "initialise" else -0.1)
+
+    _, fates, _ = drive(Evolution(EvolutionSettings(population=2, elite=2, generations=1), 0), reply)
+    dropped = [fate.reason for fate in fates if fate.verdict == "dropped"]
+    assert dropped
+    assert all("above the last kept, which is an elite" in reason for reason in dropped)
