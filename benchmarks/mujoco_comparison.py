@@ -34,9 +34,9 @@ from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 
 STEPS = {"Hopper": 500_000, "HalfCheetah": 500_000}
-ROUNDS = 10
-SEARCH = {"search.population": 12, "search.generations": 2, "expand.episodes": 4}
-"""Short searches and few rollouts: each round begins with the last one's programs, and there are many rounds."""
+ROUNDS = 4
+SEARCH = {"search.population": 12, "search.generations": 8, "expand.episodes": 4, "expand.growth": 2.0}
+"""Short searches and few rollouts: each round begins with the last one's programs, and the last ones learn longest."""
 GROUPS = (("grace",), ("gail", "airl", "bc", "ppo-true"))
 """Compared in folders of their own, so that another search leaves what the others learnt as it is."""
 GOAL = 0.95
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--methods", default="grace,gail,airl,bc,ppo-true", help="comma-separated names")
     parser.add_argument("--seeds", type=int, default=5, help="of each method (default 5)")
     parser.add_argument("--steps", type=int, help="of each run (default 500,000)")
-    parser.add_argument("--expand", type=int, default=ROUNDS, help="rounds M of expansion (default 10); 0: none")
+    parser.add_argument("--expand", type=int, default=ROUNDS, help="rounds M of expansion (default 4); 0: none")
     parser.add_argument("--episodes", type=int, default=50, help="of the evaluation at the end (default 50)")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
     parser.add_argument("--transfer", action="store_true", help="carry the rewards to a lighter body, too")
