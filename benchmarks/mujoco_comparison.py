@@ -6,7 +6,10 @@ that every other method has (`grace-irl compare --expand M`).
 
     python benchmarks/mujoco_comparison.py                                   # Hopper and HalfCheetah: hours on 2 cores
     python benchmarks/mujoco_comparison.py --bodies Hopper --seeds 1 --steps 300000
+    python benchmarks/mujoco_comparison.py --bodies Hopper --reward tests/recordings/large_model_mujoco/Hopper.py
     python benchmarks/mujoco_comparison.py --bodies Hopper --transfer        # rewards carried to a lighter body
+
+The third one trains on the best of a large model's first four answers, which are recorded beside that file.
 
 It goes on where it was stopped. It exits with 1 where GRACE is below 0.95 of PPO on the true reward, or where that has
 not learnt (`grace_irl.compare.oracle`), so that no fraction can be quoted.
@@ -66,16 +69,24 @@ def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Co
         return None
     steps = options.steps or STEPS[name]
     folder = options.out / name
-    searched = f"grace-{options.expand}" if "grace" in group else "others"
+    searched = f"grace-{options.reward.stem if options.reward else options.expand}" if "grace" in group else "others"
     place = folder / f"{searched}-{steps}{'-transfer' if options.transfer else ''}"
     if (place / "compare.toml").exists():
         return resume(place, methods=methods, seeds=options.seeds, workers=options.workers, listener=say)
     carried = (f"{BODIES}:{LIGHT[name]}",) if options.transfer else ()
-    asked = {"methods": methods, "seeds": options.seeds, "steps": steps, "transfer": carried, "looks": 20}
+    reward = str(options.reward) if options.reward and "grace" in group else ""
+    asked = {
+        "reward": reward,
+        "methods": methods,
+        "seeds": options.seeds,
+        "steps": steps,
+        "transfer": carried,
+        "looks": 20,
+    }
     fit = {
         "data.demos": (str(demonstrations(name, folder)),),
         "data.held_out": 0.0,
-        "expand.rounds": options.expand if "grace" in group else 0,
+        "expand.rounds": options.expand if "grace" in group and not reward else 0,
         "expand.trust": options.trust_reward,
         **SEARCH,
     }
@@ -98,6 +109,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="of each method (default 5)")
     parser.add_argument("--steps", type=int, help="of each run (default 500,000)")
     parser.add_argument("--expand", type=int, default=ROUNDS, help="rounds M of expansion (default 4); 0: none")
+    parser.add_argument("--reward", type=Path, help="for grace: a reward that was recovered before, and no search")
     parser.add_argument("--episodes", type=int, default=50, help="of the evaluation at the end (default 50)")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
     parser.add_argument("--transfer", action="store_true", help="carry the rewards to a lighter body, too")
