@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ from grace_irl.rl.wrappers.vec_env import RewardVecEnv
 
 POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
 """Files in the folder of a training: the policy so far, what resuming needs, and the learning curve, as JSON."""
+
+TENSORBOARD = "tensorboard"
+"""Folder there for TensorBoard: `rollout/`, `time/` and `train/` as Stable-Baselines3 names them."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ def train(
         settings: of PPO; None: by `hyperparameters`.
         evaluations: how often the policy is evaluated, evenly spread; also how often it is saved.
         episodes: of each evaluation, always on the environment's own reward.
-        out: a folder for checkpoints; a training that is in it already goes on. None: nothing is kept.
+        out: a folder for checkpoints, and for TensorBoard where that is installed; a training that is in it already
+            goes on. None: nothing is kept.
         initial: a policy to start from, of the same observations, instead of a new one.
         device: of torch; "auto": a GPU when there is one and states are grids (small networks are faster on a CPU).
         progress: called with each evaluation.
@@ -126,7 +131,7 @@ def train(
     folder = None if out is None else Path(out)
     saved = read_checkpoint(folder / STATE, identity) if folder is not None else None
     with _one_thread(), training_venv(make, observer, settings, reward) as venv:
-        learner = make_learner(observer, settings, device=device)(venv, seed)
+        learner = make_learner(observer, settings, device=device, log=_log_folder(folder))(venv, seed)
         if initial is not None:
             learner.policy.load_state_dict(initial.network.state_dict())
         policy = TrainedPolicy(learner.policy, observer, settings, metadata.environment)
@@ -236,6 +241,13 @@ def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> floa
     paid = Paid()
     learner.learn(until - learner.num_timesteps, callback=paid, reset_num_timesteps=False)
     return float(np.mean(paid.ended)) if paid.ended else None
+
+
+def _log_folder(folder: Path | None) -> Path | None:
+    """Where TensorBoard's logs go; None where nothing is kept, or nothing can write them."""
+    if folder is None or find_spec("tensorboard") is None:
+        return None
+    return folder / TENSORBOARD
 
 
 def _number(seed: int, part: int, purpose: int) -> int:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.curve import from_json
 from grace_irl.rl.environments import make
 from grace_irl.rl.hyperparameters import TABLE, Hyperparameters, hyperparameters
-from grace_irl.rl.ppo import CURVE, POLICY, STATE, Training, reward_of, train
+from grace_irl.rl.ppo import CURVE, POLICY, STATE, TENSORBOARD, Training, reward_of, train
 from grace_irl.rl.rollouts import demonstrations, play
 from grace_irl.rl.trained import load_policy
 from grace_irl.rl.views import VectorView, View
@@ -142,6 +143,8 @@ def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(tmp_path: Path
     assert seen == [384, 512, 640]
     assert numbers(resumed) == numbers(whole)
     assert from_json((tmp_path / "cut" / CURVE).read_text()) == resumed.curve
+    if find_spec("tensorboard") is not None:  # one log, which every part of the training goes on with
+        assert [log.name for log in (tmp_path / "cut" / TENSORBOARD).iterdir()] == ["PPO_1"]
     for one, other in zip(weights(resumed).values(), weights(whole).values(), strict=True):
         assert torch.equal(one, other)
     assert numbers(run(tmp_path / "cut")) == numbers(whole)  # nothing is left to do

@@ -34,7 +34,9 @@ def comparison() -> Any:
     return mujoco_comparison
 
 
-@pytest.mark.parametrize(("body", "fitness", "accuracy"), [("Hopper", -0.73697, 0.9067)])
+@pytest.mark.parametrize(
+    ("body", "fitness", "accuracy"), [("Hopper", -0.73697, 0.9067), ("HalfCheetah", -0.055793, 0.9922)]
+)
 def test_a_recorded_run_replays_exactly(
     body: str, fitness: float, accuracy: float, comparison: Any, tmp_path: Path
 ) -> None:
