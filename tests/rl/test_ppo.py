@@ -144,7 +144,7 @@ def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(tmp_path: Path
     assert numbers(resumed) == numbers(whole)
     assert from_json((tmp_path / "cut" / CURVE).read_text()) == resumed.curve
     if find_spec("tensorboard") is not None:  # one log, which every part of the training goes on with
-        assert [log.name for log in (tmp_path / "cut" / TENSORBOARD).iterdir()] == ["PPO_1"]
+        assert len(list((tmp_path / "cut" / TENSORBOARD).iterdir())) == 1
     for one, other in zip(weights(resumed).values(), weights(whole).values(), strict=True):
         assert torch.equal(one, other)
     assert numbers(run(tmp_path / "cut")) == numbers(whole)  # nothing is left to do
@@ -166,7 +166,8 @@ train(lamp, 2000, settings=FAST, evaluations=15, episodes=2, out={str(tmp_path /
     options: dict[str, Any] = {"settings": FAST, "evaluations": 15, "episodes": 2}
     resumed = train(lamp, 2000, out=tmp_path / "run", **options)
     assert numbers(resumed) == numbers(train(lamp, 2000, **options))
-    assert {path.name for path in (tmp_path / "run").iterdir() if path.suffix != ".part"} == {POLICY, STATE, CURVE}
+    kept = {path.name for path in (tmp_path / "run").iterdir() if path.suffix != ".part"}
+    assert kept - {TENSORBOARD} == {POLICY, STATE, CURVE}
 
 
 def test_another_training_s_folder_is_refused(tmp_path: Path) -> None:
