@@ -15,10 +15,12 @@ from grace_irl.runs import config as configs
 from grace_irl.runs import expansion
 from grace_irl.runs.config import Config, resolve, to_toml
 from grace_irl.runs.fit import start
+from grace_irl.runs.learner import PpoLearner
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import SOURCE
 from tests.propose.client.server import ChatServer
+from tests.runs import test_online_shaping as online_shaping
 from tests.runs.test_expansion import FLAGS, FakeLearner
 from tests.runs.test_expansion import parts as expansion_parts
 
@@ -104,14 +106,20 @@ def test_an_unset_stop_rule_stays_unset_in_the_file(tmp_path: Path) -> None:
 
 
 def _expand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An expansion by a learner that is none, and the beginning of one by PPO."""
+    """Expansions by learners that are none, one of which stalls, and the beginning of one by PPO."""
     pytest.importorskip("stable_baselines3")
     config = resolve(flags={**FLAGS, "expand.rounds": 1})
     expansion.start(config, folder / "expansion", expansion_parts(), FakeLearner())
+    shaping = {**online_shaping.FLAGS, "expand.rounds": 2}
+    expansion.start(resolve(flags=shaping), folder / "shaping", online_shaping.parts(), online_shaping.Walker())
     monkeypatch.setattr("grace_irl.rl.matching.environment_for", lambda *_: None)
+    monkeypatch.setattr("grace_irl.rl.observed.acts_continuously", lambda *_: True)
     monkeypatch.setattr("grace_irl.rl.ppo.train", Mock(side_effect=GraceError("no training here")))
     with pytest.raises(GraceError, match="no training here"):
         expansion.start(config, folder / "ppo", expansion_parts())
+    learner = PpoLearner(config.expand, note=print)
+    learner.check(expansion_parts().demonstrations or vector_set())
+    assert learner.carries
 
 
 def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
