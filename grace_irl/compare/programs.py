@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.load import RewardFile, load_reward
 from grace_irl.programs.check import read
+from grace_irl.programs.parsing import parse
 from grace_irl.programs.stateless import memory_of
 
 
@@ -62,4 +62,4 @@ class ProgramReward:
     def _remembers(self) -> bool:
         """Whether a reward may depend on more than the state that is reached."""
         source = self.file.source
-        return read(source).takes_action or bool(memory_of(ast.parse(source)))
+        return read(source).takes_action or bool(memory_of(parse(source)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from grace_irl.programs import contract
 from grace_irl.programs.imports import Bindings, bindings, root_name
+from grace_irl.programs.parsing import parse
 from grace_irl.programs.problem import Problem
 
 FORBIDDEN_NAMES = {
@@ -72,7 +73,7 @@ def read(source: str) -> Reading:
     if (problem := too_long(size)) is not None:
         return Reading(None, (problem,))
     try:
-        tree = ast.parse(source, contract.FILENAME)
+        tree = parse(source, contract.FILENAME)
     except SyntaxError as error:
         return Reading(None, (Problem(error.lineno or 0, f"syntax error: {error.msg}", "syntax"),))
     except (ValueError, RecursionError, MemoryError) as error:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from grace_irl.programs import contract
+from grace_irl.programs.parsing import parse
 from grace_irl.programs.stateless import memory_of
 
 TERMS_METHOD = "terms_fn"
@@ -51,7 +52,7 @@ class Candidate:
     @cached_property
     def remembers(self) -> bool:
         """Whether a reward may depend on earlier states; False only where it surely does not. Asked before it runs."""
-        return memory_of(ast.parse(self._source)) != ""
+        return memory_of(parse(self._source)) != ""
 
     def module(self) -> dict[str, Any]:
         """The names of a fresh module."""

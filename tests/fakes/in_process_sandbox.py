@@ -13,6 +13,7 @@ import numpy as np
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.contract import as_state
 from grace_irl.programs.identity import identify
+from grace_irl.programs.parsing import parse
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome
 
 
@@ -38,9 +39,8 @@ class InProcessSandbox:
 
     def inspect(self, source: str) -> Inspection:
         try:
-            with self._lock:  # parsing in two threads at once trips Python 3.11 up
-                tree = ast.parse(source)
-                functions = identify(tree).functions
+            tree = parse(source)
+            functions = identify(tree).functions
         except SyntaxError as error:
             digest = hashlib.sha256(source.encode()).hexdigest()[:16]
             return Inspection(digest, (f"line {error.lineno}: {error.msg}",), (), False, 0)

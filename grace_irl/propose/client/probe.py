@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 
+from grace_irl.programs.parsing import parse
 from grace_irl.propose.completion import Completion
 from grace_irl.propose.prompt import Prompt
 
@@ -47,6 +48,6 @@ def passed(answer: Completion) -> bool:
         return False
     try:
         copied = json.loads(answer.text)[CODE]
-        return ast.dump(ast.parse(copied)) == ast.dump(ast.parse(PROGRAM))
+        return ast.dump(parse(copied)) == ast.dump(parse(PROGRAM))
     except (ValueError, TypeError, KeyError, SyntaxError, RecursionError, MemoryError):
         return False

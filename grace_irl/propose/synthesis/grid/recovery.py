@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from grace_irl.programs.parsing import parse
 from grace_irl.propose.synthesis.grid.constants import KEYS, PARTING
 from grace_irl.propose.synthesis.grid.meaning import Feature, Filter, Novel, Plan
 from grace_irl.propose.synthesis.grid.outline import ByFeature, Outline
@@ -53,7 +54,7 @@ def recover(source: str) -> Recovered | None:
     happens = " ".join(about[1].split())
     head, lines = source.split("\ndef ", 1)[0], _lines(source)
     try:
-        constants = {node.targets[0].id: node.value for node in ast.parse(head).body if isinstance(node, ast.Assign)}  # type: ignore[attr-defined]
+        constants = {node.targets[0].id: node.value for node in parse(head).body if isinstance(node, ast.Assign)}  # type: ignore[attr-defined]
         outlines = list(_outlines(constants, source))
         tries: list[Shaping | None] = [None, *shapings(headed=True)] if "NEAR" in constants else [None]
         for outline, shaping in itertools.product(outlines, tries):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from grace_irl.programs.parsing import parse
 from grace_irl.propose.synthesis.ui import functions
 
 
@@ -34,7 +35,7 @@ def quote(names: Iterable[str], own_imports: Iterable[str] = ()) -> tuple[list[s
 
 
 def _names(source: str) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    return {node.id for node in ast.walk(parse(source)) if isinstance(node, ast.Name)}
 
 
 @cache
@@ -44,7 +45,7 @@ def _library() -> tuple[dict[str, str], dict[str, str]]:
     lines = text.splitlines()
     definitions: dict[str, str] = {}
     imports: dict[str, str] = {}
-    for node in ast.parse(text).body:
+    for node in parse(text).body:
         source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         match node:
             case ast.FunctionDef(name=name):

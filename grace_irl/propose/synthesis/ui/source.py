@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from textwrap import fill, indent
 
+from grace_irl.programs.parsing import parse
 from grace_irl.propose.synthesis.quote import quoted
 from grace_irl.propose.synthesis.ui.quotation import quote
 from grace_irl.propose.synthesis.ui.reading import Around, Clause, Condition, Reading, Spoken, Test
@@ -34,12 +35,12 @@ def write_source(reading: Reading, *, system: bool) -> str:
         listed = ",\n".join(indent(goal, "    ") for goal in goals)
         returned = f"goals = [\n{listed},\n]\nreturn max(map(graded, goals))"
     body = f"screen = {'all_nodes' if system else 'nodes'}(state)\n{returned}"
-    tree = ast.parse(f"def reward_fn(self, state):\n{indent(body, '    ')}")
+    tree = parse(f"def reward_fn(self, state):\n{indent(body, '    ')}")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     kept = [line for name, line in KEPT.items() if name in asked]
     init = "\n".join(kept or ["pass  # the screen alone decides"])
-    used = {node.id for line in kept for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    used = {node.id for line in kept for node in ast.walk(parse(line)) if isinstance(node, ast.Name)}
     imports, definitions = quote(names | used)
     about = fill(f"Reward 1.0 where {reading.phrase()}; less than 0.5 elsewhere.", WIDTH, break_long_words=False)
     methods = [
