@@ -108,3 +108,9 @@ def test_benchmarks_say_how_they_are_run(path: Path) -> None:
     done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout
+
+
+def test_python_is_parsed_in_one_place() -> None:
+    """Two threads that parse at once trip Python 3.11 up: `grace_irl.programs.parsing` lets one at a time."""
+    found = [path.as_posix() for path, text in texts(".py") if path.parts[0] == "grace_irl" and "ast.parse(" in text]
+    assert found == ["grace_irl/programs/parsing.py"]
