@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-from dataclasses import replace
 
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import make
@@ -59,7 +58,7 @@ ZOO = {
 
 def settings_of(name: str, body: str) -> Hyperparameters:
     """Settings by their name."""
-    return {"default": DEFAULT, "zoo": ZOO.get(body, DEFAULT), "wide": replace(DEFAULT, net_arch=(256, 256))}[name]
+    return {"default": DEFAULT, "zoo": ZOO[body]}[name]
 
 
 def say(label: str, point: Point) -> None:
@@ -70,7 +69,7 @@ def say(label: str, point: Point) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bodies", default="Hopper", help="comma-separated: Hopper, HalfCheetah")
-    parser.add_argument("--settings", default="default,zoo", help="comma-separated: default, zoo, wide")
+    parser.add_argument("--settings", default="default,zoo", help="comma-separated: default, zoo")
     parser.add_argument("--steps", type=int, default=400_000, help="of each training (default 400,000)")
     parser.add_argument("--looks", type=int, default=8, help="evaluations on the way (default 8), of 10 episodes each")
     parser.add_argument("--seed", type=int, default=0, help="of each training (default 0)")
