@@ -15,6 +15,9 @@ from grace_irl.rl.observers import MAX_WORDS, WORDS, GridObserver, Observer
 CODES = 32
 """Codes of one channel that are told apart; larger ones count as the largest."""
 
+GRIDS = 16
+"""Grids whose cells are pooled at once: so many stay in a processor's cache."""
+
 
 class GridFeatures(BaseFeaturesExtractor):
     """Reads a grid cell by cell, as seen by the agent and under its instruction.
@@ -34,6 +37,7 @@ class GridFeatures(BaseFeaturesExtractor):
     _x: Tensor
     _y: Tensor
     _offsets: Tensor
+    _powers: Tensor
 
     def __init__(self, space: Box, shape: tuple[int, int, int], agent: int, width: int = 32) -> None:
         super().__init__(space, features_dim=2 * width)
@@ -54,19 +58,27 @@ class GridFeatures(BaseFeaturesExtractor):
         self.register_buffer("_x", cells // self._rows, persistent=False)
         self.register_buffer("_y", cells % self._rows, persistent=False)
         self.register_buffer("_offsets", torch.arange(self._channels) * CODES, persistent=False)
+        self.register_buffer("_powers", CODES ** torch.arange(self._channels), persistent=False)
 
     def forward(self, observations: Tensor) -> Tensor:
-        """Features `(batch, 2 width)`."""
+        """Features `(batch, 2 width)`.
+
+        Up to the instruction, a cell's values depend on its codes and its place alone, and most cells of a batch have
+        those of others: each pair is computed once.
+        """
         numbers = observations.long()
         cells = self._columns * self._rows
-        codes = numbers[:, : cells * self._channels].reshape(-1, cells, self._channels)
-        looked_up = nn.functional.embedding_bag(
-            (codes.clamp(max=CODES - 1) + self._offsets).reshape(-1, self._channels), self._codes.weight, mode="sum"
-        ).reshape(len(codes), cells, -1)
-        hidden = torch.relu(looked_up + self._places(self._seen_from(codes)))
+        codes = numbers[:, : cells * self._channels].reshape(-1, cells, self._channels).clamp(max=CODES - 1)
+        places = self._places.num_embeddings
+        contents, content = _distinct((codes * self._powers).sum(dim=2), CODES**self._channels)
+        pairs, pair = _distinct(content * places + self._seen_from(codes), len(contents) * places)
+        digits = contents[:, None] // self._powers % CODES
+        looked_up = self._codes(digits + self._offsets).sum(dim=1)
+        hidden = torch.relu(looked_up[pairs // places] + self._places(pairs % places))
+        hidden = self._second(hidden)
         scale, shift = self._film(self._read(numbers[:, cells * self._channels :])).chunk(2, dim=1)
-        hidden = torch.relu(self._second(hidden) * (1 + scale[:, None]) + shift[:, None])
-        return torch.cat((hidden.amax(dim=1), hidden.mean(dim=1)), dim=1)
+        parts = zip(*(torch.split(each, GRIDS) for each in (pair, scale[:, None], shift[:, None])), strict=True)
+        return torch.cat([_pooled(nn.functional.embedding(at, hidden), *film) for at, *film in parts])
 
     def _seen_from(self, codes: Tensor) -> Tensor:
         """Number of each cell's place as the agent sees it, `(batch, w h)`."""
@@ -90,6 +102,22 @@ class GridFeatures(BaseFeaturesExtractor):
             return torch.zeros(len(words), self._words.embedding_dim, device=words.device)
         words, present = words[:, :length], present[:, :length, None]
         return (torch.relu(self._words(words) + self._order.weight[:length]) * present).sum(dim=1)
+
+
+def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """Largest and mean value `(batch, 2 width)` of cells `(batch, w h, width)` under an instruction."""
+    seen = torch.relu_(torch.addcmul(shift, cells, 1 + scale))
+    return torch.cat((seen.max(dim=1).values, seen.mean(dim=1)), dim=1)
+
+
+def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+    """The distinct keys, all below `limit`, and where each key is among them: `torch.unique` without its sort."""
+    there = torch.zeros(limit, dtype=torch.bool, device=keys.device)
+    there[keys.reshape(-1)] = True
+    distinct = there.nonzero()[:, 0]
+    index = torch.empty(limit, dtype=torch.long, device=keys.device)
+    index[distinct] = torch.arange(len(distinct), device=keys.device)
+    return distinct, index[keys]
 
 
 class NormalisedVector(BaseFeaturesExtractor):

@@ -13,7 +13,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from grace_irl.rl.hyperparameters import Hyperparameters
-from grace_irl.rl.networks import GridFeatures, NormalisedVector, NormalisingPolicy
+from grace_irl.rl.networks import CODES, GRIDS, GridFeatures, NormalisedVector, NormalisingPolicy
 from grace_irl.rl.observers import GridObserver, VectorObserver
 from grace_irl.rl.trained import build_network
 
@@ -53,6 +53,30 @@ def test_a_place_is_the_same_from_wherever_the_agent_looks() -> None:
 def test_without_an_agent_places_are_those_of_the_grid() -> None:
     moved = features(GridObserver(SHAPE), (grid((3, 3), 0, (4, 5)), ""), (grid((3, 3), 0, (4, 4)), ""))
     assert not torch.equal(moved[0], moved[1])
+
+
+def test_cells_that_share_a_computation_get_what_they_would_alone() -> None:
+    """More grids than are pooled at once, with codes beyond the largest: as if every cell had been computed."""
+    rng = np.random.default_rng(0)
+    observer = GridObserver(SHAPE, AGENT)
+    states = rng.integers(0, 9, (2 * GRIDS + 3, *SHAPE))
+    states[:, 2, 3] = (AGENT, 0, 1)
+    states[0, 0, 0] = (CODES + 9, 5, 255)
+    batch = np.stack([observer.observe(state, "go to the red ball"[: 5 * n]) for n, state in enumerate(states)])
+    torch.manual_seed(0)
+    network = GridFeatures(observer.space, SHAPE, AGENT)
+    numbers = torch.as_tensor(batch).long()
+    codes = numbers[:, : observer.cells].reshape(len(batch), -1, 3)
+    looked_up = sum(network._codes(codes[..., i].clamp(max=CODES - 1) + i * CODES) for i in range(3))
+    hidden = network._second(torch.relu(looked_up + network._places(network._seen_from(codes))))
+    scale, shift = network._film(network._read(numbers[:, observer.cells :])).chunk(2, dim=1)
+    cells = torch.relu(hidden * (1 + scale[:, None]) + shift[:, None])
+    expected = torch.cat((cells.amax(dim=1), cells.mean(dim=1)), dim=1)
+    found = network(torch.as_tensor(batch).float())
+    torch.testing.assert_close(found, expected)
+    weight = torch.linspace(-1, 1, found.shape[1])
+    wanted = torch.autograd.grad((expected * weight).sum(), list(network.parameters()))
+    torch.testing.assert_close(torch.autograd.grad((found * weight).sum(), list(network.parameters())), wanted)
 
 
 def test_the_instruction_and_its_order_matter() -> None:
