@@ -162,13 +162,16 @@ class ExpandConfig(_Section):
         growth: how many times the steps of the round before it each round takes; 1: all as many (GRACE's N / M). Above 1,
             holes in the reward are found early, and most steps are left for learning from what was mended.
         episodes: rollouts that each round adds at most.
-        enough: the reward stays as it is where its accuracy on a round's new negatives is at least this.
+        enough: the reward stays as it is where its accuracy on a round's new negatives is at least this, and its
+            discriminator gives the right answer such a chance: a fitness of at least 2 log `enough`. For what a
+            threshold separates, but the discriminator is unsure of, a policy is still paid.
         alike: a rollout whose states a classifier tells from the expert's with at most this chance is not called
             negative (0.5: not at all).
-        form: in which the policy gets the reward: "raw", "logit" of the discriminator, or its "probability". "auto" is
-            "probability" where all expert states are positive: it is above 0 everywhere, so that ending an episode
-            early, which experts do not, never pays; and "raw" where only goal states are. "progress" pays how far the
-            reward has risen since the state before (`grace_irl.rl.wrappers.progress`).
+        form: in which the policy gets the reward: "raw", "logit" of the discriminator, its "probability", or that made
+            "soft" (`grace_irl.rl.wrappers.scale`). "auto" is "soft" where all expert states are positive: it is above 0
+            everywhere, so that ending an episode early, which experts do not, never pays; and "raw" where only goal
+            states are. "progress" pays how far the reward has risen since the state before
+            (`grace_irl.rl.wrappers.progress`).
         reshape: versions of the best program that are asked for where learning stalls on a reward that tells rollouts
             from experts; the next round trains a new policy on the one that rises most steadily, in the form
             "progress". 0: none. Only where the rule is "last" or "goal".
@@ -184,7 +187,7 @@ class ExpandConfig(_Section):
     episodes: int = Field(default=20, ge=1)
     enough: float = Field(default=0.99, gt=0.5, le=1)
     alike: float = Field(default=0.6, ge=0.5, le=1)
-    form: Literal["auto", "raw", "logit", "probability", "progress"] = "auto"
+    form: Literal["auto", "raw", "logit", "probability", "soft", "progress"] = "auto"
     reshape: int = Field(default=3, ge=0)
     carry: Literal["auto", "always", "never"] = "auto"
     trust: bool = False

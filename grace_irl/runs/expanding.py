@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
 from grace_irl.runs.learner import Episode, Learner, Learnt
@@ -107,12 +109,14 @@ class Expanding:
         self._save([item for item, same in zip(items, alike, strict=True) if same], place / "alike.parquet")
         if any(alike):
             self._note(f"round {this.number}: {sum(alike)} of {len(episodes)} rollouts look like an expert's: left out")
-        accuracy = self._accuracy(run.reward_path, new) if new else None
+        told = self._told(run.reward_path, new) if new else None
+        enough = self._config.expand.enough
         return replace(
             _with_outcome(this, episodes),
             alike=sum(alike),
-            new_accuracy=accuracy,
-            changed=accuracy is not None and accuracy < self._config.expand.enough,
+            new_accuracy=None if told is None else told.accuracy,
+            new_fitness=None if told is None else told.fitness,
+            changed=told is not None and (told.accuracy < enough or told.fitness < 2 * math.log(enough)),
             stalled=False,
         )
 
@@ -145,19 +149,18 @@ class Expanding:
         trajectories = [each.trajectory for each in episodes]
         return [Demonstration(each, "negative", tasks.get(each.extra_info, other)) for each in trajectories]
 
-    def _accuracy(self, reward: Path, new: Sequence[Demonstration]) -> float:
-        """Of a reward, experts against the new negatives."""
+    def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
+        """How well a reward tells the new negatives from experts."""
         experts = [item for item in self._demonstrations if item.role == "expert"]
         if self._config.data.label == "goal":
             experts = [item for item in experts if item.goals]
-        found = score(
+        return score(
             reward,
             replace(self._demonstrations, items=(*experts, *new)),
             rule=self._config.data.label or None,
             workers=self._config.sandbox.workers,
             allow_weak=self._config.sandbox.allow_weak,
-        )
-        return found.metrics.accuracy
+        ).metrics
 
     def _search(self, number: int, before: Run) -> Run:
         """The search with all rollouts so far, from the programs that the last one ended with."""

@@ -14,7 +14,7 @@ from grace_irl.runs.config import ExpandConfig
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
 
-Form = Literal["raw", "logit", "probability", "progress"]
+Form = Literal["raw", "logit", "probability", "soft", "progress"]
 EVALUATIONS = 5
 """How often a training looks at its policy, and is saved."""
 EPISODES = 10  # of each look
@@ -101,7 +101,7 @@ def form_of(config: ExpandConfig, rule: str) -> Form:
     """
     if config.form != "auto":
         return config.form
-    return "raw" if rule in ("last", "goal") else "probability"
+    return "raw" if rule in ("last", "goal") else "soft"
 
 
 class PpoLearner:

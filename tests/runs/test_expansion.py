@@ -136,6 +136,26 @@ def test_rollouts_become_negatives_and_the_reward_learns_of_them(tmp_path: Path)
     assert second.components == {"reward_x": 1.0}
 
 
+class Slopes:
+    """Proposes "the further right, the better", as steep as is asked for."""
+
+    async def propose(self, request: Any, parents: Any) -> Proposal:
+        source = "class Reward:\n    def __init__(self, extra_info=None): pass\n"
+        return Proposal(source + f"    def reward_fn(self, state): return {1 + request.index} * float(state[0])\n")
+
+
+def test_a_reward_that_is_unsure_of_the_rollouts_does_not_stay(tmp_path: Path) -> None:
+    """Halfway between experts and negatives a threshold still tells them apart, but the discriminator is near 0.5."""
+    known = Parts(demonstrations("all"), Slopes(), InProcessSandbox())
+    run = start(resolve(flags=FLAGS), tmp_path / "run", known, FakeLearner((-0.1, -3.0)))
+    _, halfway, far = run.rounds
+    assert halfway.new_accuracy is not None and halfway.new_accuracy > 0.99
+    assert halfway.new_fitness is not None and halfway.new_fitness < -0.2
+    assert halfway.changed
+    assert far.new_fitness is not None and far.new_fitness > -0.02
+    assert not far.changed
+
+
 def test_steps_are_shared_and_policies_go_on_where_the_reward_stayed(tmp_path: Path) -> None:
     learner = FakeLearner((6.0, 6.0, 6.0))
     run = begun(tmp_path / "run", learner, **{"expand.rounds": 3})
@@ -244,7 +264,7 @@ def test_what_cannot_be_expanded_is_refused_before_anything_is_written(tmp_path:
 @pytest.mark.parametrize(
     ("form", "rule", "expected"),
     [
-        *(("auto", rule, "probability") for rule in ("all", "")),
+        *(("auto", rule, "soft") for rule in ("all", "")),
         *(("auto", rule, "raw") for rule in ("last", "goal")),
         ("logit", "last", "logit"),
         ("raw", "all", "raw"),

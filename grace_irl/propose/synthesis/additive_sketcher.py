@@ -19,6 +19,8 @@ MAX_TERMS = 12
 """Terms in the longest program: with its frame it stays under 60 lines."""
 MAX_PAIRED = 12
 """Numbers, of those with the largest effect, that are looked at in pairs."""
+MAX_WATCHED = 16
+"""Numbers, of those with the largest effect, that are watched for leaving the experts' range."""
 MAX_STATES = 20_000
 """States that terms are chosen on; of more, an evenly spaced sample of each class."""
 
@@ -37,12 +39,17 @@ class AdditiveSketcher:
         kept = np.sort(np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))]))
         values = _rows([self.numbers.values(stack) for stack in stacks], kept)
         experts = values[positive[kept]]
-        self._table = Table(vocabulary(experts, values, MAX_PAIRED), values, positive[kept])
+        self._table = Table(vocabulary(experts, values, MAX_PAIRED, MAX_WATCHED), values, positive[kept])
+
+    @property
+    def _always(self) -> list[int]:
+        """The term that every program has: what leaving the experts' range costs."""
+        return [i for i, term in enumerate(self._table.terms[:1]) if term.shape == "outside"]
 
     def initial(self) -> list[str]:
-        chosen: list[int] = []
+        chosen = self._always
         sketches = []
-        for _ in range(min(MAX_TERMS, len(self._table.terms))):
+        while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
             grown = self._table.grow(chosen)
             if len(grown) == len(chosen):
                 break
@@ -53,20 +60,22 @@ class AdditiveSketcher:
     def mutate(self, sketch: str, seed: int) -> str:
         """Takes a few terms away, the weaker the likelier, and grows others from a random part of the vocabulary."""
         rng = np.random.default_rng(seed)
-        chosen: list[int] = json.loads(sketch)
+        always = self._always
+        sketched: list[int] = json.loads(sketch)
+        beta, _ = self._table.fit(sketched)
+        weakness = np.exp(-np.abs(beta[1 + len(always) :]))
+        chosen = sketched[len(always) :]
         size = len(chosen)
-        beta, _ = self._table.fit(chosen)
-        weakness = np.exp(-np.abs(beta[1:]))
         dropped = rng.choice(size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum())
-        chosen = [term for i, term in enumerate(chosen) if i not in dropped]
+        chosen = [*always, *(term for i, term in enumerate(chosen) if i not in dropped)]
         count = len(self._table.terms)
         allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
-        while len(chosen) < min(size + int(rng.integers(0, 2)), MAX_TERMS):
+        while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), MAX_TERMS):
             grown = self._table.grow(chosen, allowed)
             if len(grown) == len(chosen):
                 break
             chosen = grown
-        return json.dumps(chosen) if chosen else sketch
+        return json.dumps(chosen) if len(chosen) > len(always) else sketch
 
     def source(self, sketch: str) -> str:
         return write_source(self._table.reward(json.loads(sketch)), self.numbers)

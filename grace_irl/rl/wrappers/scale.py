@@ -7,12 +7,16 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from grace_irl.errors import InputError
 from grace_irl.rl.wrappers.progress import Progress
 from grace_irl.rl.wrappers.scorer import Scorer
 
-Form = Literal["raw", "logit", "probability", "progress"]
+Form = Literal["raw", "logit", "probability", "soft", "progress"]
+
+SOFTNESS = 3.0
+"""What the logit is divided by in the form "soft"."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Scale:
 
     `raw` gives r. `logit` gives `scale * r + offset`, the logit of the discriminator D that was fitted: what AIRL
     trains on (`log D - log (1 - D)`, Fu et al. 2018, with log pi = 0). `probability` gives D itself, in [0, 1].
+    `soft` is `probability` with a third of the logit: a discriminator that tells experts from others well is next to 0
+    wherever a policy is at first, and says of no two such places which is better; this one still does.
     `progress` gives `gamma * r(s') - r(s)`: a reward that rises towards a goal then pays for coming nearer, not for
     being near (`Progress`).
 
@@ -28,7 +34,7 @@ class Scale:
     docs/training.md.
 
     Attributes:
-        form: which of the four.
+        form: which of these.
         scale, offset: the calibration of the reward file.
         gamma: the learner's discount, which `progress` needs.
     """
@@ -51,4 +57,6 @@ class Scale:
         if self.form in ("raw", "progress"):
             return rewards
         logit = self.scale * rewards + self.offset
-        return logit if self.form == "logit" else 0.5 * (1.0 + np.tanh(0.5 * logit))
+        if self.form == "logit":
+            return logit
+        return np.asarray(expit(logit / SOFTNESS if self.form == "soft" else logit))

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNorm
 
 import grace_irl
 from grace_irl.errors import InputError
-from grace_irl.rl.wrappers.scale import Scale
+from grace_irl.rl.wrappers.scale import SOFTNESS, Scale
 from grace_irl.rl.wrappers.trusted import TrustedScorer
 from grace_irl.rl.wrappers.vec_env import RewardVecEnv
 from tests.rl.wrappers.recorders import EPISODE, STEPS, TRANSITION, Numbered
@@ -125,12 +125,17 @@ def test_sub_environments_in_processes_of_their_own_are_told_apart_too(tmp_path:
 
 
 def test_rewards_come_in_the_form_that_was_chosen() -> None:
-    for form, give in (("logit", lambda r: 2 * r - 1), ("probability", lambda r: 1 / (1 + np.exp(1 - 2 * r)))):
+    forms = {
+        "logit": lambda r: 2 * r - 1,
+        "probability": lambda r: 1 / (1 + np.exp(1 - 2 * r)),
+        "soft": lambda r: 1 / (1 + np.exp((1 - 2 * r) / SOFTNESS)),
+    }
+    for form, give in forms.items():
         venv = RewardVecEnv(numbered(), TrustedScorer(EPISODE, "reward.py"), Scale(form, 2.0, -1.0))  # type: ignore[arg-type]
         venv.reset()
         _, rewards, _, _ = venv.step(np.zeros(3, np.int64))
         np.testing.assert_allclose(rewards, give(np.array([0.01, 100.01, 200.01])), rtol=1e-6)
-    with pytest.raises(InputError, match="expected one of raw, logit, probability"):
+    with pytest.raises(InputError, match="expected one of raw, logit, probability, soft"):
         Scale("log")  # type: ignore[arg-type]
 
 

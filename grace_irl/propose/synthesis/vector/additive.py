@@ -17,6 +17,9 @@ from grace_irl.propose.synthesis.vector.term import Term
 
 RIDGE = 1e-2
 """Weight of the squared weights against the loss per state."""
+LEAST_FINE = -0.5
+"""Weight of "outside", at most: each deviation out of the experts' range costs this much, whether or not the
+demonstrations show that it should. Policies go where no demonstration was."""
 NEWTON_STEPS = 25
 TRIAL_STEPS = 3
 """Newton steps, from the fit without it, that tell how much a term of the shortlist would gain."""
@@ -56,6 +59,9 @@ class Table:
         self.values = (raw - self.mean) / self.deviation
         self.positive = positive
         count = len(positive)
+        self._most = np.array(
+            [LEAST_FINE * d if t.shape == "outside" else np.inf for t, d in zip(terms, self.deviation, strict=True)]
+        )
         self.weight = np.where(positive, 0.5 * count / positive.sum(), 0.5 * count / (~positive).sum())
 
     def fit(
@@ -70,14 +76,19 @@ class Table:
         columns = np.column_stack([np.ones(len(self.values)), self.values[:, list(chosen)]])
         ridge = np.full(columns.shape[1], RIDGE * len(columns) / 100)
         ridge[0] = 1e-9
-        beta = np.zeros(columns.shape[1]) if start is None else start
+        most = np.append(np.inf, self._most[list(chosen)])
+        beta = np.minimum(np.zeros(columns.shape[1]) if start is None else start, most)
         for _ in range(steps):
             chance = expit(columns @ beta)
             gradient = columns.T @ (self.weight * (self.positive - chance)) - ridge * beta
             curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
-            step = np.linalg.solve(curvature, gradient)
+            # A weight at its bound that would leave it stays, and the others move without it.
+            free = (beta < most) | (gradient < 0)
+            step = np.zeros(len(beta))
+            step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
             # Far from the optimum a full Newton step can overshoot: cap it.
-            beta = beta + step * min(1.0, 5.0 / (np.abs(step).max() + 1e-12))
+            step = np.minimum(step * min(1.0, 5.0 / (np.abs(step).max() + 1e-12)), most - beta)
+            beta = beta + step
             if np.abs(step).max() < 1e-6:
                 break
         margin = columns @ beta

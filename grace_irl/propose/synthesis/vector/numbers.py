@@ -21,7 +21,7 @@ WIDTH = 100
 
 STEPS_TO = Template('''
 def steps_to(state, channel, code):
-    """Rows plus columns from the agent to the nearest cell with this code; the grid's size where there is none."""
+    """Rows plus columns to the nearest cell with this code; the grid's size where there is none."""
     here = np.argwhere(state[:, :, $channel] == $code)[:1]
     cells = np.argwhere(state[:, :, channel] == code)
     found = len(here) and len(cells)
@@ -48,11 +48,11 @@ class Numbers(Protocol):
         """Python for a number's value: over `state`, and `number` as the table says where it is."""
         ...
 
-    def table(self, used: Mapping[int, tuple[str, str]]) -> str:
-        """Python that defines FIELDS: name -> (where the number is, usual value, spread), for the numbers used.
+    def table(self, used: Mapping[int, str]) -> str:
+        """Python that defines FIELDS: name -> (where the number is, usual value, spread, lowest, highest).
 
         Args:
-            used: index -> the text of its usual value and of its spread.
+            used: index of each number used -> the text of its usual value, spread and range.
         """
         ...
 
@@ -80,11 +80,11 @@ class VectorNumbers:
     def reader(self) -> str:
         return "float(state[number])"
 
-    def table(self, used: Mapping[int, tuple[str, str]]) -> str:
-        entries = [f"{quoted(self.names[i])}: ({i}, {usual}, {spread})" for i, (usual, spread) in used.items()]
+    def table(self, used: Mapping[int, str]) -> str:
+        entries = [f"{quoted(self.names[i])}: ({i}, {measure})" for i, measure in used.items()]
         return "\n".join(
             [
-                "FIELDS = {  # the numbers that count: place in the state, usual value, the expert's deviation",
+                "FIELDS = {  # the numbers that count: place, and the expert's mean, deviation and range",
                 *packed(entries, WIDTH),
                 "}",
             ]
@@ -145,14 +145,15 @@ class GridNumbers:
     def reader(self) -> str:
         return "float(number(np.asarray(state).astype(int)))"
 
-    def table(self, used: Mapping[int, tuple[str, str]]) -> str:
+    def table(self, used: Mapping[int, str]) -> str:
         lines, helper = [], ""
-        for i, (usual, spread) in used.items():
+        for i, measure in used.items():
             what, channel, code = self.sources[i]
             value = f"(state[:, :, {channel}] == {code}).sum()"
             if what == "distance" and self.agent is not None:
                 value = f"steps_to(state, {channel}, {code})"
                 helper = STEPS_TO.substitute(channel=self.agent.channel, code=self.agent.code)
-            lines.append(f"    {quoted(self.names[i])}: (lambda state: {value}, {usual}, {spread}),")
-        about = "# the numbers that count: how to find one, its usual value, the expert's deviation"
+            head, tail = f"    {quoted(self.names[i])}: (lambda state: {value},", f"{measure}),"
+            lines += [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
+        about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
         return "\n".join(["import numpy as np\n\n" + helper + f"FIELDS = {{  {about}", *lines, "}"])

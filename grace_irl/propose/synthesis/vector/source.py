@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from grace_irl.propose.synthesis.quote import packed, quoted
 from grace_irl.propose.synthesis.vector.additive import Additive
 from grace_irl.propose.synthesis.vector.numbers import WIDTH, Numbers
-from grace_irl.propose.synthesis.vector.term import CLIP, FORMULAS, Shape, shown
+from grace_irl.propose.synthesis.vector.term import FAR, FORMULAS, Shape, shown
 
 
 def write_source(reward: Additive, numbers: Numbers) -> str:
     """The program of an additive reward over named numbers.
 
     Raises:
-        ValueError: for terms that measure one number in different units, or pairs from different centres; those of
+        ValueError: for terms that measure one number in different units or from different centres; those of
             `vocabulary` do not.
     """
     used = _measures(reward)
     rows = "\n".join(row for key, weight in _merged(reward, numbers).items() for row in _row(weight, *key))
-    shapes = sorted({term.shape for term in reward.terms}, key=list(FORMULAS).index)
+    shapes = sorted({term.shape for term in reward.terms} & set(FORMULAS), key=list(FORMULAS).index)
     formulas = "\n".join(packed([f"{quoted(shape)}: {FORMULAS[shape]}" for shape in shapes], WIDTH))
+    watched, fine = _outside(reward, used, numbers)
     return f'''"""Reward: a sum of {len(reward.terms)} terms over {len(used)} numbers of the state."""
 
 {numbers.table(used)}
 TERMS = [  # weight, a number, how it is compared, and with which value or other number
 {rows}
 ]
-SHAPES = {{  # of how many deviations a (and b) the numbers are away
+SHAPES = {{  # a and b: how far both are from the mean of their number, in deviations
 {formulas}
 }}
-
-
-def z(state, name, value=None):
-    """How far a number is from a value (default: the usual), in deviations, at most {CLIP:g}."""
-    number, usual, spread = FIELDS[name]
-    away = {numbers.reader} - (usual if value is None else value)
-    return max(-{CLIP:g}, min({CLIP:g}, away / spread))
-
+{watched}
 
 class Reward:
     """How much a state looks like the expert's: positive where it does."""
@@ -48,36 +44,55 @@ class Reward:
 
     def terms_fn(self, state):
         """The terms of the reward by name, so that each can be watched and plotted."""
-        terms = {{}}
+        terms, away, outside = {{}}, {{}}, {{}}
+        for name, (number, mean, spread, low, high) in FIELDS.items():
+            value = {numbers.reader}
+            away[name] = (max(low, min(high, value)) - mean) / spread
+            outside[name] = min({FAR:g}, max(low - value, value - high, 0.0) / spread)
         for weight, name, shape, other in TERMS:
-            away = [z(state, name), z(state, other)] if other in FIELDS else [z(state, name, other)]
+            b = away[other] if other in FIELDS else (other - FIELDS[name][1]) / FIELDS[name][2]
             label = f"{{name}} {{shape}} {{other}}"
-            terms[label] = terms.get(label, 0.0) + weight * SHAPES[shape](*away)
-        return terms
+            terms[label] = terms.get(label, 0.0) + weight * SHAPES[shape](away[name], b)
+{fine}        return terms
 
     def debug_fn(self, state) -> str:
         return ", ".join(f"{{name}}: {{value:+.2f}}" for name, value in self.terms_fn(state).items())
 '''
 
 
-def _measures(reward: Additive) -> dict[int, tuple[str, str]]:
-    """Per number used, its usual value (the one that pairs measure it from) and its spread, as text."""
-    centres: dict[int, float] = {}
-    spreads: dict[int, float] = {}
-    for term in sorted(reward.terms, key=lambda term: -len(term.fields)):
-        for field, centre, spread in zip(term.fields, term.centres, term.spreads, strict=True):
-            same = centres.setdefault(field, centre) == centre or len(term.fields) == 1
-            if not same or spreads.setdefault(field, spread) != spread:
-                raise ValueError(f"terms measure number {field} in different ways; expected one centre and one spread")
-    return {field: (shown(centres[field], spreads[field], 4), f"{spreads[field]:.4g}") for field in sorted(spreads)}
+def _outside(reward: Additive, used: Mapping[int, str], numbers: Numbers) -> tuple[str, str]:
+    """Python that names the numbers that are watched, and that adds what it costs where they leave their range."""
+    for term, weight in zip(reward.terms, reward.weights, strict=True):
+        if term.shape == "outside":
+            names = packed([quoted(numbers.names[field]) for field in term.fields], WIDTH)
+            everything = set(term.fields) == set(used)
+            listed = "" if everything else "\n".join(["WATCHED = (", *names, ")\n"])
+            total = "sum(outside.values())" if everything else "sum(outside[name] for name in WATCHED)"
+            return listed, f'        terms["outside the range"] = {weight:.4g} * {total}\n'
+    return "", ""
+
+
+def _measures(reward: Additive) -> dict[int, str]:
+    """Per number used, its usual value (which it is measured from), its spread and its range, as text."""
+    found: dict[int, tuple[float, float, tuple[float, float]]] = {}
+    for term in reward.terms:
+        for field, *measure in zip(term.fields, term.centres, term.spreads, term.ranges, strict=True):
+            if found.setdefault(field, tuple(measure)) != tuple(measure):  # type: ignore[arg-type]
+                raise ValueError(f"terms measure number {field} in different ways; expected one centre, spread, range")
+    return {
+        field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))
+        for field, (mean, spread, ends) in sorted(found.items())
+    }
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
     """Row of the table -> weight, the heaviest first: terms that are written alike are one."""
     rows: dict[tuple[str, Shape, str], float] = {}
     for term, weight in zip(reward.terms, reward.weights, strict=True):
+        if term.shape == "outside":
+            continue
         one, *other = (quoted(numbers.names[field]) for field in term.fields)
-        row = (one, term.shape, other[0] if other else term.threshold)
+        row = (one, term.shape, other[0] if other else term.value_shown)
         rows[row] = rows.get(row, 0.0) + weight
     return dict(sorted(rows.items(), key=lambda row: -abs(row[1])))
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from grace_irl.propose.synthesis.vector.additive import RIDGE, Additive, Table
+from grace_irl.propose.synthesis.vector.additive import LEAST_FINE, RIDGE, Additive, Table
 from grace_irl.propose.synthesis.vector.term import Term, vocabulary
 
 
@@ -63,6 +63,28 @@ def test_a_fit_is_the_optimum_that_a_general_optimiser_finds() -> None:
     assert beta == pytest.approx(found.x, abs=1e-4)
     margin = columns @ beta
     assert likelihood == pytest.approx((one.weight * log_expit(np.where(one.positive, margin, -margin))).sum())
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.lists(st.integers(1, 30), max_size=5, unique=True), st.booleans())
+def test_leaving_the_range_always_costs(seed: int, others: list[int], tame: bool) -> None:
+    """Also where the demonstrations say that it pays; all other weights are then the best ones beside it."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(120) < 40
+    states = rng.normal(size=(120, 3))
+    states[~positive] *= 0.2 if tame else 3.0
+    one = Table(vocabulary(states[positive], states, 2, 3), states, positive)
+    assert one.terms[0].shape == "outside"
+    chosen = [0, *others]
+    beta, likelihood = one.fit(chosen)
+    assert one.reward(chosen).weights[0] <= LEAST_FINE + 1e-9
+    slope = gradient(one, chosen, beta)
+    at_bound = beta[1] / one.deviation[0] > LEAST_FINE - 1e-9
+    assert np.abs(np.delete(slope, 1)).max() < 1e-3
+    assert slope[1] > -1e-3 if at_bound else abs(slope[1]) < 1e-3
+    if tame:
+        assert at_bound
+    assert np.isfinite(likelihood)
 
 
 def test_both_classes_weigh_one_half() -> None:
@@ -130,6 +152,10 @@ def test_an_empty_vocabulary_has_nothing_to_grow() -> None:
 
 def test_a_term_that_never_changes_weighs_nothing() -> None:
     states = np.column_stack([np.arange(8.0), np.full(8, 0.3)])
-    one = Table([Term("minus", (1,), (0.1,), (1.0,)), Term("minus", (0,), (0.0,), (1.0,))], states, states[:, 0] > 3)
+    one = Table(
+        [Term("minus", (i,), (c,), (1.0,), ((-9.0, 9.0),), c) for i, c in ((1, 0.1), (0, 0.0))],
+        states,
+        states[:, 0] > 3,
+    )
     assert one.grow([]) == [1]
     assert one.fit([0, 1])[0][1] == pytest.approx(0.0, abs=1e-6)

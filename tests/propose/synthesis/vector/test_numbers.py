@@ -17,10 +17,10 @@ from tests.propose.worlds import AGENT, FLOOR, KINDS, random_play
 def read(numbers: Numbers, used: list[int], states: np.ndarray) -> np.ndarray:
     """What a program finds under these names in these states, (N, used)."""
     space: dict[str, object] = {"np": np}
-    exec(numbers.table(dict.fromkeys(used, ("0.5", "2.0"))), space)
-    fields: dict[str, tuple[object, float, float]] = space["FIELDS"]  # type: ignore[assignment]
+    exec(numbers.table(dict.fromkeys(used, "0.5, 2.0, -1.0, 3.0")), space)
+    fields: dict[str, tuple[object, float, float, float, float]] = space["FIELDS"]  # type: ignore[assignment]
     assert list(fields) == [numbers.names[i] for i in used]
-    assert {row[1:] for row in fields.values()} <= {(0.5, 2.0)}
+    assert {row[1:] for row in fields.values()} <= {(0.5, 2.0, -1.0, 3.0)}
     reader = compile(numbers.reader, "reader", "eval")
     return np.array(
         [[eval(reader, {**space, "state": state, "number": row[0]}) for row in fields.values()] for state in states]
