@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import ClassVar
 
 from grace_irl.compare.programs import ProgramReward
-from grace_irl.demos import load, require_roles
+from grace_irl.demos import require_roles
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.rl.method import Problem, Trained, Watch, unwatched
 from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
+from grace_irl.runs.favourite import episodes, favourite
 from grace_irl.runs.learner import form_of
-from grace_irl.runs.round import share
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import read_reward
 
@@ -39,8 +39,8 @@ class Grace:
     """Recovers a reward by a search as `fit` does it, then trains as PPO on the true reward is trained.
 
     With expansion the environment steps are those of all rounds together, as many as every other method has. The
-    result is the policy of the round most of whose rollouts look like an expert's, the last one among equals: a choice
-    that no true reward is needed for. The reward that is recovered is the one at the end.
+    result is the policy of the round that the recovered reward, the one at the end, likes best (`favourite`): a choice
+    that no true reward is needed for.
 
     Attributes:
         config: of the search, of the form of the reward, of the sandbox and of expansion.
@@ -116,7 +116,8 @@ class Grace:
         for each in rounds:
             steps += each.steps
             watch(steps, load_policy(run.folder / each.policy))
-        chosen = max(rounds, key=lambda each: (share(each), each.number))
+        rule = config.data.label or self.demonstrations.metadata.label or "all"
+        chosen = favourite(rounds, run.folder, run.reward_path, config, rule)
         policy = load_policy(run.folder / chosen.policy)
         reward = ProgramReward(run.reward_path, config.expand.trust, config.sandbox.allow_weak)
         note = (
@@ -128,7 +129,4 @@ class Grace:
 
 def _played(run: Run) -> int:
     """Environment steps of the episodes that an expansion played."""
-    folders = [run.folder / "rounds" / str(each.number) for each in run.rounds[1:]]
-    paths = [folder / name for folder in folders for name in ("rollouts.parquet", "alike.parquet")]
-    found = load([], [str(path) for path in paths if path.exists()])
-    return sum(item.trajectory.num_steps for item in found)
+    return sum(played.num_steps for each in run.rounds[1:] for played in episodes(run.folder, each.number))

@@ -175,8 +175,9 @@ class ExpandConfig(_Section):
         reshape: versions of the best program that are asked for where learning stalls on a reward that tells rollouts
             from experts; the next round trains a new policy on the one that rises most steadily, in the form
             "progress". 0: none. Only where the rule is "last" or "goal".
-        carry: whether a policy goes on with the next round's reward where that is another one. "auto": where actions
-            are continuous; a policy of discrete actions is sure of itself by then, and explores no more.
+        carry: whether a policy goes on with the next round's reward where that is another one: of the rounds' policies
+            the one that it likes best (`grace_irl.runs.favourite`). "auto": where actions are continuous; a policy of
+            discrete actions is sure of itself by then, and explores no more.
         trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
     """
 

@@ -16,6 +16,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
+from grace_irl.runs.favourite import favourite
 from grace_irl.runs.learner import Episode, Learner, Learnt
 from grace_irl.runs.likeness import like_experts
 from grace_irl.runs.paths import RunPaths
@@ -66,7 +67,7 @@ class Expanding:
                 return self._ended(run, rounds, f"no rollout of round {last.number} can be told from an expert's")
             if last.number >= self._config.expand.rounds:
                 return self._ended(run, rounds, f"finished: {last.number} rounds are done")
-            run, this = self._round(replace(last, number=last.number + 1), run)
+            run, this = self._round(replace(last, number=last.number + 1), run, rounds[1:])
             rounds.append(self._keep(this))
 
     def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
@@ -79,11 +80,11 @@ class Expanding:
         """The run that a complete round ended with, told again from its store."""
         return fits.resume(self._folder / done.run, parts=self._parts_of(_number(done.run)))
 
-    def _round(self, this: Round, run: Run) -> tuple[Run, Round]:
+    def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
         """One round: the run whose best program is the reward after it, and what is told of it."""
         shaped, before = bool(this.shaped), this
         reward = self._folder / this.shaped if shaped else run.reward_path
-        learnt = self._train(this, reward, shaped=shaped)
+        learnt = self._train(this, reward, done, shaped=shaped)
         this = replace(this, policy=self._named(learnt.policy), trained_on=self._named(reward), steps=learnt.steps)
         this = self._played(this, run)
         if this.changed:
@@ -120,11 +121,18 @@ class Expanding:
             stalled=False,
         )
 
-    def _train(self, this: Round, reward: Path, *, shaped: bool) -> Learnt:
-        """The policy of a round: the last one's goes on where its reward was kept, or where it explores on."""
+    def _train(self, this: Round, reward: Path, done: Sequence[Round], *, shaped: bool) -> Learnt:
+        """The policy of a round: the last one's goes on where its reward was kept.
+
+        Where policies explore on, the one that the new reward likes best does: a policy may be worse than the one
+        before it, if what it learnt from was.
+        """
         shaped = shaped or (self._rule != "all" and self._config.search.reshape > 0)  # by the search itself
-        on = this.policy and (self._learner.carries or this.trained_on == self._named(reward))
-        initial = self._folder / this.policy if on else None
+        kept = this.trained_on == self._named(reward)
+        on = this.policy if kept or self._learner.carries else ""
+        if on and not kept and self._rule == "all":
+            on = favourite(done, self._folder, reward, self._config, self._rule).policy
+        initial = self._folder / on if on else None
         place, seed = place_of(self._folder, this.number), self._seed(this.number, 0)
         return self._learner.train(reward, self._steps(this.number), seed, place / "training", initial, shaped=shaped)
 

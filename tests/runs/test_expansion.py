@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from grace_irl.cli import main
-from grace_irl.demos import load
+from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expansion import is_expansion, resume, start
+from grace_irl.runs.favourite import episodes, favourite
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.learner import Episode, Learnt, PpoLearner, form_of
 from grace_irl.runs.round import Round, read_round, write_round
@@ -154,6 +157,52 @@ def test_a_reward_that_is_unsure_of_the_rollouts_does_not_stay(tmp_path: Path) -
     assert halfway.changed
     assert far.new_fitness is not None and far.new_fitness > -0.02
     assert not far.changed
+
+
+class Carrying(FakeLearner):
+    """Its policies go on from others'."""
+
+    carries = True
+
+    def __init__(self, centres: Sequence[float]) -> None:
+        super().__init__(centres)
+        self.begun_with: list[str] = []
+
+    def train(
+        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
+    ) -> Learnt:
+        self.begun_with.append("" if initial is None else initial.read_text())
+        return super().train(reward, steps, seed, folder, initial, shaped=shaped)
+
+
+@pytest.mark.parametrize(("centres", "begun_with"), [((1.2, 1.1, 0.0), ["", "1", "1"]), ((1.1, 1.2), ["", "1", "2"])])
+def test_the_policy_that_the_new_reward_likes_best_goes_on(
+    centres: tuple[float, ...], begun_with: list[str], tmp_path: Path
+) -> None:
+    """Not the last one, where that has become worse."""
+    known, learner = Parts(demonstrations("all"), Slopes(), InProcessSandbox()), Carrying((*centres, 0.0))
+    run = start(resolve(flags={**FLAGS, "expand.rounds": 3}), tmp_path / "run", known, learner)
+    assert [each.changed for each in run.rounds[1:3]] == [True, True]
+    assert learner.begun_with == begun_with
+    best = favourite(run.rounds[1:], run.folder, run.reward_path, resolve(flags=FLAGS), "all")
+    assert best.number == 1 + centres.index(1.2)
+
+
+def test_the_favourite_is_paid_most_an_episode_or_reaches_the_goal_most_often(tmp_path: Path) -> None:
+    """Long episodes of middling states are paid more than short ones of good states; the later one of equals is it."""
+    reward = tmp_path / "reward.py"
+    source = asyncio.run(Slopes().propose(SimpleNamespace(index=0), ())).source
+    reward.write_text(source + "SCALE = 1.0\nOFFSET = 0.0\n")
+    rounds = [Round(number, rollouts=4, alike=alike) for number, alike in ((1, 3), (2, 1), (3, 3))]
+    played = [[cloud(2.0, 1, 20)], [cloud(0.0, 2, 200), cloud(0.0, 3, 200)], [cloud(-3.0, 4, 200)]]
+    for each, parts_of in zip(rounds, played, strict=True):
+        items = tuple(Demonstration(one, "negative") for one in parts_of)
+        name = "alike" if each.number == 2 else "rollouts"  # what is not called negative counts, too
+        save(replace(demonstrations("all"), items=items), tmp_path / "rounds" / str(each.number) / f"{name}.parquet")
+    config = resolve(flags=FLAGS)
+    assert favourite(rounds, tmp_path, reward, config, "all").number == 2
+    assert favourite(rounds, tmp_path, reward, config, "last").number == 3
+    assert len(episodes(tmp_path, 2)) == 2
 
 
 def test_steps_are_shared_and_policies_go_on_where_the_reward_stayed(tmp_path: Path) -> None:
