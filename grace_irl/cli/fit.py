@@ -133,6 +133,10 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
         if run.rounds:
             out.print(rounds_table(run.rounds))
         out.print(f"reward: {run.reward_path}", soft_wrap=True)
+        if run.favourite is not None:
+            out.print(
+                f"policy: {run.folder / run.favourite.policy} (of these, the reward likes it best)", soft_wrap=True
+            )
         if report is not None:
             out.print(f"report: {report}", soft_wrap=True)
     if as_json:
@@ -140,6 +144,7 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
             {
                 "run": str(run.folder),
                 "reward_path": str(run.reward_path),
+                "policy_path": None if run.favourite is None else str(run.folder / run.favourite.policy),
                 "report_path": None if report is None else str(report),
                 "fitness": best.fitness,
                 "train": metrics_object(best.train),

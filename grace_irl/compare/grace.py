@@ -17,7 +17,7 @@ from grace_irl.rl.method import Problem, Trained, Watch, unwatched
 from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
-from grace_irl.runs.favourite import episodes, favourite
+from grace_irl.runs.favourite import episodes
 from grace_irl.runs.learner import form_of
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import read_reward
@@ -109,15 +109,13 @@ class Grace:
     def _expanded(self, run: Run, config: Config, watch: Watch) -> GraceTrained:
         from grace_irl.rl.trained import load_policy
 
-        rounds = run.rounds[1:]
-        if not rounds:
+        rounds, chosen = run.rounds[1:], run.favourite
+        if chosen is None:
             raise InputError(f"{run.folder}: no round of expansion; expected --expand of at least 1")
         steps = 0
         for each in rounds:
             steps += each.steps
             watch(steps, load_policy(run.folder / each.policy))
-        rule = config.data.label or self.demonstrations.metadata.label or "all"
-        chosen = favourite(rounds, run.folder, run.reward_path, config, rule)
         policy = load_policy(run.folder / chosen.policy)
         reward = ProgramReward(run.reward_path, config.expand.trust, config.sandbox.allow_weak)
         note = (

@@ -74,7 +74,11 @@ class Expanding:
         reward, last = RunPaths(self._folder).reward, rounds[-1]
         if last.shaped and last.reward == last.shaped:  # a version of the run's best program, and not that itself
             run = fits.resume((self._folder / last.shaped).parent, parts=self._parts_of(_number(last.run)))
-        return replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
+        told = replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
+        return replace(told, favourite=self._favourite(rounds[1:], reward)) if rounds[1:] else told
+
+    def _favourite(self, rounds: Sequence[Round], reward: Path) -> Round:
+        return favourite(rounds, self._folder, reward, self._config, self._rule)
 
     def again(self, done: Round) -> Run:
         """The run that a complete round ended with, told again from its store."""
@@ -131,7 +135,7 @@ class Expanding:
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""
         if on and not kept and self._rule == "all":
-            on = favourite(done, self._folder, reward, self._config, self._rule).policy
+            on = self._favourite(done, reward).policy
         initial = self._folder / on if on else None
         place, seed = place_of(self._folder, this.number), self._seed(this.number, 0)
         return self._learner.train(reward, self._steps(this.number), seed, place / "training", initial, shaped=shaped)

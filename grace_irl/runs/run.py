@@ -68,6 +68,7 @@ class Run:
         tokens: of the answers told, in and out.
         cost: of those tokens, by the prices in the configuration.
         rounds: of an expansion (`grace_irl.runs.expansion`), whose last search this is; () of a run alone.
+        favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.favourite`).
     """
 
     folder: Path
@@ -82,6 +83,7 @@ class Run:
     tokens: int = 0
     cost: float = 0.0
     rounds: tuple[Round, ...] = ()
+    favourite: Round | None = None
 
 
 class Interrupted(KeyboardInterrupt):

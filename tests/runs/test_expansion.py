@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.cli.fit import _print as print_run
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
@@ -177,15 +178,19 @@ class Carrying(FakeLearner):
 
 @pytest.mark.parametrize(("centres", "begun_with"), [((1.2, 1.1, 0.0), ["", "1", "1"]), ((1.1, 1.2), ["", "1", "2"])])
 def test_the_policy_that_the_new_reward_likes_best_goes_on(
-    centres: tuple[float, ...], begun_with: list[str], tmp_path: Path
+    centres: tuple[float, ...], begun_with: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not the last one, where that has become worse."""
     known, learner = Parts(demonstrations("all"), Slopes(), InProcessSandbox()), Carrying((*centres, 0.0))
     run = start(resolve(flags={**FLAGS, "expand.rounds": 3}), tmp_path / "run", known, learner)
     assert [each.changed for each in run.rounds[1:3]] == [True, True]
     assert learner.begun_with == begun_with
-    best = favourite(run.rounds[1:], run.folder, run.reward_path, resolve(flags=FLAGS), "all")
-    assert best.number == 1 + centres.index(1.2)
+    assert run.favourite is not None
+    assert run.favourite.number == 1 + centres.index(1.2)
+    print_run(run, None, as_json=False)
+    assert f"policy: {run.folder / run.favourite.policy} (of these" in capsys.readouterr().out
+    again = resume(tmp_path / "run", parts=known, learner=learner)
+    assert again.favourite == run.favourite
 
 
 def test_the_favourite_is_paid_most_an_episode_or_reaches_the_goal_most_often(tmp_path: Path) -> None:
