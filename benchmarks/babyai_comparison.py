@@ -32,10 +32,11 @@ LEVELS = {
     "GoToRedBallNoDist": ("BabyAI-GoToRedBallNoDists-v0", 100_000),
     "GoToObj": ("BabyAI-GoToObj-v0", 100_000),
     "OpenRedDoor": ("BabyAI-OpenRedDoor-v0", 100_000),
-    "OpenDoorColor": ("BabyAI-OpenDoorColor-v0", 200_000),
-    "OpenTwoDoors": ("BabyAI-OpenTwoDoors-v0", 400_000),
+    "OpenDoorColor": ("BabyAI-OpenDoorColor-v0", 600_000),
+    "OpenDoorsOrderN2": ("BabyAI-OpenDoorsOrderN2-v0", 600_000),
+    "OpenTwoDoors": ("BabyAI-OpenTwoDoors-v0", 1_000_000),
 }
-"""Level, and environment steps of each run; the last one takes two steps, in order."""
+"""Level, and environment steps of each run; the last two take two steps, in order."""
 FEW, MANY = 8, 200
 GROUPS = ((FEW, ("grace", "bc", "ppo-true")), (MANY, ("gail", "airl")))
 """How many experts, and who learns from them."""

@@ -36,8 +36,8 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 
-STEPS = {"Hopper": 500_000, "HalfCheetah": 500_000}
-ROUNDS = 4
+STEPS = {"Hopper": 1_000_000, "HalfCheetah": 500_000}
+ROUNDS = 5
 SEARCH = {"search.population": 12, "search.generations": 8, "expand.episodes": 4, "expand.growth": 2.0}
 """Short searches and few rollouts: each round begins with the last one's programs, and the last ones learn longest."""
 GROUPS = (("grace",), ("gail", "airl", "bc", "ppo-true"))
@@ -107,8 +107,8 @@ def main() -> None:
     parser.add_argument("--bodies", default=",".join(STEPS), help="comma-separated names")
     parser.add_argument("--methods", default="grace,gail,airl,bc,ppo-true", help="comma-separated names")
     parser.add_argument("--seeds", type=int, default=5, help="of each method (default 5)")
-    parser.add_argument("--steps", type=int, help="of each run (default 500,000)")
-    parser.add_argument("--expand", type=int, default=ROUNDS, help="rounds M of expansion (default 4); 0: none")
+    parser.add_argument("--steps", type=int, help="of each run, instead of those of the body")
+    parser.add_argument("--expand", type=int, default=ROUNDS, help="rounds M of expansion (default 5); 0: none")
     parser.add_argument("--reward", type=Path, help="for grace: a reward that was recovered before, and no search")
     parser.add_argument("--episodes", type=int, default=50, help="of the evaluation at the end (default 50)")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")

@@ -18,7 +18,7 @@ from grace_irl.propose.synthesis.vector.term import Term
 RIDGE = 1e-2
 """Weight of the squared weights against the loss per state."""
 LEAST_FINE = -0.5
-"""Weight of "outside", at most: each deviation out of the experts' range costs this much, whether or not the
+"""Largest weight of "outside": each deviation out of the experts' range costs at least this, whether or not the
 demonstrations show that it should. Policies go where no demonstration was."""
 NEWTON_STEPS = 25
 TRIAL_STEPS = 3
@@ -59,9 +59,8 @@ class Table:
         self.values = (raw - self.mean) / self.deviation
         self.positive = positive
         count = len(positive)
-        self._most = np.array(
-            [LEAST_FINE * d if t.shape == "outside" else np.inf for t, d in zip(terms, self.deviation, strict=True)]
-        )
+        fines = np.array([term.shape == "outside" for term in terms], dtype=bool)
+        self._most = np.where(fines, LEAST_FINE * self.deviation, np.inf)
         self.weight = np.where(positive, 0.5 * count / positive.sum(), 0.5 * count / (~positive).sum())
 
     def fit(
