@@ -7,6 +7,7 @@ every seed is a search and a training of its own (`grace-irl compare`).
     python benchmarks/babyai_comparison.py                                       # the whole table: hours on 2 cores
     python benchmarks/babyai_comparison.py --levels GoToObj --seeds 1 --steps 100000
     python benchmarks/babyai_comparison.py --levels GoToObj --transfer        # a small room's reward in a larger room
+    python benchmarks/babyai_comparison.py --levels OpenDoorColor --reshape 3   # where the goal is seldom met by chance
 
 It goes on where it was stopped, and exits with 1 where the mean success of GRACE is more than 0.02 below that of PPO on
 the true reward.
@@ -67,7 +68,7 @@ def compared(name: str, environment: str, steps: int, options: argparse.Namespac
             continue
         folder = options.out / (f"{name}-transfer" if options.transfer else name)
         demos = demonstrations(environment, count, folder)
-        place = folder / f"from-{count}-{steps}"
+        place = folder / f"from-{count}-{steps}{'-reshaped' if options.reshape else ''}"
         if (place / "compare.toml").exists():
             found.append(resume(place, methods=chosen, seeds=options.seeds, workers=options.workers, listener=say))
             continue
@@ -76,6 +77,8 @@ def compared(name: str, environment: str, steps: int, options: argparse.Namespac
             "data.demos": (str(demos),),
             "data.held_out": 0.0,
             "expand.trust": options.trust_reward,
+            "search.reshape": options.reshape,
+            "expand.form": "progress" if options.reshape else "auto",
         }
         settings = Settings(comparison_of({**asked, "episodes": options.episodes}), resolve(flags=fit))
         found.append(start(settings, place, options.workers, say))
@@ -121,6 +124,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=500, help="of the evaluation at the end (default 500)")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
     parser.add_argument("--transfer", action="store_true", help="recover rewards in a smaller room")
+    parser.add_argument("--reshape", type=int, default=0, help="versions that rise; policies are paid for progress")
     parser.add_argument("--trust-reward", action="store_true", help="run rewards in the trainings' processes")
     parser.add_argument("--out", type=Path, default=Path("out/babyai-comparison"), help="where everything is kept")
     options = parser.parse_args()
