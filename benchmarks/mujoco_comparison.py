@@ -37,8 +37,9 @@ from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
 
 STEPS = {"Hopper": 1_000_000, "HalfCheetah": 500_000}
-ROUNDS = 5
-SEARCH = {"search.population": 12, "search.generations": 8, "expand.episodes": 4, "expand.growth": 2.0}
+ROUNDS = {"Hopper": (5, 2.0), "HalfCheetah": (8, 1.4)}
+"""Rounds M, and how many times the steps of the round before it each one takes."""
+SEARCH = {"search.population": 12, "search.generations": 8, "expand.episodes": 4}
 """Short searches and few rollouts: each round begins with the last one's programs, and the last ones learn longest."""
 GROUPS = (("grace",), ("gail", "airl", "bc", "ppo-true"))
 """Compared in folders of their own, so that another search leaves what the others learnt as it is."""
@@ -69,7 +70,9 @@ def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Co
         return None
     steps = options.steps or STEPS[name]
     folder = options.out / name
-    searched = f"grace-{options.reward.stem if options.reward else options.expand}" if "grace" in group else "others"
+    usual, growth = ROUNDS[name]
+    rounds = usual if options.expand is None else options.expand
+    searched = f"grace-{options.reward.stem if options.reward else rounds}" if "grace" in group else "others"
     place = folder / f"{searched}-{steps}{'-transfer' if options.transfer else ''}"
     if (place / "compare.toml").exists():
         return resume(place, methods=methods, seeds=options.seeds, workers=options.workers, listener=say)
@@ -86,7 +89,8 @@ def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Co
     fit = {
         "data.demos": (str(demonstrations(name, folder)),),
         "data.held_out": 0.0,
-        "expand.rounds": options.expand if "grace" in group and not reward else 0,
+        "expand.rounds": rounds if "grace" in group and not reward else 0,
+        "expand.growth": growth,
         "expand.trust": options.trust_reward,
         **SEARCH,
     }
@@ -108,7 +112,7 @@ def main() -> None:
     parser.add_argument("--methods", default="grace,gail,airl,bc,ppo-true", help="comma-separated names")
     parser.add_argument("--seeds", type=int, default=5, help="of each method (default 5)")
     parser.add_argument("--steps", type=int, help="of each run, instead of those of the body")
-    parser.add_argument("--expand", type=int, default=ROUNDS, help="rounds M of expansion (default 5); 0: none")
+    parser.add_argument("--expand", type=int, help="rounds M of expansion, instead of those of the body; 0: none")
     parser.add_argument("--reward", type=Path, help="for grace: a reward that was recovered before, and no search")
     parser.add_argument("--episodes", type=int, default=50, help="of the evaluation at the end (default 50)")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
