@@ -84,9 +84,9 @@ class Term:
         return np.asarray(out, dtype=np.float64)
 
     def name(self, names: Sequence[str]) -> str:
-        """What the term measures, in a few words: "speed above 1.25", "height times speed", "outside"."""
+        """What the term measures, in a few words: "speed above 1.25", "height times speed"."""
         if self.shape == "outside":
-            return "outside"
+            return "outside the range"
         one, *other = (names[field] for field in self.fields)
         return f"{one} {self.shape} {other[0] if other else self.value_shown}"
 

@@ -40,7 +40,7 @@ def test_only_one_term_tells_that_the_range_was_left() -> None:
     assert term_of("outside", 0.0, one).value(states).tolist() == [FAR, 0.25, 0.0, 0.0, 1.0]
     both = term_of("outside", 0.0, one, other)
     assert both.value(states).tolist() == [FAR, 0.25, 0.0, 0.0, 1.0 + 2.0]
-    assert both.name(("height", "speed")) == "outside"
+    assert both.name(("height", "speed")) == "outside the range"
 
 
 @pytest.mark.parametrize(("shape", "value"), [("times", -3.0), ("against", 3.5), ("and", 0.5)])
