@@ -80,7 +80,6 @@ def compared(name: str, steps: int, options: argparse.Namespace) -> list[Compare
             "data.held_out": 0.0,
             "expand.trust": options.trust_reward,
             "search.reshape": reshape,
-            "expand.form": "progress" if reshape else "auto",
         }
         settings = Settings(comparison_of({**asked, "episodes": options.episodes}), resolve(flags=fit))
         found.append(start(settings, place, options.workers, say))

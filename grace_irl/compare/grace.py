@@ -87,11 +87,10 @@ class Grace:
         from grace_irl.rl.learning import learn_on, program_pay
 
         begun = time.monotonic()
-        path = self.reward or self._run(config).reward_path
+        run = None if self.reward else self._run(config)
         took = time.monotonic() - begun
-        reward = ProgramReward(path, config.expand.trust, config.sandbox.allow_weak)
-        form = form_of(config.expand, config.data.label or self.demonstrations.metadata.label)
-        pay = program_pay(reward.file, form, allow_weak_sandbox=config.sandbox.allow_weak)
+        reward = self._reward(config, run)
+        pay = program_pay(reward.file, reward.form, allow_weak_sandbox=reward.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
         return GraceTrained(trained.policy, reward, trained.steps, search_seconds=took)
 
@@ -117,12 +116,20 @@ class Grace:
             steps += each.steps
             watch(steps, load_policy(run.folder / each.policy))
         policy = load_policy(run.folder / chosen.policy)
-        reward = ProgramReward(run.reward_path, config.expand.trust, config.sandbox.allow_weak)
+        reward = self._reward(config, run)
         note = (
             f"expansion of {len(rounds)} rounds ({run.reason}); the policy is of round {chosen.number}; the episodes "
             f"played as negatives took {_played(run)} steps, which are not among those of training"
         )
         return GraceTrained(policy, reward, steps, (note,), search_seconds=None)
+
+    def _reward(self, config: Config, run: Run | None) -> ProgramReward:
+        """The reward of a run, or the file that was given."""
+        rule = config.data.label or self.demonstrations.metadata.label
+        path = self.reward if run is None else run.reward_path
+        assert path is not None
+        form = form_of(config.expand, rule, reshaped=run is not None and run.reshaped)
+        return ProgramReward(path, config.expand.trust, config.sandbox.allow_weak, form)
 
 
 def _played(run: Run) -> int:

@@ -27,7 +27,6 @@ from grace_irl.compare.settings import read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Method, Policy, Problem, Trained, TransitionReward, Watch
-from grace_irl.runs.learner import form_of
 from grace_irl.runs.lock import RunLock
 
 EVALUATION = 7919
@@ -176,9 +175,7 @@ class _Job:
         if reward is None:
             return f"{self.name} recovers no reward"
         if isinstance(reward, ProgramReward):
-            fit = self.contest.settings.fit
-            form = form_of(fit.expand, fit.data.label or here.demonstrations.metadata.label)
-            pay = program_pay(reward.file, form, allow_weak_sandbox=fit.sandbox.allow_weak)
+            pay = program_pay(reward.file, reward.form, allow_weak_sandbox=reward.allow_weak)
         else:
             ours, theirs = (self.contest.interface(problem) for problem in (here, there))
             if ours != theirs:

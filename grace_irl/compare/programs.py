@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from grace_irl.programs.check import read
 from grace_irl.programs.parsing import parse
 from grace_irl.programs.stateless import memory_of
 
+if TYPE_CHECKING:
+    from grace_irl.rl.wrappers.scale import Form
+
 
 @dataclass(frozen=True)
 class ProgramReward:
@@ -25,11 +28,13 @@ class ProgramReward:
         path: of the file.
         trust: whether policies are trained on it in this process.
         allow_weak: of the sandbox.
+        form: in which policies get it.
     """
 
     path: Path
     trust: bool = False
     allow_weak: bool = False
+    form: Form = "raw"
 
     @property
     def file(self) -> RewardFile:

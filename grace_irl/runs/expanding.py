@@ -88,7 +88,7 @@ class Expanding:
         """One round: the run whose best program is the reward after it, and what is told of it."""
         shaped, before = bool(this.shaped), this
         reward = self._folder / this.shaped if shaped else run.reward_path
-        learnt = self._train(this, reward, done, shaped=shaped)
+        learnt = self._train(this, reward, done, shaped=shaped or run.reshaped)
         this = replace(this, policy=self._named(learnt.policy), trained_on=self._named(reward), steps=learnt.steps)
         this = self._played(this, run)
         if this.changed:
@@ -131,7 +131,6 @@ class Expanding:
         Where policies explore on, the one that the new reward likes best does: a policy may be worse than the one
         before it, if what it learnt from was.
         """
-        shaped = shaped or (self._rule != "all" and self._config.search.reshape > 0)  # by the search itself
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""
         if on and not kept and self._rule == "all":

@@ -92,16 +92,19 @@ class Learner(Protocol):
         ...
 
 
-def form_of(config: ExpandConfig, rule: str) -> Form:
+def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
     """The form in which a policy gets the reward; see `ExpandConfig.form`.
 
     Args:
         config: of the expansion.
         rule: which expert states are positive; "" is "all".
+        reshaped: the reward is a version that rises towards the goal.
     """
     if config.form != "auto":
         return config.form
-    return "raw" if rule in ("last", "goal") else "soft"
+    if rule not in ("last", "goal"):
+        return "soft"
+    return "progress" if reshaped else "raw"
 
 
 class PpoLearner:
@@ -139,7 +142,7 @@ class PpoLearner:
             ) from None
         self._make = environment_for(demonstrations, self._config.env)
         self._continuous = acts_continuously(self._make)
-        self._form = form_of(self._config, self._rule or demonstrations.metadata.label)
+        self._rule = self._rule or demonstrations.metadata.label
 
     def train(
         self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
@@ -161,7 +164,7 @@ class PpoLearner:
             reward=RewardSpec(
                 file.source,
                 lambda: file.scorer(allow_weak_sandbox=self._allow_weak),
-                file.scaled("progress" if shaped else self._form),
+                file.scaled(form_of(self._config, self._rule, reshaped=shaped)),
             ),
             seed=seed,
             evaluations=EVALUATIONS,

@@ -85,6 +85,13 @@ class Run:
     rounds: tuple[Round, ...] = ()
     favourite: Round | None = None
 
+    @property
+    def reshaped(self) -> bool:
+        """Whether the reward is a version that was asked for because it rises more steadily."""
+        if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
+            return True
+        return self.best.program.operator == "reshape"
+
 
 class Interrupted(KeyboardInterrupt):
     """The user interrupted a fit; everything told so far is saved in `folder`."""

@@ -316,16 +316,19 @@ def test_what_cannot_be_expanded_is_refused_before_anything_is_written(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("form", "rule", "expected"),
+    ("form", "rule", "reshaped", "expected"),
     [
-        *(("auto", rule, "soft") for rule in ("all", "")),
-        *(("auto", rule, "raw") for rule in ("last", "goal")),
-        ("logit", "last", "logit"),
-        ("raw", "all", "raw"),
+        *(("auto", rule, reshaped, "soft") for rule in ("all", "") for reshaped in (False, True)),
+        *(("auto", rule, False, "raw") for rule in ("last", "goal")),
+        *(("auto", rule, True, "progress") for rule in ("last", "goal")),
+        ("logit", "last", True, "logit"),
+        ("raw", "all", False, "raw"),
     ],
 )
-def test_the_form_follows_the_labels_unless_it_is_stated(form: str, rule: str, expected: str) -> None:
-    assert form_of(resolve(flags={"expand.form": form}).expand, rule) == expected
+def test_the_form_follows_labels_and_reshaping_unless_it_is_stated(
+    form: str, rule: str, reshaped: bool, expected: str
+) -> None:
+    assert form_of(resolve(flags={"expand.form": form}).expand, rule, reshaped=reshaped) == expected
 
 
 def test_show_and_other_commands_know_an_expansion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
