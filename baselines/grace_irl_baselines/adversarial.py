@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from imitation.algorithms.adversarial.common import AdversarialTrainer
 from imitation.data.buffer import ReplayBuffer
 from imitation.data.rollout import flatten_trajectories_with_rew
 from imitation.data.types import dataclass_quick_asdict
-from imitation.rewards.reward_nets import NormalizedRewardNet, RewardNet
+from imitation.rewards.reward_nets import RewardNet
 from imitation.rewards.reward_wrapper import RewardVecEnvWrapper
-from imitation.util.networks import RunningNorm, training
+from imitation.util.networks import training
 from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ConvertCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.method import Problem, Trained, Watch
+from grace_irl.rl.method import Paid, Problem, Trained, Watch
 from grace_irl.rl.watching import Watching
 from grace_irl_baselines.environments import normalised, vectorised
 from grace_irl_baselines.logs import logger
+from grace_irl_baselines.paid import reward_of
 from grace_irl_baselines.trajectories import as_transitions
 
 
@@ -39,9 +40,11 @@ class Adversarial:
         buffer_steps: the discriminator draws from so many of the learner's last steps, or from its last rollout where
             that is longer.
         hidden: units of each hidden layer of the discriminator.
-        center_reward: shift the reward that the learner is paid to a running mean of 0, and scale it to a deviation of
-            1. Without it, the reward keeps its sign, and is scaled as that of every other method is. None: where
-            episodes end with success (label rule "last"), so that a positive reward would pay for not finishing.
+        pays: what the learner is paid: the method's own "reward"; that "centred", shifted to a running mean of 0 with a
+            deviation of 1; or what is "positive" everywhere, -log(1 - D) (GAIL's own). "auto": "centred" where episodes
+            end with success (label rule "last"), so that a positive reward would pay for not finishing, and else
+            "positive": experts do not end episodes early there. All but the centred one are scaled as the rewards of
+            every other method are.
     """
 
     steps_per_disc_update: int
@@ -50,7 +53,10 @@ class Adversarial:
     disc_weight_decay: float
     buffer_steps: int
     hidden: tuple[int, ...]
-    center_reward: bool | None
+    pays: Literal["auto", "reward", "centred", "positive"]
+
+    is_positive: ClassVar[bool]
+    """Whether the method's own reward is above 0 everywhere."""
 
     def learn(
         self,
@@ -80,11 +86,10 @@ class Adversarial:
                 custom_logger=log,
                 allow_variable_horizon=True,  # `reads_length` says what it means, and the problem's horizon cures it
             )
-            if self._centres(problem):
-                # Around what is paid: imitation's GAIL passes by a normalisation inside of the net that it is given.
-                centred = NormalizedRewardNet(trainer.reward_train, RunningNorm).to(learner.device)
+            pays = self._pays(problem)
+            if pays != "reward":
                 assert isinstance(trainer.venv_wrapped, RewardVecEnvWrapper)
-                trainer.venv_wrapped.reward_fn = centred.predict_processed
+                trainer.venv_wrapped.reward_fn = reward_of(trainer, pays)
             learner.set_env(normalised(trainer.venv_train, problem, learner.gamma))
             rollout = learner.n_steps * problem.num_envs
             updates = max(1, round(rollout / self.steps_per_disc_update))
@@ -95,12 +100,13 @@ class Adversarial:
             )
         watching.end(learner.num_timesteps, learner.policy)
         reward = NetReward(trainer.reward_test)
-        return Trained(learner.policy, reward, learner.num_timesteps, centred=self._centres(problem))
+        return Trained(learner.policy, reward, learner.num_timesteps, paid=pays)
 
-    def _centres(self, problem: Problem) -> bool:
-        if self.center_reward is None:
-            return problem.demonstrations.metadata.label == "last"
-        return self.center_reward
+    def _pays(self, problem: Problem) -> Paid:
+        pays: Paid = "centred" if problem.demonstrations.metadata.label == "last" else "positive"
+        if self.pays != "auto":
+            pays = self.pays
+        return "reward" if pays == "positive" and self.is_positive else pays
 
 
 class Rounds(BaseCallback):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from imitation.algorithms.adversarial.airl import AIRL
 from imitation.rewards.reward_nets import RewardNet
@@ -22,18 +22,19 @@ class Airl(Adversarial):
     The recovered reward is g.
     """
 
-    steps_per_disc_update: int = 20
-    demo_batch_size: int = 256
-    disc_learning_rate: float = 1e-2
+    steps_per_disc_update: int = 64
+    demo_batch_size: int = 512
+    disc_learning_rate: float = 1e-3
     disc_weight_decay: float = 0.0
     buffer_steps: int = 2_048
     hidden: tuple[int, ...] = (32, 32)
-    center_reward: bool | None = True
+    pays: Literal["auto", "reward", "centred", "positive"] = "auto"
 
     name: ClassVar[str] = "airl"
+    is_positive: ClassVar[bool] = False
     reads_length: ClassVar[str] = (
-        "its reward tends to the expert's log-probability, which is negative where actions are discrete, so that short "
-        "episodes pay"
+        "its learner is paid what is positive everywhere where experts' episodes do not end with success, so that long "
+        "episodes pay whatever is done in them"
     )
 
     def check(self, problem: Problem) -> None:

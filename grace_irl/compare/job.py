@@ -180,7 +180,7 @@ class _Job:
             ours, theirs = (self.contest.interface(problem) for problem in (here, there))
             if ours != theirs:
                 return f"its network is for {ours}, and there are {theirs}"
-            pay = net_pay(reward, centred=trained.centred)
+            pay = net_pay(reward, trained.paid)
         return lambda watch: learn_on(there, self.seed, pay, watch)
 
 

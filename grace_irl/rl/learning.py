@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from grace_irl.atomic import part_of
 from grace_irl.load import RewardFile
-from grace_irl.rl.method import Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.rl.method import Paid, Policy, Problem, Trained, TransitionReward, Watch
 from grace_irl.rl.watching import Watching
 from grace_irl.rl.wrappers.paid import NetVecEnv, ProgramVecEnv, StateInfo
 from grace_irl.rl.wrappers.scale import Form
@@ -29,9 +29,9 @@ def program_pay(reward: RewardFile, form: Form = "raw", *, allow_weak_sandbox: b
     return lambda venv: ProgramVecEnv(venv, reward.scorer(allow_weak_sandbox=allow_weak_sandbox), reward.scaled(form))
 
 
-def net_pay(reward: TransitionReward, *, centred: bool) -> Pay:
-    """Pays what a reward of transitions says, in the form in which it was learnt (`Trained.centred`)."""
-    return lambda venv: NetVecEnv(venv, reward, centred=centred)
+def net_pay(reward: TransitionReward, paid: Paid) -> Pay:
+    """Pays what a reward of transitions says, in the form in which it was learnt (`Trained.paid`)."""
+    return lambda venv: NetVecEnv(venv, reward, paid)
 
 
 def learn_on(problem: Problem, seed: int, pay: Pay, watch: Watch) -> Trained:

@@ -11,13 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
+
+Paid = Literal["reward", "centred", "positive"]
+"""A reward as it is; shifted to a running mean of 0, with a deviation of 1; or made positive, log(1 + exp(reward)): as
+the logit of a discriminator D, -log(1 - D)."""
 
 
 class Policy(Protocol):
@@ -114,15 +118,14 @@ class Trained:
         reward: the reward that it recovered; None where it recovers none.
         steps: environment steps that it used; 0 for one that learns offline.
         notes: what a reader of the results should know about this training, one line each.
-        centred: whether the learner was paid the reward shifted to a running mean of 0, with a deviation of 1; another
-            learner is then paid so, too, where the reward is carried to.
+        paid: the form in which the learner was paid; another one is paid so, too, where the reward is carried to.
     """
 
     policy: Policy
     reward: TransitionReward | None = None
     steps: int = 0
     notes: tuple[str, ...] = ()
-    centred: bool = False
+    paid: Paid = "reward"
 
 
 class Method(Protocol):

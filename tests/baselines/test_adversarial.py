@@ -20,7 +20,9 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule,
 from grace_irl.rl.method import Problem
 from grace_irl.rl.methods import load_method
 from grace_irl_baselines.environments import normalised
+from grace_irl_baselines.gail import Gail
 from grace_irl_baselines.nets import StateActionNet, shaped
+from grace_irl_baselines.paid import Positive
 
 LENGTH = 3
 
@@ -93,26 +95,50 @@ def paid(name: str, label: LabelRule = "all", **settings: Any) -> Any:
     return np.concatenate(found)
 
 
-@pytest.mark.parametrize("center_reward", [False, True])
+@pytest.mark.parametrize("pays", ["reward", "centred", "positive"])
 @pytest.mark.parametrize("name", ["airl", "gail"])
-def test_the_learner_is_never_paid_the_true_reward(name: str, center_reward: bool) -> None:
-    assert np.abs(paid(name, center_reward=center_reward)).max() < 100
+def test_the_learner_is_never_paid_the_true_reward(name: str, pays: str) -> None:
+    assert np.abs(paid(name, pays=pays)).max() < 100
 
 
 @pytest.mark.parametrize("name", ["airl", "gail"])
 def test_a_centred_reward_has_no_sign(name: str) -> None:
-    centred = paid(name, center_reward=True)
+    centred = paid(name, pays="centred")
     assert abs(centred.mean()) < 1.5  # in deviations; the running mean lags behind a discriminator that learns
     for rollout in centred.reshape(3, 16, 2):
         assert (rollout < 0).any()
         assert (rollout > 0).any()
 
 
-def test_gails_reward_is_positive_unless_episodes_end_with_success() -> None:
+@pytest.mark.parametrize("name", ["airl", "gail"])
+def test_what_is_paid_is_positive_unless_episodes_end_with_success(name: str) -> None:
     """-log(1 - D) > 0 is the reason for `reads_length`; where success ends an episode, it pays for not finishing."""
-    assert (paid("gail", center_reward=False) > 0).all()
-    np.testing.assert_array_equal(paid("gail"), paid("gail", center_reward=False))
-    np.testing.assert_array_equal(paid("gail", label="last"), paid("gail", center_reward=True))
+    assert (paid(name, pays="positive") > 0).all()
+    np.testing.assert_array_equal(paid(name), paid(name, pays="positive"))
+    np.testing.assert_array_equal(paid(name, label="last"), paid(name, pays="centred"))
+
+
+def test_gails_own_reward_is_the_positive_one_and_airls_is_not() -> None:
+    np.testing.assert_array_equal(paid("gail", pays="reward"), paid("gail", pays="positive"))
+    assert (paid("airl", pays="reward") != paid("airl", pays="positive")).any()
+
+
+def test_the_positive_form_is_that_of_the_discriminator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside imitation's GAIL, whose reward it is."""
+    asked: list[Any] = []
+    real = Positive.__call__
+
+    def spy(self: Positive, *transition: Any) -> Any:
+        found = real(self, *transition)
+        asked.append((found, self._trainer.reward_train.predict_processed(*transition)))
+        return found
+
+    monkeypatch.setattr(Positive, "__call__", spy)
+    monkeypatch.setattr(Gail, "is_positive", False)
+    load_method("gail", **SMALL).train(counting(ppo), 0)
+    assert len(asked) == 3 * 16
+    for ours, theirs in asked:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
 def test_a_schedule_of_the_learner_runs_once_over_the_whole_training() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from grace_irl.rl.method import TransitionReward
+from grace_irl.rl.method import Paid, TransitionReward
 from grace_irl.rl.wrappers.env import INSTRUCTION, STATE
 from grace_irl.rl.wrappers.horizon import ABSORBED
 from grace_irl.rl.wrappers.scale import Scale
@@ -93,12 +93,12 @@ class NetVecEnv(VecEnvWrapper):
     Args:
         venv: environments that start again by themselves.
         reward: of transitions between observations.
-        centred: less its running mean, and divided by its running deviation.
+        form: in which it is paid.
     """
 
-    def __init__(self, venv: VecEnv, reward: TransitionReward, *, centred: bool = False) -> None:
+    def __init__(self, venv: VecEnv, reward: TransitionReward, form: Paid = "reward") -> None:
         super().__init__(venv)
-        self._reward, self._centred = reward, centred
+        self._reward, self._form = reward, form
         self._statistics = RunningMeanStd(shape=())
 
     def reset(self) -> Any:
@@ -118,7 +118,9 @@ class NetVecEnv(VecEnvWrapper):
         for slot in np.flatnonzero(dones):
             reached[slot] = infos[slot]["terminal_observation"]
         values = np.asarray(self._reward(self._before, self._actions, reached, dones), np.float64)
-        if self._centred:
+        if self._form == "positive":
+            values = np.logaddexp(0.0, values)
+        elif self._form == "centred":
             self._statistics.update(values)
             values = (values - self._statistics.mean) / np.sqrt(self._statistics.var + 1e-8)
         self._before = observations

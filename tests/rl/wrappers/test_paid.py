@@ -108,8 +108,15 @@ def test_a_net_is_asked_about_what_an_episode_reached_and_not_about_the_next_one
 
 @pytest.mark.parametrize("environments", [1, 4])
 def test_a_centred_net_pays_around_0_with_a_deviation_of_1(environments: int) -> None:
-    rewards = np.array(paid(NetVecEnv(venv(*[50] * environments), transition, centred=True), 400))[200:]
+    rewards = np.array(paid(NetVecEnv(venv(*[50] * environments), transition, "centred"), 400))[200:]
     plain = np.array(paid(NetVecEnv(venv(*[50] * environments), transition), 400))[200:]
     assert abs(rewards.mean()) < 0.2
     assert abs(rewards.std() - 1) < 0.2
     assert np.corrcoef(rewards.ravel(), plain.ravel())[0, 1] > 0.99
+
+
+def test_a_positive_net_pays_above_0_and_orders_as_the_reward_does() -> None:
+    def low(*transition: Any) -> NDArray[Any]:
+        return np.asarray((transition[2][:, 0] - 2) * 400.0)
+
+    assert np.array(paid(NetVecEnv(venv(3), low, "positive"), 3)).ravel() == pytest.approx([0, np.log(2), 400])
