@@ -59,7 +59,7 @@ def compare(
         typer.Option(
             "--transfer-env",
             metavar="ID",
-            help="Train fresh policies on the recovered rewards there, too; repeatable.",
+            help="Train fresh policies on the recovered rewards there, too; repeatable, also with --resume.",
             rich_help_panel=TRAINING,
         ),
     ] = None,
@@ -94,7 +94,8 @@ def compare(
         typer.Option(
             "--resume",
             metavar="DIR",
-            help="Go on with this comparison; runs that failed are done again. --methods and --seeds may change.",
+            help="Go on with this comparison; runs that failed are done again. --methods and --seeds may change, "
+            "--transfer-env adds.",
             rich_help_panel=RUN,
         ),
     ] = None,
@@ -131,14 +132,19 @@ def compare(
     }
     if resume_ is not None:
         rest = {"out": out, "config": config, "set": set_ or None}
-        others = [name for name, value in {**given, **flags, **rest}.items() if value is not None]
+        others = [
+            name for name, value in {**given, **flags, **rest}.items() if value is not None and name != "transfer"
+        ]
         if others:
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
     folder = resume_ or out or Path("comparisons") / time.strftime("%Y%m%d-%H%M%S")
     with ComparisonProgress() as progress:
         try:
             if resume_ is not None:
-                compared = resume(folder, methods=named, seeds=seeds, workers=workers, listener=progress)
+                further = tuple(transfer_env or ())
+                compared = resume(
+                    folder, methods=named, seeds=seeds, transfer=further, workers=workers, listener=progress
+                )
             else:
                 fit = resolve(config, tuple(set_ or ()), flags, Config(data=DataConfig(held_out=0.0)))
                 if not fit.data.demos:

@@ -71,6 +71,7 @@ def resume(
     *,
     methods: tuple[str, ...] | None = None,
     seeds: int | None = None,
+    transfer: tuple[str, ...] = (),
     workers: int | None = None,
     listener: Listener | None = None,
 ) -> Compared:
@@ -79,6 +80,8 @@ def resume(
     Args:
         folder: of the comparison.
         methods, seeds: other ones than it began with; None: the same.
+        transfer: further environments that rewards are carried to. A program is carried as it was recovered; a network
+            is learnt again, since loading one runs what its file says.
         workers, listener: as for `start`.
 
     Raises:
@@ -87,6 +90,8 @@ def resume(
     """
     settings = read_settings(folder)
     changed = {key: value for key, value in (("methods", methods), ("seeds", seeds)) if value is not None}
+    further = located(Settings(comparison_of({"transfer": transfer}), settings.fit)).comparison.transfer
+    changed["transfer"] = tuple(dict.fromkeys((*settings.comparison.transfer, *further)))
     comparison = comparison_of({**settings.comparison.model_dump(), **changed})
     settings = Settings(comparison, settings.fit)
     contest = Contest.of(settings)
@@ -113,9 +118,10 @@ def _work(
     comparison, place = contest.settings.comparison, ComparisonFolder(folder)
     jobs = [(method, seed) for seed in range(comparison.seeds) for method in comparison.methods]
     with RunLock(place.lock):
-        left = [job for job in jobs if (found := read_result(place.job(*job).result)) is None or found.failure]
+        done = {job: read_result(place.job(*job).result) for job in jobs}
+        left = [job for job, found in done.items() if found is None or not found.ended(comparison.transfer)]
         try:
-            run_jobs(folder, left, workers or os.cpu_count() or 1, listener or (lambda _: None))
+            run_jobs(folder, left, comparison.transfer, workers or os.cpu_count() or 1, listener or (lambda _: None))
         finally:
             results = tuple(found for job in jobs if (found := read_result(place.job(*job).result)) is not None)
             compared = _written(place, contest, results, warned)

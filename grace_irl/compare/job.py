@@ -21,12 +21,12 @@ from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.folder import ComparisonFolder, JobFolder
 from grace_irl.compare.grace import GraceTrained
-from grace_irl.compare.outcome import Outcome, Result, write_result
+from grace_irl.compare.outcome import Outcome, Result, read_result, write_result
 from grace_irl.compare.programs import ProgramReward
 from grace_irl.compare.settings import read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
-from grace_irl.rl.method import Method, Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.rl.method import Method, Paid, Policy, Problem, Trained, TransitionReward, Watch
 from grace_irl.runs.lock import RunLock
 
 EVALUATION = 7919
@@ -50,11 +50,17 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None) ->
             contest = Contest.of(read_settings(folder), workers)
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
-            result = Result(method, seed, failure=" ".join(str(error).split()))
+            result = _failed(place, method, seed, str(error))
         except Exception as error:  # one job's defect is not the others'
             traceback.print_exc()
-            result = Result(method, seed, failure=" ".join(f"{type(error).__name__}: {error}".split()))
-        write_result(place.result, result)
+            result = _failed(place, method, seed, f"{type(error).__name__}: {error}")
+    return result
+
+
+def _failed(place: JobFolder, method: str, seed: int, why: str) -> Result:
+    """Keeps why a job failed, beside what it had done before."""
+    result = replace(read_result(place.result) or Result(method, seed), failure=" ".join(why.split()))
+    write_result(place.result, result)
     return result
 
 
@@ -82,7 +88,7 @@ class _Job:
     seed: int
 
     def result(self) -> Result:
-        """Learns, evaluates, and carries the reward to where it is to be tried.
+        """Learns, evaluates, and carries the reward to where it is to be tried; what is done is kept at once.
 
         Raises:
             GraceError: what stopped it.
@@ -93,18 +99,48 @@ class _Job:
             method = self.contest.method(self.name, self.place.fit, print)
             problem = self.contest.problem(self.seed)
             method.check(problem)
-            trained, outcome = self._measured(problem, lambda watch: method.train(problem, self.seed, watch))
-            outcome, notes = self._with_reward(problem, trained.reward, outcome)
-            notes = [*trained.notes, *notes]
-            outcomes = [outcome]
+            recovered, result = self._before() or self._learnt(method, problem)
             for environment in self.contest.settings.comparison.transfer:
-                there = self.contest.problem(self.seed, environment)
-                learn = self._carried(method, trained, problem, there)
-                if isinstance(learn, str):
-                    notes.append(f"not carried to {environment}: {learn}")
-                else:
-                    outcomes.append(self._measured(there, learn, environment)[1])
-        return Result(self.name, self.seed, tuple(outcomes), tuple(notes))
+                if environment not in result.carried:
+                    result = self._with_transfer(result, method, recovered, problem, environment)
+                    write_result(self.place.result, result)
+        return result
+
+    def _before(self) -> tuple[_Recovered, Result] | None:
+        """What an earlier process of this job has learnt, where its reward can be carried on from here.
+
+        A network cannot: loading one runs what its file says.
+        """
+        found = read_result(self.place.result)
+        if found is None or not found.outcomes:
+            return None
+        if self.name == ORACLE:
+            return _Recovered(None), found
+        if not found.form or not self.place.program.exists():
+            return None
+        fit = self.contest.settings.fit
+        program = ProgramReward(self.place.program, fit.expand.trust, fit.sandbox.allow_weak, found.form)
+        return _Recovered(program), found
+
+    def _learnt(self, method: Method, problem: Problem) -> tuple[_Recovered, Result]:
+        """Learns in the comparison's own environment."""
+        trained, outcome = self._measured(problem, lambda watch: method.train(problem, self.seed, watch))
+        outcome, notes = self._with_reward(problem, trained.reward, outcome)
+        form = trained.reward.form if isinstance(trained.reward, ProgramReward) else ""
+        result = Result(self.name, self.seed, (outcome,), (*trained.notes, *notes), form=form)
+        write_result(self.place.result, result)
+        return _Recovered(trained.reward, trained.paid), result
+
+    def _with_transfer(
+        self, result: Result, method: Method, recovered: _Recovered, here: Problem, environment: str
+    ) -> Result:
+        """The result, and what a fresh policy learns elsewhere."""
+        there = self.contest.problem(self.seed, environment)
+        learn = self._carried(method, recovered, here, there)
+        result = replace(result, carried=(*result.carried, environment))
+        if isinstance(learn, str):
+            return replace(result, notes=(*result.notes, f"not carried to {environment}: {learn}"))
+        return replace(result, outcomes=(*result.outcomes, self._measured(there, learn, environment)[1]))
 
     def _measured(
         self, problem: Problem, learn: Callable[[Watch], Trained], carried_to: str = ""
@@ -164,12 +200,12 @@ class _Job:
             return outcome, [f"no EPIC distance: {error}"]
 
     def _carried(
-        self, method: Method, trained: Trained, here: Problem, there: Problem
+        self, method: Method, recovered: _Recovered, here: Problem, there: Problem
     ) -> Callable[[Watch], Trained] | str:
         """How a fresh policy learns elsewhere; a text where it cannot."""
         from grace_irl.rl.learning import learn_on, net_pay, program_pay
 
-        reward = trained.reward
+        reward = recovered.reward
         if self.name == ORACLE:
             return lambda watch: method.train(there, self.seed, watch)
         if reward is None:
@@ -180,8 +216,16 @@ class _Job:
             ours, theirs = (self.contest.interface(problem) for problem in (here, there))
             if ours != theirs:
                 return f"its network is for {ours}, and there are {theirs}"
-            pay = net_pay(reward, trained.paid)
+            pay = net_pay(reward, recovered.paid)
         return lambda watch: learn_on(there, self.seed, pay, watch)
+
+
+@dataclass(frozen=True)
+class _Recovered:
+    """The reward that a method recovered, if any, and in which form policies are paid it, if it is a network."""
+
+    reward: TransitionReward | None
+    paid: Paid = "reward"
 
 
 class _Watching:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from grace_irl.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from grace_irl.rl.wrappers.scale import Form
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """A job that has ended.
+    """What a job has done so far.
 
     Attributes:
         method, seed: which job.
         outcomes: in the environment first, then in those that its reward was carried to.
         notes: what a reader should know of it.
         failure: why it failed, in one line; "" where it did not.
+        carried: the environments, as the settings name them, in which its reward was tried, or found not to be for.
+        form: in which policies are paid a recovered program (`grace_irl.rl.wrappers.scale`); "" where there is none.
     """
 
     method: str
@@ -60,6 +67,12 @@ class Result:
     outcomes: tuple[Outcome, ...] = ()
     notes: tuple[str, ...] = ()
     failure: str = ""
+    carried: tuple[str, ...] = ()
+    form: Form | Literal[""] = ""
+
+    def ended(self, transfer: Iterable[str]) -> bool:
+        """Whether nothing is left to do, the environments being these that the reward is carried to."""
+        return not self.failure and bool(self.outcomes) and set(transfer) <= set(self.carried)
 
 
 def write_result(path: Path, result: Result) -> None:
@@ -75,9 +88,7 @@ def read_result(path: Path) -> Result | None:
     """A result that was kept; None where there is none of this version: the job is then done again."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if set(found) != {each.name for each in fields(Result)}:
-            return None
-        outcomes = tuple(Outcome(**each) for each in found["outcomes"])
-        return Result(found["method"], found["seed"], outcomes, tuple(found["notes"]), found["failure"])
+        found["outcomes"] = tuple(Outcome(**each) for each in found["outcomes"])
+        return Result(**{**found, "notes": tuple(found["notes"]), "carried": tuple(found["carried"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None

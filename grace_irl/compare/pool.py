@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.compare.folder import ComparisonFolder, JobFolder, read_curve
@@ -42,12 +42,13 @@ class Progress:
 Listener = Callable[[Progress], None]
 
 
-def run_jobs(folder: Path, jobs: Sequence[Job], workers: int, listener: Listener) -> None:
+def run_jobs(folder: Path, jobs: Sequence[Job], transfer: Sequence[str], workers: int, listener: Listener) -> None:
     """Does jobs; each leaves a result in its folder, whatever becomes of it.
 
     Args:
         folder: of the comparison.
         jobs: to be done, in this order.
+        transfer: environments that rewards are carried to.
         workers: processes at once.
         listener: told of each end, and now and then in between.
 
@@ -68,7 +69,7 @@ def run_jobs(folder: Path, jobs: Sequence[Job], workers: int, listener: Listener
                 if process.poll() is None:
                     continue
                 del running[job]
-                result = _ended(ComparisonFolder(folder).job(*job), job, process)
+                result = _ended(ComparisonFolder(folder).job(*job), job, transfer, process)
                 done, failed = done + 1, failed + bool(result.failure)
                 listener(Progress(len(jobs), done, failed, _standing(folder, running), result))
             listener(Progress(len(jobs), done, failed, _standing(folder, running)))
@@ -80,7 +81,11 @@ def _start(folder: Path, job: Job, share: int) -> subprocess.Popen[bytes]:
     """A process of its own session, so that Ctrl-C reaches it by way of us and not beside us."""
     place = ComparisonFolder(folder).job(*job)
     place.path.mkdir(parents=True, exist_ok=True)
-    place.result.unlink(missing_ok=True)  # of a failure that is tried again
+    found = read_result(place.result)
+    if found is not None and found.outcomes:
+        write_result(place.result, replace(found, failure=""))
+    else:
+        place.result.unlink(missing_ok=True)  # of a failure that is tried again
     method, seed = job
     with place.log.open("wb") as log:
         return subprocess.Popen(
@@ -93,16 +98,16 @@ def _start(folder: Path, job: Job, share: int) -> subprocess.Popen[bytes]:
         )
 
 
-def _ended(place: JobFolder, job: Job, process: subprocess.Popen[bytes]) -> Result:
+def _ended(place: JobFolder, job: Job, transfer: Sequence[str], process: subprocess.Popen[bytes]) -> Result:
     """What a process left; where it left nothing, that it did not."""
     if process.stdin is not None:
         process.stdin.close()
-    found = read_result(place.result)
-    if found is not None:
+    found = read_result(place.result) or Result(*job)
+    if found.failure or found.ended(transfer):
         return found
     code = process.returncode
     said = f"signal {-code}" if code < 0 else f"exit code {code}"
-    result = Result(*job, failure=f"its process ended with {said} and no result: see jobs/{place.path.name}/log.txt")
+    result = replace(found, failure=f"its process ended with {said} and no result: see jobs/{place.path.name}/log.txt")
     write_result(place.result, result)
     return result
 

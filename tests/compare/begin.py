@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 from grace_irl.compare.comparison import resume, start
-from tests.compare.test_comparison import settings
+from tests.compare.test_comparison import HEAVY, settings
 
 if __name__ == "__main__":
     demos, folder = map(Path, sys.argv[1:3])
     if sys.argv[3:]:
         resume(folder, workers=2)
     else:
-        start(settings(demos, "grace", "ppo-true"), folder, 2)
+        start(settings(demos, "grace", "ppo-true", transfer=(HEAVY,)), folder, 2)

@@ -37,3 +37,18 @@ def heavy() -> tuple[Any, FunctionView]:
     environment: Any = gymnasium.make("CartPole-v1")
     environment.unwrapped.masspole *= 3
     return environment, _view("CartPole-v1")
+
+
+class _Breaks(gymnasium.Wrapper[Any, Any, Any, Any]):
+    steps = 0
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        if self.steps > 50:
+            raise RuntimeError("its motor burnt out")
+        return super().step(action)
+
+
+def breaks() -> tuple[Any, FunctionView]:
+    """CartPole that breaks after 50 steps."""
+    return _Breaks(gymnasium.make("CartPole-v1")), _view("CartPole-v1")

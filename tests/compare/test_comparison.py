@@ -32,6 +32,7 @@ from tests.compare.rewards import ENDS, FAILS, UPRIGHT
 STEPS = 2048
 ROOT = Path(__file__).parents[2]
 HEAVY = f"{Path(__file__).with_name('rewards.py')}:heavy"
+BREAKS = f"{Path(__file__).with_name('rewards.py')}:breaks"
 
 
 def settings(demos: Path, *methods: str, fit: dict[str, object] | None = None, **changes: object) -> Settings:
@@ -93,6 +94,41 @@ def test_what_a_comparison_leaves(cart_pole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_rewards_of_a_finished_comparison_are_carried_to_further_environments(cart_pole: Path, tmp_path: Path) -> None:
+    asked = settings(cart_pole, "grace", "gail", "ppo-true", reward=upright(tmp_path))
+    start(asked, tmp_path / "out", 2)
+    learnt = ComparisonFolder(tmp_path / "out").job("grace", 0).policy("CartPole-v1").stat().st_mtime_ns
+    best = ComparisonFolder(tmp_path / "out").job("ppo-true", 0).policy("CartPole-v1").stat().st_mtime_ns
+    resume(tmp_path / "out", transfer=(HEAVY,), workers=2)
+    assert ComparisonFolder(tmp_path / "out").job("grace", 0).policy("CartPole-v1").stat().st_mtime_ns == learnt
+    assert ComparisonFolder(tmp_path / "out").job("ppo-true", 0).policy("CartPole-v1").stat().st_mtime_ns == best
+    start(
+        settings(cart_pole, "grace", "gail", "ppo-true", reward=upright(tmp_path), transfer=(HEAVY,)),
+        tmp_path / "at once",
+        2,
+    )
+    assert rows(tmp_path / "out") == rows(tmp_path / "at once")
+    assert len(rows(tmp_path / "out")) == 6
+    there = ComparisonFolder(tmp_path / "out").job("gail", 0).policy("rewards.py:heavy").stat().st_mtime_ns
+    assert main(["compare", "--resume", str(tmp_path / "out"), "--transfer-env", HEAVY]) == 0
+    assert ComparisonFolder(tmp_path / "out").job("gail", 0).policy("rewards.py:heavy").stat().st_mtime_ns == there
+
+
+@pytest.mark.slow
+def test_what_was_learnt_is_kept_where_a_transfer_fails(cart_pole: Path, tmp_path: Path) -> None:
+    asked = settings(cart_pole, "ppo-true", transfer=(HEAVY, BREAKS))
+    compared = start(asked, tmp_path / "out", 1)
+    (result,) = compared.results
+    assert "its motor burnt out" in result.failure
+    assert [outcome.environment for outcome in result.outcomes] == ["CartPole-v1", "rewards.py:heavy"]
+    assert f"ppo-true seed 0 failed: {result.failure}" in compared.notes
+    learnt = ComparisonFolder(tmp_path / "out").job("ppo-true", 0).policy("CartPole-v1").stat().st_mtime_ns
+    (again,) = resume(tmp_path / "out").results
+    assert again == result
+    assert ComparisonFolder(tmp_path / "out").job("ppo-true", 0).policy("CartPole-v1").stat().st_mtime_ns == learnt
+
+
+@pytest.mark.slow
 def test_a_run_that_fails_is_told_and_the_others_go_on(cart_pole: Path, tmp_path: Path) -> None:
     asked = settings(cart_pole, "grace", "ppo-true", reward=upright(tmp_path, FAILS))
     compared = start(asked, tmp_path / "out", 2)
@@ -134,7 +170,7 @@ def test_in_the_fixed_horizon_form_all_episodes_have_one_length(cart_pole: Path,
 
 @pytest.mark.slow
 def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(cart_pole: Path, tmp_path: Path) -> None:
-    asked = settings(cart_pole, "grace", "ppo-true")
+    asked = settings(cart_pole, "grace", "ppo-true", transfer=(HEAVY,))
     whole = start(asked, tmp_path / "whole", 2)
     command = [sys.executable, "-m", "tests.compare.begin", str(cart_pole), str(tmp_path / "killed")]
     place = ComparisonFolder(tmp_path / "killed")
@@ -149,7 +185,7 @@ def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(cart_
     _killed(process, begun)
     assert not ended()
     process = subprocess.Popen([*command, "resume"], cwd=ROOT)
-    _killed(process, ended)
+    _killed(process, ended)  # of the two environments, in the second one
     resumed = resume(tmp_path / "killed", workers=2)
     assert [each.failure for each in resumed.results] == ["", ""]
     assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
