@@ -89,6 +89,6 @@ def read_result(path: Path) -> Result | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         found["outcomes"] = tuple(Outcome(**each) for each in found["outcomes"])
-        return Result(**{**found, "notes": tuple(found["notes"]), "carried": tuple(found["carried"])})
+        return Result(**{**found, "notes": tuple(found["notes"]), "carried": tuple(found.get("carried", ()))})
     except (OSError, ValueError, TypeError, KeyError):
         return None
