@@ -3,7 +3,7 @@
 AIRL is held against GRACE, so it gets what was looked for here. Prints the true return and the length of episodes
 (likeliest actions) on the way, for each of the settings:
 
-    python benchmarks/airl_settings.py                            # Hopper, 150,000 steps of each; 20 minutes on a core
+    python benchmarks/airl_settings.py                            # Hopper, 150,000 steps of each; 15 minutes on a core
     python benchmarks/airl_settings.py --bodies HalfCheetah --settings default --steps 500000
 """
 
