@@ -28,11 +28,10 @@ FLAGS = {
 @pytest.mark.parametrize(
     ("flags", "form"),
     [
-        ({}, "raw"),
         ({"search.reshape": 2}, "progress"),
         ({"search.reshape": 2, "expand.form": "raw"}, "raw"),
     ],
-    ids=["as searched", "reshaped", "as stated"],
+    ids=["reshaped", "as stated"],
 )
 def test_a_reshaped_reward_pays_for_progress_unless_a_form_is_stated(
     flags: dict[str, object], form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
