@@ -53,8 +53,12 @@ class Adversarial:
     disc_weight_decay: float
     buffer_steps: int
     hidden: tuple[int, ...]
-    pays: Literal["auto", "reward", "centred", "positive"]
+    pays: Literal["auto", "reward", "centred", "positive"] = "auto"
 
+    reads_length: ClassVar[str] = (
+        "what its learner is paid has a sign unless it is shifted, so that long episodes, or short ones, pay whatever "
+        "is done in them"
+    )
     is_positive: ClassVar[bool]
     """Whether the method's own reward is above 0 everywhere."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from imitation.algorithms.adversarial.airl import AIRL
 from imitation.rewards.reward_nets import RewardNet
@@ -28,14 +28,9 @@ class Airl(Adversarial):
     disc_weight_decay: float = 0.0
     buffer_steps: int = 2_048
     hidden: tuple[int, ...] = (32, 32)
-    pays: Literal["auto", "reward", "centred", "positive"] = "auto"
 
     name: ClassVar[str] = "airl"
     is_positive: ClassVar[bool] = False
-    reads_length: ClassVar[str] = (
-        "its learner is paid what is positive everywhere where experts' episodes do not end with success, so that long "
-        "episodes pay whatever is done in them"
-    )
 
     def check(self, problem: Problem) -> None:
         """Needs experts with actions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from imitation.algorithms.adversarial.gail import GAIL
 from imitation.rewards.reward_nets import RewardNet
@@ -25,13 +25,9 @@ class Gail(Adversarial):
     disc_weight_decay: float = 0.0
     buffer_steps: int = 2_048
     hidden: tuple[int, ...] = (32, 32)
-    pays: Literal["auto", "reward", "centred", "positive"] = "auto"
 
     name: ClassVar[str] = "gail"
     is_positive: ClassVar[bool] = True
-    reads_length: ClassVar[str] = (
-        "its reward is positive everywhere unless it is shifted, so that long episodes pay whatever is done in them"
-    )
 
     def check(self, problem: Problem) -> None:
         """Needs experts with actions."""

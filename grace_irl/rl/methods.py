@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from grace_irl.errors import InputError
 from grace_irl.rl.method import Method
@@ -27,7 +29,7 @@ def load_method(name: str, **settings: Any) -> Method:
         settings: fields of the method that differ from its defaults.
 
     Raises:
-        InputError: no such method or setting, or packages that it needs are missing.
+        InputError: no such method or setting, a value that is not of its type, or packages that it needs are missing.
     """
     points = _points()
     if name not in points:
@@ -45,8 +47,21 @@ def load_method(name: str, **settings: Any) -> Method:
     for key in settings:
         if key not in known:
             raise InputError(f"method {name!r}: setting {key!r}; expected one of {', '.join(known) or 'none'}")
-    method: Method = made(**settings)
+    types = get_type_hints(made)
+    method: Method = made(**{key: _read(name, key, value, types[key]) for key, value in settings.items()})
     return method
+
+
+def _read(name: str, key: str, value: Any, kind: Any) -> Any:
+    """One setting, as a value of its field's type.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)
+    except ValidationError as error:
+        raise InputError(f"method {name!r}: setting {key}={value!r}: {error.errors()[0]['msg']}") from None
 
 
 def _points() -> dict[str, EntryPoint]:

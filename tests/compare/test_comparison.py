@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -184,6 +186,11 @@ def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(cart_
     assert not ended()
     process = subprocess.Popen([*command, "resume"], cwd=ROOT)
     _killed(process, ended)  # of the two environments, in the second one
+    process = subprocess.Popen([*command, "resume"], cwd=ROOT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(random.Random(5).uniform(1, 8))
+    process.kill()  # wherever it is
+    process.wait()
     resumed = resume(tmp_path / "killed", workers=2)
     assert [each.failure for each in resumed.results] == ["", ""]
     assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
@@ -239,6 +246,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"methods": ("bc", "bc")}, "--methods 'bc,bc'; expected different methods"),
     ({"methods": ()}, "--methods ''; expected different methods"),
     ({"methods": ("bc",), "tuned": ("bc.x=1",)}, "method 'bc': setting 'x'"),
+    (
+        {"methods": ("gail",), "tuned": ("gail.pays=less",)},
+        "setting pays='less': Input should be 'auto', 'reward', 'cen",
+    ),
+    (
+        {"methods": ("airl",), "tuned": ("airl.demo_batch_size=few",)},
+        "setting demo_batch_size='few': Input should be a",
+    ),
     ({"methods": ("bc",), "tuned": ("gail.hidden=1",)}, "--tune 'gail.hidden=1'; expected METHOD.KEY=VALUE"),
     ({"methods": ("grace",), "tuned": ("grace.x=1",)}, "expected --set or --config for how it searches"),
     ({"methods": ("bc",), "steps": 0}, "comparison setting 'steps' is 0"),
