@@ -112,11 +112,11 @@ class _Job:
         A network cannot: loading one runs what its file says.
         """
         found = read_result(self.place.result)
-        if found is None or not found.outcomes:
+        if found is None or not found.outcomes or self.place.net.exists():
             return None
-        if self.name == ORACLE:
-            return _Recovered(None), found
-        if not found.form or not self.place.program.exists():
+        if not self.place.program.exists():
+            return _Recovered(None), found  # it recovers no reward
+        if not found.form:
             return None
         fit = self.contest.settings.fit
         program = ProgramReward(self.place.program, fit.expand.trust, fit.sandbox.allow_weak, found.form)
