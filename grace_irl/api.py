@@ -11,7 +11,7 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
-from grace_irl.runs.config import resolve
+from grace_irl.runs.acting import worded
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Run
@@ -129,9 +129,10 @@ def fit(
         out: the run's folder, new; None: `runs/<name of the set>-<time>`.
         resume: the folder of a run to go on with, in place of `out`.
         proposer: a registered name, or an object that proposes.
-        config: a TOML file of settings.
+        config: a TOML file of settings; it names no server, no code and no trust (docs/security.md).
         sets: `section.key=value` settings, stronger than the file.
-        replay: a recorded run (its folder, or a recording made by export): its settings, its answers, no model.
+        replay: a recorded run (its folder, or a recording made by export): its search, its answers, no model, on the
+            demonstrations that it was recorded on.
         listener: called after each answer and each result with where the run stands.
         note: called with one line where the user should know of something (a server went away, a prompt waits).
         **settings: see `Settings`; stronger than `config` and `sets`.
@@ -161,7 +162,7 @@ def fit(
             return expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
         return fits.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
     base = recorded_config(Path(replay)) if replay else None
-    resolved = resolve(Path(config) if config else None, sets, flags, base)
+    resolved = worded(Path(config) if config else None, sets, flags, base)
     if resolved.expand.rounds:
         return expansion.start(resolved, Path(out) if out else None, parts)
     return fits.start(resolved, Path(out) if out else None, parts)

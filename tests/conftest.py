@@ -1,6 +1,7 @@
 """For all tests."""
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,3 +13,11 @@ pytest_plugins = ["tests.propose.vllm"]
 
 # Helpers outside test modules say what was compared, too.
 pytest.register_assert_rewrite("tests.demos.equality", "tests.fakes", "tests.hostile", "tests.sandbox.conformance")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Which runs are this user's is noted in a folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield

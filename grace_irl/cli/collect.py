@@ -66,7 +66,7 @@ def collect(
             raise InputError("--recipe beside --env, --policy, --role or --out; expected one or the other")
         from grace_irl.rl.recipe import run_recipe
 
-        for path, tally in run_recipe(recipe):
+        for path, tally in run_recipe(recipe, force=force):
             done = Collected(path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures))
             _report(done, json_)
         return

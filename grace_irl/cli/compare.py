@@ -20,11 +20,13 @@ from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import ALL, Comparison, Settings, comparison_of
 from grace_irl.compare.table import rows_of
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, DataConfig, resolve
+from grace_irl.runs.acting import worded
+from grace_irl.runs.config import Config, DataConfig
 
 DEFAULTS = Comparison()
 TRAINING, RUN = "Training", "Run"
 BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
+AGAIN = ("env", "transfer")  # what --resume takes: what is named again, and further environments
 
 
 def _option(name: str, help: str, default: object, panel: str, metavar: str | None = None) -> Any:
@@ -95,7 +97,7 @@ def compare(
             "--resume",
             metavar="DIR",
             help="Go on with this comparison; runs that failed are done again. --methods and --seeds may change, "
-            "--transfer-env adds.",
+            "--transfer-env adds; what somebody else's comparison names is named again.",
             rich_help_panel=RUN,
         ),
     ] = None,
@@ -131,10 +133,8 @@ def compare(
         "sandbox.allow_weak": allow_weak_sandbox,
     }
     if resume_ is not None:
-        rest = {"out": out, "config": config, "set": set_ or None}
-        others = [
-            name for name, value in {**given, **flags, **rest}.items() if value is not None and name != "transfer"
-        ]
+        rest = {"out": out, "config": config, "data.label": label, "data.held_out": held_out, "expand.rounds": expand}
+        others = [name for name, value in {**given, **rest}.items() if value is not None and name not in AGAIN]
         if others:
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
     folder = resume_ or out or Path("comparisons") / time.strftime("%Y%m%d-%H%M%S")
@@ -143,10 +143,18 @@ def compare(
             if resume_ is not None:
                 further = tuple(transfer_env or ())
                 compared = resume(
-                    folder, methods=named, seeds=seeds, transfer=further, workers=workers, listener=progress
+                    folder,
+                    methods=named,
+                    seeds=seeds,
+                    transfer=further,
+                    env=env,
+                    sets=tuple(set_ or ()),
+                    flags=flags,
+                    workers=workers,
+                    listener=progress,
                 )
             else:
-                fit = resolve(config, tuple(set_ or ()), flags, Config(data=DataConfig(held_out=0.0)))
+                fit = worded(config, tuple(set_ or ()), flags, Config(data=DataConfig(held_out=0.0)))
                 if not fit.data.demos:
                     raise InputError(
                         "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"

@@ -17,7 +17,7 @@ from grace_irl.cli.rounds import rounds_table
 from grace_irl.errors import InputError
 from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
-from grace_irl.runs.config import resolve
+from grace_irl.runs.acting import worded
 from grace_irl.runs.estimate import estimated
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.recording import recorded_config
@@ -101,7 +101,7 @@ def fit(
                 else:
                     run = fits.resume(resume, flags, sets=sets, parts=parts)
         else:
-            resolved = resolve(config, sets, flags, recorded_config(replay) if replay else None)
+            resolved = worded(config, sets, flags, recorded_config(replay) if replay else None)
             if not resolved.data.demos:
                 raise InputError("no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj")
             if estimate:

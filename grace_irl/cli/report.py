@@ -18,11 +18,21 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Where to write it, such as report.html.", show_default="RUN/report.html"),
     ] = None,
+    demos: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--demos",
+            metavar="PATH…",
+            help="Demonstrations whose states are shown; for a run that somebody else made, or whose files moved.",
+            show_default="those that your own run names",
+        ),
+    ] = None,
 ) -> None:
     """Write the report of a run: one HTML file with its reward, evidence, progress and curves. Prints its path."""
+    from grace_irl.demos import load
     from grace_irl.report.write import write_report
 
-    print(write_report(run, out))
+    print(write_report(run, out, load(demos) if demos else None))
 
 
 def report_of_fit(folder: Path) -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +14,28 @@ from grace_irl.compare.folder import ComparisonFolder, read_curve
 from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.outcome import Result, read_result
 from grace_irl.compare.pool import Listener, run_jobs
-from grace_irl.compare.settings import Settings, comparison_of, digest_of, located, read_settings
+from grace_irl.compare.settings import (
+    Settings,
+    authorised_settings,
+    comparison_of,
+    digest_of,
+    located,
+    read_settings,
+)
 from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import csv_text, markdown
 from grace_irl.errors import InputError
+from grace_irl.rl.adapters import names_code
 from grace_irl.rl.method import Method, Problem
+from grace_irl.runs.acting import spoken
+from grace_irl.runs.config import flat
 from grace_irl.runs.folder import require_absent
 from grace_irl.runs.lock import RunLock
 from grace_irl.runs.score import read_reward
+
+SAME = "expected no change: a comparison goes on with the settings that it began with"
+MAY_MOVE = ("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context")
+"""What may lie elsewhere when it is named again; what the demonstrations hold is compared."""
 
 
 @dataclass(frozen=True)
@@ -72,26 +86,37 @@ def resume(
     methods: tuple[str, ...] | None = None,
     seeds: int | None = None,
     transfer: tuple[str, ...] = (),
+    env: str | None = None,
+    sets: tuple[str, ...] = (),
+    flags: Mapping[str, object] | None = None,
     workers: int | None = None,
     listener: Listener | None = None,
 ) -> Compared:
     """Goes on with a comparison; jobs that failed are done again.
+
+    One that this user did not make on this machine keeps no path, address, code or trust: they are named again.
 
     Args:
         folder: of the comparison.
         methods, seeds: other ones than it began with; None: the same.
         transfer: further environments that rewards are carried to. A program is carried as it was recovered; a network
             is learnt again, since loading one runs what its file says.
+        env: the environment named again; another one would be another comparison.
+        sets, flags: other settings named again, as for `grace_irl.runs.config.resolve`.
         workers, listener: as for `start`.
 
     Raises:
-        InputError: no comparison, one that a live process works on, or demonstrations that changed.
+        InputError: no comparison, one that a live process works on, settings that nobody answers for or that changed,
+            or demonstrations that changed.
         KeyboardInterrupt: as `start`.
     """
-    settings = read_settings(folder)
+    found = read_settings(folder)
+    again = located(Settings(comparison_of({"env": env, "transfer": transfer}), found.fit)).comparison
+    named = None if env is None else again.env
+    settings = located(authorised_settings(folder, found, named, again.transfer, sets, flags or {}))
+    _require_same(found, settings, spoken(sets, flags))
     changed = {key: value for key, value in (("methods", methods), ("seeds", seeds)) if value is not None}
-    further = located(Settings(comparison_of({"transfer": transfer}), settings.fit)).comparison.transfer
-    changed["transfer"] = tuple(dict.fromkeys((*settings.comparison.transfer, *further)))
+    changed["transfer"] = tuple(dict.fromkeys((*settings.comparison.transfer, *again.transfer)))
     comparison = comparison_of({**settings.comparison.model_dump(), **changed})
     settings = Settings(comparison, settings.fit)
     contest = Contest.of(settings)
@@ -103,6 +128,18 @@ def resume(
     warned = _checked(contest)
     settings.write(folder)
     return _work(folder, contest, warned, workers, listener)
+
+
+def _require_same(found: Settings, settings: Settings, words: Mapping[str, object]) -> None:
+    """Refuses settings that would make it another comparison."""
+    before, after = found.comparison.env, settings.comparison.env
+    if after != before and not (names_code(before) and names_code(after)):
+        began = before or "the environment that its demonstrations name"
+        raise InputError(f"--env {after} on --resume, and it began with {began}; {SAME}")
+    kept = flat(found.fit)
+    other = next((key for key, value in words.items() if key not in MAY_MOVE and value != kept[key]), None)
+    if other is not None:
+        raise InputError(f"{other} = {words[other]!r} on --resume, and it began with {kept[other]!r}; {SAME}")
 
 
 def _with_own_reward(settings: Settings, out: Path) -> Settings:

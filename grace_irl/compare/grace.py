@@ -103,7 +103,7 @@ class Grace:
             shutil.rmtree(self.folder, ignore_errors=True)  # killed before it was whole
             return (expansion.start if expands else fits.start)(config, self.folder, parts)
         workers = {"sandbox.workers": config.sandbox.workers}
-        return (expansion.resume if expands else fits.resume)(self.folder, workers, parts=parts)
+        return (expansion.resume if expands else fits.resume)(self.folder, workers, parts=parts, vouched=config)
 
     def _expanded(self, run: Run, config: Config, watch: Watch) -> GraceTrained:
         from grace_irl.rl.trained import load_policy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
+from grace_irl.rl.adapters import names_code
+from grace_irl.runs import ownership
+from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import Config, parsed, resolve, to_toml
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
@@ -67,9 +71,19 @@ class Settings:
     fit: Config
 
     def write(self, folder: Path) -> None:
-        """Keeps both files; `compare.toml` last, which says that the folder is whole."""
+        """Keeps both files, `compare.toml` last, which says that the folder is whole; from then on this user answers
+        for it on this machine."""
+        token = folder / "token"
         write_atomically(folder / "fit.toml", to_toml(self.fit))
+        write_atomically(token, ownership.new_token() + "\n")
+        ownership.keep(token.read_text().strip(), token, self.acting())
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
+
+    def acting(self) -> dict[str, object]:
+        """The settings that act for the user (`grace_irl.runs.acting`), as JSON has them."""
+        named = {"env": self.comparison.env, "transfer": [*filter(names_code, self.comparison.transfer)]}
+        own = {key: value for key, value in named.items() if value and (key != "env" or names_code(str(value)))}
+        return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}
 
 
 def comparison_of(values: dict[str, object]) -> Comparison:
@@ -127,6 +141,53 @@ def read_settings(folder: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML ({error}); expected what compare wrote") from None
     return Settings(comparison_of(values), resolve(folder / "fit.toml"))
+
+
+def authorised_settings(
+    folder: Path,
+    settings: Settings,
+    env: str | None,
+    transfer: tuple[str, ...],
+    sets: tuple[str, ...],
+    flags: Mapping[str, object],
+) -> Settings:
+    """What a folder holds, with only those acting settings that somebody answers for: the user who made it on this
+    machine, or this command's words.
+
+    Args:
+        folder: of the comparison.
+        settings: as it holds them.
+        env, transfer: environments that this command names.
+        sets, flags: its other words, as for `grace_irl.runs.config.resolve`.
+
+    Raises:
+        InputError: settings that nobody answers for; it names the flags.
+    """
+    try:
+        token = (folder / "token").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        token = ""
+    kept = ownership.kept(token, folder / "token") or {}
+    comparison = settings.comparison
+    if env is not None:
+        comparison = comparison.model_copy(update={"env": env})
+    known = kept.get("compare.transfer")
+    missing = [
+        f"--transfer-env {name}"
+        for name in comparison.transfer
+        if names_code(name) and name not in transfer and not (isinstance(known, list) and name in known)
+    ]
+    if env is None and names_code(comparison.env) and kept.get("compare.env") != comparison.env:
+        missing.insert(0, f"--env {comparison.env}")
+    if missing:
+        raise InputError(
+            f"{folder}: this user did not make it on this machine, or not with these settings, so that what it names "
+            f"does not count; expected it on the command line: {', '.join(missing)} (docs/security.md)"
+        )
+    if comparison.reward:  # the folder's own copy
+        comparison = comparison.model_copy(update={"reward": str((folder / "reward.py").absolute())})
+    fit = authorised(settings.fit, str(folder), kept, sets, flags)
+    return Settings(comparison, resolve(sets=sets, flags=flags, base=fit))
 
 
 def located(settings: Settings) -> Settings:

@@ -81,11 +81,7 @@ def _selection(table: object, where: str) -> Selection:
     for name in ("role", "from_role"):
         if name in table and table[name] not in get_args(Role):
             raise InputError(f"{where}: {name} {table[name]!r}; expected 'expert' or 'negative'")
-    out = Path(table.get("out", ""))
-    if not out.name or out.is_absolute() or ".." in out.parts:
-        raise InputError(
-            f"{where}: out = {str(table.get('out', ''))!r}; expected the name of a file in the set's folder"
-        )
+    require_within(str(table.get("out", "")), where)
     names = {field.name for field in fields(Conditions)}
     about: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
     try:
@@ -93,6 +89,13 @@ def _selection(table: object, where: str) -> Selection:
         return Selection(conditions=conditions, **{key: value for key, value in about.items() if key not in names})
     except InputError as error:  # it names the option, which is called as the key
         raise InputError(f"{where}: {error}") from None
+
+
+def require_within(out: str, where: str) -> None:
+    """Raises InputError for a file of a recipe that would not lie in the set's folder."""
+    path = Path(out)
+    if not path.name or path.is_absolute() or ".." in path.parts:
+        raise InputError(f"{where}: out = {out!r}; expected the name of a file in the set's folder")
 
 
 def _is(value: object, kind: type) -> bool:

@@ -62,6 +62,19 @@ def pack(values: Floats) -> bytes:
     return zlib.compress(np.ascontiguousarray(values, dtype="<f8").tobytes(), 1)
 
 
-def unpack(blob: bytes) -> Floats:
-    """The values of `pack`."""
-    return np.frombuffer(zlib.decompress(blob), dtype="<f8").astype(np.float64)
+def unpack(blob: bytes, states: int | None = None) -> Floats:
+    """The values of `pack`.
+
+    Args:
+        blob: that it gave.
+        states: how many values it holds; what is longer is not inflated. None: it is our own.
+
+    Raises:
+        ValueError: another number of values.
+        zlib.error: not a blob.
+    """
+    inflate = zlib.decompressobj()
+    data = inflate.decompress(blob, 0 if states is None else 8 * states + 1)
+    if states is not None and (len(data) != 8 * states or not inflate.eof):
+        raise ValueError(f"a blob of rewards holds other than {states} values")
+    return np.frombuffer(data, dtype="<f8").astype(np.float64)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.report import data as datas
 from grace_irl.report import plots, progress
@@ -24,7 +25,7 @@ from grace_irl.runs.expansion import is_expansion, rounds_of
 from grace_irl.runs.history import history
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.round import Round, became
-from grace_irl.runs.run import opened
+from grace_irl.runs.run import is_own, opened
 from grace_irl.runs.store import Store
 
 GENERATIONS = 200  # that are listed, the last ones
@@ -55,12 +56,13 @@ class Expansion:
         return digits(max((abs(each.mean) for each in self.rounds if each.mean is not None), default=0.0))
 
 
-def write_report(folder: Path, out: Path | None = None) -> Path:
+def write_report(folder: Path, out: Path | None = None, demonstrations: Demonstrations | None = None) -> Path:
     """Writes the report.
 
     Args:
         folder: of a run or of an expansion, at rest or at work.
         out: the file; None: `report.html` in the folder.
+        demonstrations: whose states are shown; None: those that the run names, if this user made it on this machine.
 
     Returns:
         The file.
@@ -70,11 +72,11 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
         GraceError: a damaged run.
     """
     path = out or RunPaths(folder).report
-    write_atomically(path, report(folder))
+    write_atomically(path, report(folder, demonstrations))
     return path
 
 
-def report(folder: Path) -> str:
+def report(folder: Path, demonstrations: Demonstrations | None = None) -> str:
     """The page; see `write_report`."""
     if (folder / "compare.toml").is_file():
         raise InputError(
@@ -82,24 +84,26 @@ def report(folder: Path) -> str:
             f"its own tables and curves are in {folder}"
         )
     if not is_expansion(folder):
-        with opened(folder) as (store, config):
-            return _page(store, config, None)
+        return _page(folder, None, demonstrations)
     rounds = rounds_of(folder)
     curves = plots.learning(trainings(folder, rounds))
     expansion = Expansion(rounds, tuple(curves), tuple(cautions(rounds)))
     run = folder / (Path(rounds[-1].reward).parent if rounds else Path("rounds", "0", "run"))
     if not run.is_dir():
         raise InputError(f"{folder}: an expansion without a run yet; expected one that has begun its first search")
-    with opened(run) as (store, config):
-        return _page(store, config, expansion)
+    return _page(run, expansion, demonstrations)
 
 
-def _page(store: Store, config: Config, expansion: Expansion | None) -> str:
+def _page(folder: Path, expansion: Expansion | None, demonstrations: Demonstrations | None) -> str:
+    with opened(folder) as (store, config):
+        data = datas.read(config, store.trajectories(), own=is_own(store, config, folder), given=demonstrations)
+        return _rendered(store, config, data, expansion)
+
+
+def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansion | None) -> str:
     records = store.records()
     best = records.get(store.meta("best"))
-    rows = store.trajectories()
     evidence = gather(valued(store, best.program.id) if best else [])
-    data = datas.read(config, rows)
     evaluation = best.evaluation if best else None
     steps, generations = progress.steps(store), history(store)
     return render(

@@ -72,6 +72,14 @@ def is_adapter(name: str) -> bool:
     return re.fullmatch(r".+:[A-Za-z_]\w*", name) is not None
 
 
+def names_code(name: str) -> bool:
+    """Whether making an environment of this name imports code that the name itself chooses.
+
+    A function does (`file.py:make`), and so does Gymnasium's `module:Name-v0`; a registered id runs what is installed.
+    """
+    return ":" in name
+
+
 def make_adapted(name: str) -> tuple[Any, View]:
     """Calls the function that a name stands for. It is the user's own code, and runs as such.
 

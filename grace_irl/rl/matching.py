@@ -7,7 +7,7 @@ from typing import Any
 
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import is_adapter
+from grace_irl.rl.adapters import is_adapter, names_code
 from grace_irl.rl.environments import make
 from grace_irl.rl.layouts import BODIES, layout, split_id
 from grace_irl.rl.observed import EnvironmentFactory
@@ -26,12 +26,18 @@ def environment_for(
         max_steps: a time limit instead of the environment's.
 
     Raises:
-        InputError: no environment is named, or its states are something else than the demonstrations'.
+        InputError: no environment is named, one that only the user may name (`names_code`), or its states are something
+            else than the demonstrations'.
     """
     metadata = demonstrations.metadata
     chosen = name or metadata.environment
     if not chosen:
         raise InputError("the demonstrations do not name their environment; expected --env, for example Hopper-v5")
+    if not name and names_code(chosen):
+        raise InputError(
+            f"the demonstrations name {chosen!r} as their environment, which runs code of their choice; expected a "
+            f"registered Gymnasium id there, or, if you trust that code, --env {chosen}"
+        )
     if not demonstrations.items:
         raise InputError("no demonstrations; expected at least one, whose states tell what the environment must show")
     shape = demonstrations.items[0].trajectory.states.shape[1:]

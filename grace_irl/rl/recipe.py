@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import get_args
 
 from grace_irl.demos.files import save
+from grace_irl.demos.select_recipe import require_within
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
+from grace_irl.rl.adapters import names_code
 from grace_irl.rl.collect import Tally, collect
+
+FILES = (".parquet", ".npz")
 
 
 @dataclass(frozen=True)
@@ -19,8 +23,8 @@ class FileRecipe:
     """How one file is collected: a `[[file]]` table.
 
     Attributes:
-        out: the file, relative to the recipe.
-        env: Gymnasium id.
+        out: the file, in the folder of the recipe.
+        env: Gymnasium id, a registered one.
         policy: "bot", "random", or a checkpoint's path.
         role: of every episode.
         episodes: how many to keep.
@@ -55,9 +59,17 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
     return tuple(_file(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
 
 
-def run_recipe(path: str | Path) -> Iterator[tuple[Path, Tally]]:
-    """Collects and writes each file of a recipe; yields it with what became of its episodes."""
-    for recipe in read_recipe(path):
+def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path, Tally]]:
+    """Collects and writes each file of a recipe; yields it with what became of its episodes.
+
+    Raises:
+        InputError: a recipe that cannot be used, or, without `force`, a file that exists already.
+    """
+    recipes = read_recipe(path)
+    taken = next((out for out in (Path(path).parent / each.out for each in recipes) if out.exists()), None)
+    if taken is not None and not force:
+        raise InputError(f"{taken}: exists already; expected new files: move it, or overwrite it with --force")
+    for recipe in recipes:
         tally = Tally()
         demonstrations = collect(
             recipe.env,
@@ -90,4 +102,12 @@ def _file(table: object, where: str) -> FileRecipe:
         raise InputError(f"{where}: no {missing[0]!r}; expected out, env, policy, role and episodes")
     if table["role"] not in get_args(Role):
         raise InputError(f"{where}: role {table['role']!r}; expected 'expert' or 'negative'")
+    require_within(table["out"], where)
+    if Path(table["out"]).suffix not in FILES:
+        raise InputError(f"{where}: out = {table['out']!r}; expected a file that ends in {' or '.join(FILES)}")
+    if names_code(table["env"]):
+        raise InputError(
+            f"{where}: env = {table['env']!r}, which runs code of the recipe's choice; expected a registered Gymnasium "
+            f"id, or this file collected with --env {table['env']} on the command line"
+        )
     return FileRecipe(**table)

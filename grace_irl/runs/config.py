@@ -265,6 +265,22 @@ def resolve(
         raise InputError(_said(error)) from None
 
 
+def flat(config: Config) -> dict[str, object]:
+    """Every setting by its name, `section.key`."""
+    found: dict[str, object] = {}
+    for key, value in config.model_dump().items():
+        found |= {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
+    return found
+
+
+def with_settings(config: Config, changes: Mapping[str, object]) -> Config:
+    """The configuration with other values, by `section.key`."""
+    tree = config.model_dump()
+    for key, value in changes.items():
+        _put(tree, key, value)
+    return Config.model_validate(tree) if changes else config
+
+
 def to_toml(config: BaseModel) -> str:
     """Settings as TOML, which has no null: what is None is written as "none"."""
     top, tables = [], []
@@ -342,7 +358,4 @@ def _said(error: ValidationError) -> str:
 
 
 def _known() -> list[str]:
-    names = []
-    for name, value in Config().model_dump().items():
-        names += [f"{name}.{key}" for key in value] if isinstance(value, dict) else [name]
-    return names
+    return list(flat(Config()))

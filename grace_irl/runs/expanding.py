@@ -15,7 +15,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.runs import fit as fits
-from grace_irl.runs.config import Config
+from grace_irl.runs.config import Config, DataConfig
 from grace_irl.runs.favourite import favourite
 from grace_irl.runs.learner import Episode, Learner, Learnt
 from grace_irl.runs.likeness import like_experts
@@ -73,7 +73,9 @@ class Expanding:
     def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
         reward, last = RunPaths(self._folder).reward, rounds[-1]
         if last.shaped and last.reward == last.shaped:  # a version of the run's best program, and not that itself
-            run = fits.resume((self._folder / last.shaped).parent, parts=self._parts_of(_number(last.run)))
+            number = _number(last.run)
+            folder = (self._folder / last.shaped).parent
+            run = fits.resume(folder, parts=self._parts_of(number), vouched=self._vouched(number))
         told = replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
         return replace(told, favourite=self._favourite(rounds[1:], reward)) if rounds[1:] else told
 
@@ -82,7 +84,8 @@ class Expanding:
 
     def again(self, done: Round) -> Run:
         """The run that a complete round ended with, told again from its store."""
-        return fits.resume(self._folder / done.run, parts=self._parts_of(_number(done.run)))
+        number = _number(done.run)
+        return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
 
     def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
         """One round: the run whose best program is the reward after it, and what is told of it."""
@@ -177,19 +180,26 @@ class Expanding:
         """The search with all rollouts so far, from the programs that the last one ended with."""
         folder = place_of(self._folder, number) / "run"
         parts = self._parts_of(number)
+        config = self._continued(number, before)
         if folder.exists():
-            return fits.resume(folder, parts=parts)
-        return fits.start(self._continued(number, before), folder, parts)
+            return fits.resume(folder, parts=parts, vouched=config)
+        return fits.start(config, folder, parts)
+
+    def _vouched(self, number: int) -> Config:
+        """What the expansion, which is trusted, says of a run of its own that is complete."""
+        proposer = self._config.proposer.model_copy(update={"start_from": ()} if number else {})
+        return self._config.model_copy(update={"data": self._with_negatives(number), "proposer": proposer})
+
+    def _with_negatives(self, number: int) -> DataConfig:
+        """The demonstrations, with the new negatives of the rounds up to this one."""
+        data = self._config.data
+        named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
+        return data.model_copy(update={"negatives": named})
 
     def _continued(self, number: int, before: Run) -> Config:
         """The settings of a search that begins with another one's best programs, and with all rollouts so far."""
-        data, proposer = self._config.data, self._config.proposer
-        named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
-        update = {
-            "data": data.model_copy(update={"negatives": named}),
-            "proposer": proposer.model_copy(update={"start_from": (str(before.folder.absolute()),)}),
-        }
-        return self._config.model_copy(update=update)
+        proposer = self._config.proposer.model_copy(update={"start_from": (str(before.folder.absolute()),)})
+        return self._config.model_copy(update={"data": self._with_negatives(number), "proposer": proposer})
 
     def _reshape(self, this: Round, run: Run) -> str:
         """The file of a version of the run's best program that rises more steadily; "" where there is none."""
@@ -211,9 +221,9 @@ class Expanding:
     def _reshaped(self, folder: Path, number: int, run: Run) -> Run:
         """A run that asks for versions of another one's best program, on the same data, and for nothing else."""
         parts = self._parts_of(number)
-        if folder.exists():
-            return fits.resume(folder, parts=parts)
         config = self._continued(number, run)
+        if folder.exists():
+            return fits.resume(folder, parts=parts, vouched=config)
         only = {"population": 1, "generations": 0, "reshape": self._config.expand.reshape}
         search = config.search.model_copy(update=only)
         return fits.start(config.model_copy(update={"search": search}), folder, parts)

@@ -9,12 +9,14 @@ the same again if it is done again: so an expansion that was killed goes on behi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from grace_irl.demos import load
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import fit as fits
+from grace_irl.runs import ownership
+from grace_irl.runs.acting import authorised
 from grace_irl.runs.config import Config, resolve
 from grace_irl.runs.expanding import Expanding, place_of
 from grace_irl.runs.folder import require_absent
@@ -23,6 +25,7 @@ from grace_irl.runs.lock import RunLock
 from grace_irl.runs.paths import RunPaths, default_folder
 from grace_irl.runs.round import Round, read_round
 from grace_irl.runs.run import Interrupted, Run
+from grace_irl.runs.store import Store
 
 
 def is_expansion(folder: Path) -> bool:
@@ -75,6 +78,7 @@ def resume(
     sets: tuple[str, ...] = (),
     parts: fits.Parts = fits.Parts(),
     learner: Learner | None = None,
+    vouched: Config | None = None,
 ) -> Run:
     """Goes on with an expansion as if it had never stopped.
 
@@ -82,12 +86,13 @@ def resume(
         folder: of the expansion.
         flags, sets: settings to change, as for `fit.resume`; complete rounds stay as they are.
         parts, learner: as for `start`.
+        vouched: as for `fit.resume`.
 
     Raises:
         InputError, GraceError, Interrupted: as for `fit.resume`.
     """
     with RunLock(RunPaths(folder).lock):
-        began = resolve(RunPaths(place_of(folder, 0) / "run").config)
+        began = _began(folder, flags, sets, parts, vouched)
         config = resolve(sets=sets, flags=flags, base=began)
         if config.expand.model_copy(update={"rounds": 0}) != began.expand.model_copy(update={"rounds": 0}):
             raise InputError(
@@ -101,8 +106,26 @@ def resume(
         done = rounds_of(folder)
         with _part_of(folder):
             if not done:
-                return work.work(fits.resume(place_of(folder, 0) / "run", flags, sets=sets, parts=parts))
+                first = place_of(folder, 0) / "run"
+                return work.work(fits.resume(first, flags, sets=sets, parts=parts, vouched=config))
             return work.work(work.again(done[-1]), done)
+
+
+def _began(
+    folder: Path,
+    flags: Mapping[str, object] | None,
+    sets: tuple[str, ...],
+    parts: fits.Parts,
+    vouched: Config | None,
+) -> Config:
+    """The settings that an expansion began with, as far as somebody answers for them."""
+    paths = RunPaths(place_of(folder, 0) / "run")
+    with closing(Store(paths.database)) as store:
+        kept = ownership.kept(store.meta("token"), paths.database)
+    in_memory = parts.demonstrations is not None
+    return authorised(
+        resolve(paths.config), str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory
+    )
 
 
 def _learner(config: Config, parts: fits.Parts) -> Learner:

@@ -19,14 +19,16 @@ from grace_irl.methods import method
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import labelling as labellings
-from grace_irl.runs import proposers
+from grace_irl.runs import ownership, proposers
+from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.beginnings import programs_of
-from grace_irl.runs.config import Config, ProposerConfig, resolve, to_toml
+from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
 from grace_irl.runs.engine import Snapshot
-from grace_irl.runs.folder import create, require_absent
+from grace_irl.runs.folder import create, own, require_absent
 from grace_irl.runs.labelling import Labelling
 from grace_irl.runs.lock import RunLock
 from grace_irl.runs.paths import RunPaths, default_folder
+from grace_irl.runs.recording import require_recorded_data
 from grace_irl.runs.run import Run
 from grace_irl.runs.session import Session
 from grace_irl.runs.store import Store
@@ -38,6 +40,8 @@ CHANGEABLE = (
     "search.generations",
     "search.reshape",
     "stop.",
+    "data.demos",  # they may lie elsewhere; what they hold is compared
+    "data.negatives",
     "sandbox.workers",
     "sandbox.allow_weak",
     "model.url",
@@ -96,8 +100,10 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     if labelling.silent:
         _require_chat(labelling, config, parts)
     problem = labelling.problem()
+    require_recorded_data(config, trajectory_rows(problem))
     pi = _checked(labelling, problem, config)
     if parts.proposer is None:
+        _say_server(config, parts)
         config = proposers.checked(config, problem)
     with ExitStack() as stack:
         sandbox = parts.sandbox or stack.enter_context(_sandbox(config))
@@ -109,18 +115,26 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
 
 
 def resume(
-    folder: Path, flags: Mapping[str, object] | None = None, *, sets: tuple[str, ...] = (), parts: Parts = Parts()
+    folder: Path,
+    flags: Mapping[str, object] | None = None,
+    *,
+    sets: tuple[str, ...] = (),
+    parts: Parts = Parts(),
+    vouched: Config | None = None,
 ) -> Run:
     """Goes on with a run as if it had never stopped.
+
+    A run that this user did not make on this machine keeps no path, address or trust: they are named again.
 
     Args:
         folder: of the run.
         flags, sets: settings to change, as for `resolve`: generations, stop rules, workers, the server's address.
         parts: as for `start`.
+        vouched: the settings that an expansion or a comparison, which is trusted already, has for this run.
 
     Raises:
         InputError: not a run, one of a newer version, one that a live process works on, a setting that cannot
-            change, or data that is not what the run began with.
+            change or that nobody answers for, or data that is not what the run began with.
         GraceError, Interrupted: as for `start`.
     """
     paths = RunPaths(folder)
@@ -130,7 +144,10 @@ def resume(
     with ExitStack() as stack:
         stack.enter_context(RunLock(paths.lock))
         store = stack.enter_context(closing(Store(paths.database)))
-        began = resolve(paths.config)
+        found = resolve(paths.config)
+        kept = ownership.kept(store.meta("token"), paths.database)
+        in_memory = parts.demonstrations is not None
+        began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = resolve(sets=sets, flags=flags, base=began)
         _require_compatible(began, config, store)
         demonstrations, rule = _loaded(config, parts.demonstrations)
@@ -145,10 +162,13 @@ def resume(
             _require_chat(labelling, config, parts)
         pi = _checked(labelling, problem, config)
         if parts.proposer is None:
+            _say_server(config, parts)
             config = proposers.checked(config, problem)
         sandbox = parts.sandbox or stack.enter_context(_sandbox(config))
-        if config != began:
+        if config != found:
             write_atomically(paths.config, to_toml(config))
+        if plain_acting(config) != (kept or {}):
+            own(paths.database, store, config)
         store.set_final_fates([], 0, 0)
         store.add_event("resumed", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         return _work(folder, config, labelling, pi, sandbox, store, parts)
@@ -171,6 +191,12 @@ def _work(
     problem = labellings.settled(labelling, folder, store, note)
     proposer = proposers.proposer(config, bench(problem), parts.proposer)
     return Session(folder, config, problem, pi, proposer, sandbox, limits, store, parts.listener).work()
+
+
+def _say_server(config: Config, parts: Parts) -> None:
+    """Says which server gets the prompts, and the key, before either leaves."""
+    if parts.note is not None and (said := proposers.destination(config)):
+        parts.note(said)
 
 
 def _notes(store: Store, parts: Parts) -> Callable[[str], None]:
@@ -228,8 +254,8 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> LogPi:
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
-    """What the data say, without what labels say."""
-    return [replace(row, positives=0) for row in rows]
+    """What the data say, without what labels say, and wherever they lie."""
+    return [replace(row, positives=0, source="") for row in rows]
 
 
 def _located(config: Config) -> Config:
@@ -253,7 +279,7 @@ def _sandbox(config: Config) -> Sandbox:
 
 def _require_compatible(began: Config, config: Config, store: Store) -> None:
     """Refuses changes that would make the recorded part of the run another run."""
-    before, after = _flat(began), _flat(config)
+    before, after = flat(began), flat(config)
     reshaping = any(operator == "reshape" for _, operator in store.requests().values())
     for key, value in after.items():
         if value != before[key] and reshaping and key in ENDS_SEARCH:
@@ -266,10 +292,3 @@ def _require_compatible(began: Config, config: Config, store: Store) -> None:
                 f"setting {key!r} was {before[key]!r} when the run began and is {value!r} now; "
                 "expected only generations, stop rules and workers to change on --resume: start a new run"
             )
-
-
-def _flat(config: Config) -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for key, value in config.model_dump().items():
-        flat |= {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
-    return flat

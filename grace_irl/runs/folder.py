@@ -13,6 +13,8 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.runs import ownership
+from grace_irl.runs.acting import plain_acting
 from grace_irl.runs.config import Config, to_toml
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.store import Store
@@ -65,6 +67,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
             store.add_goals(goals)
+            own(paths.database, store, config)
         try:
             temporary.rename(folder)
         except OSError:
@@ -73,3 +76,12 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def own(database: Path, store: Store, config: Config) -> None:
+    """Notes that this user answers for the run on this machine, with these settings; anybody else's token goes."""
+    token = store.meta("token")
+    if ownership.kept(token, database) is None:
+        token = ownership.new_token()
+        store.set_meta("token", token)
+    ownership.keep(token, database, plain_acting(config))

@@ -174,8 +174,10 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         raise InputError(
             f"{error}; correct {RunPaths(folder).goals}, and go on with {RunPaths(folder).resume}"
         ) from None
-    if trajectory_rows(problem) != store.trajectories():
+    rows, before = trajectory_rows(problem), store.trajectories()
+    if rows != before:  # labelled now, or moved to other files
         store.set_problem(problem)
+    if [row.positives for row in rows] != [row.positives for row in before]:
         found = labelling.goals
         note(
             f"goal states: {sum(map(bool, found.values()))} of {len(found)} different expert trajectories have some; "

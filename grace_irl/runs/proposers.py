@@ -13,6 +13,8 @@ from grace_irl.propose.asking import Asking
 from grace_irl.propose.briefing import Budget
 from grace_irl.propose.chat import Chat
 from grace_irl.propose.client import ChatClient, ChatSettings
+from grace_irl.propose.client.key import key_variable
+from grace_irl.propose.client.settings import origin
 from grace_irl.propose.given import Given
 from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.in_thread import InThread
@@ -219,6 +221,15 @@ def kind(name: str) -> Kind:
     if name not in PROPOSERS:
         raise InputError(f"proposer {name!r} is unknown; expected one of {', '.join(sorted(PROPOSERS))}")
     return PROPOSERS[name]
+
+
+def destination(config: Config) -> str:
+    """Which server gets the prompts of a settled configuration, and with which key; "" for none."""
+    if config.proposer.name != "llm" or not config.model.url:
+        return ""
+    variable = key_variable()
+    key = f"with the key in {variable}" if variable else "without a key"
+    return f"prompts go to {origin(config.model.url)}, {key}"
 
 
 def settled(config: Config) -> Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -13,23 +14,42 @@ from grace_irl.errors import InputError
 from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.propose.replay import require_answers
+from grace_irl.runs.acting import shareable
 from grace_irl.runs.config import Config, resolve
 from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.run import is_own
 from grace_irl.runs.store import Store
+from grace_irl.runs.trajectory_row import TrajectoryRow
 
-FORMAT = "grace-irl recording 1"
+FORMAT, OLD_FORMAT = "grace-irl recording 2", "grace-irl recording 1"  # the old one names no data
 _NEEDED = {"source", "failure"}
 
 
+Content = list[tuple[str, str, str, str]]
+"""Trajectories by digest, role, task and split, in order of these."""
+
+
 class Recorded:
-    """Answers read from a recording: JSON lines, a header with the configuration, then one line per answer; goal
-    states first."""
+    """Answers read from a recording: JSON lines, a header with settings and data, then one line per answer; goal
+    states first.
+
+    Attributes:
+        config: as the header has it; see `shareable`.
+        calls: answers that the run was told.
+        content: what the run was about; [] in a recording of the old format, which does not say.
+    """
 
     def __init__(
-        self, config: Config, answers: dict[tuple[int, int], Proposal], calls: int, goals: Sequence[GoalAnswer]
+        self,
+        config: Config,
+        answers: dict[tuple[int, int], Proposal],
+        calls: int,
+        goals: Sequence[GoalAnswer],
+        content: Content,
     ) -> None:
         self.config = config
         self.calls = calls
+        self.content = content
         self._answers = answers
         self._goals = tuple(goals)
 
@@ -63,19 +83,53 @@ def opened_recording(path: Path) -> Store | Recorded:
 def recorded_config(path: Path) -> Config:
     """The configuration for a run that answers as the recorded one was answered, and goes as far.
 
+    A recording is made for sharing: it gives settings of the search, and nothing that acts for whoever replays it
+    (`shareable`). The folder of a run that this user made on this machine also names its demonstrations.
+
     Raises:
         InputError: as `opened_recording`.
     """
     found = opened_recording(path)
     try:
-        config = found.config if isinstance(found, Recorded) else resolve(RunPaths(path).config)
-        calls = found.calls if isinstance(found, Recorded) else len(found.told())
+        if isinstance(found, Recorded):
+            whole, calls, own = found.config, found.calls, False
+        else:
+            whole, calls = resolve(RunPaths(path).config), len(found.told())
+            own = is_own(found, whole, path)
     finally:
         found.close()
+    config = shareable(whole)
+    if own:
+        data = config.data.model_copy(update={"demos": whole.data.demos, "negatives": whole.data.negatives})
+        config = config.model_copy(update={"data": data})  # the recording has the goal states
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
-    data = config.data.model_copy(update={"goals": ""})  # the recording has them
-    return config.model_copy(update={"proposer": proposer, "stop": stop, "data": data})
+    return config.model_copy(update={"proposer": proposer, "stop": stop})
+
+
+def require_recorded_data(config: Config, rows: Sequence[TrajectoryRow]) -> None:
+    """Refuses to replay a run on other data than it was recorded on.
+
+    Raises:
+        InputError: other trajectories, roles, tasks or splits.
+    """
+    if config.proposer.name != "replay" or not config.proposer.recording:
+        return
+    with closing(opened_recording(Path(config.proposer.recording))) as found:
+        recorded = found.content if isinstance(found, Recorded) else content_of(found.trajectories())
+    given = content_of(rows)
+    if recorded and recorded != given:
+        missing = len(recorded) - len([each for each in given if each in set(recorded)])
+        raise InputError(
+            f"{config.proposer.recording}: recorded on {len(recorded)} trajectories, of which {max(missing, 0)} are not "
+            f"among the {len(given)} demonstrations here with the same role, task and split; expected the "
+            "demonstrations that it was recorded on (--demos)"
+        )
+
+
+def content_of(rows: Sequence[TrajectoryRow]) -> Content:
+    """What a run is about, whatever the files are called."""
+    return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 
 def write_recording(store: Store, config: Config, path: Path) -> int:
@@ -86,7 +140,8 @@ def write_recording(store: Store, config: Config, path: Path) -> int:
     """
     require_answers(store, str(path))
     told = store.told()
-    header = {"format": FORMAT, "calls": len(told), "config": config.model_dump(mode="json")}
+    about = content_of(store.trajectories())
+    header = {"format": FORMAT, "calls": len(told), "config": shareable(config).model_dump(mode="json"), "data": about}
     lines = [json.dumps(header), *(json.dumps({"goals": asdict(answer)}) for answer in store.goals())]
     count = 0
     for index, attempt, proposal in store.proposals():
@@ -114,9 +169,10 @@ def _read(path: Path) -> Recorded:
     reached = 1
     try:
         header = json.loads(lines[0])
-        if header.get("format") != FORMAT:
+        if header.get("format") not in (FORMAT, OLD_FORMAT):
             raise ValueError(f"format {header.get('format')!r}")
         config, calls = Config.model_validate(header["config"]), int(header["calls"])
+        content = [_four(each) for each in header["data"]] if header["format"] == FORMAT else []
         for line in lines[1:]:
             reached += 1
             row = json.loads(line)
@@ -131,4 +187,9 @@ def _read(path: Path) -> Recorded:
         raise InputError(
             f"{path}, line {reached}: not a recording ({said}); expected one made by grace-irl export --recording"
         ) from None
-    return Recorded(config, answers, calls, goals)
+    return Recorded(config, answers, calls, goals, content)
+
+
+def _four(each: Sequence[str]) -> tuple[str, str, str, str]:
+    digest, role, task, split = map(str, each)
+    return digest, role, task, split

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import GraceError
@@ -36,6 +39,8 @@ class Round:
         components: mean sums of the environment's own reward components over the rollouts.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
+
     number: int
     run: str = ""
     program: str = ""
@@ -59,6 +64,9 @@ class Round:
     components: dict[str, float] = field(default_factory=dict)
 
 
+_ROUND = TypeAdapter(Round)
+
+
 def write_round(path: Path, done: Round) -> None:
     """Keeps a round, whole or not at all.
 
@@ -72,18 +80,28 @@ def read_round(path: Path) -> Round | None:
     """A round that was kept; None where it is not complete.
 
     Raises:
-        GraceError: the file is not one of this version.
+        GraceError: the file is not one of this version, or names files outside of its expansion.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes()
+        found = _ROUND.validate_json(text)
+        if set(json.loads(text)) != {each.name for each in fields(Round)}:
+            raise ValueError("fields are missing")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise GraceError(f"{path}: not readable ({error}); delete it to do the round's end again") from None
-    names = {each.name for each in fields(Round)}
-    if not isinstance(found, dict) or set(found) != names:
-        raise GraceError(f"{path}: not a round of this version; delete it to do the round's end again")
-    return Round(**found)
+        said = f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}" if isinstance(error, ValidationError) else error
+        raise GraceError(f"{path}: not a round of this version ({said}); delete it to do the round's end again") from None
+    folder = path.parents[2]
+    for name in (found.run, found.reward, found.shaped, found.trained_on, found.policy):
+        if not _within(folder, name):
+            raise GraceError(f"{path}: names {name!r}, outside of {folder}; delete it to do the round's end again")
+    return found
+
+
+def _within(folder: Path, name: str) -> bool:
+    """Whether a relative path stays in a folder, links followed."""
+    return "\0" not in name and (folder / name).resolve().is_relative_to(folder.resolve())
 
 
 def share(done: Round) -> float:

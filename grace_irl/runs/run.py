@@ -10,6 +10,8 @@ from pathlib import Path
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
+from grace_irl.runs import ownership
+from grace_irl.runs.acting import DATA, plain_acting
 from grace_irl.runs.config import Config, resolve
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.round import Round
@@ -119,6 +121,12 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
         yield store, resolve(paths.config)
     finally:
         store.close()
+
+
+def is_own(store: Store, config: Config, folder: Path) -> bool:
+    """Whether this user gave the run its demonstrations on this machine: else what it names is somebody else's word."""
+    kept, acting = ownership.kept(store.meta("token"), RunPaths(folder).database), plain_acting(config)
+    return kept is not None and all(acting.get(key) == kept.get(key) for key in DATA)
 
 
 def best_record(store: Store, folder: Path) -> Record:

@@ -1,4 +1,16 @@
-"""The tables of run.db."""
+"""The tables of run.db, and whether a file holds these and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Sequence
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+
+from grace_irl.errors import InputError
 
 SCHEMA = """
 -- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
@@ -69,3 +81,59 @@ CREATE TABLE rewards (
 
 CREATE TABLE events (id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
 """
+
+
+def require_plain(path: Path) -> None:
+    """Refuses a database that SQLite should not even open.
+
+    A link leads out of the run's folder. A rollback journal, which a run never has, names other files, and SQLite
+    deletes them after it.
+
+    Raises:
+        InputError: such a file, or none.
+    """
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm", f"{path.name}-journal"):
+        beside = path.with_name(name)
+        try:
+            mode = os.lstat(beside).st_mode
+        except OSError:
+            if beside == path:
+                raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run") from None
+            continue
+        if not stat.S_ISREG(mode) or name.endswith("-journal"):
+            what = "a rollback journal" if name.endswith("-journal") else "a link, a folder or a device"
+            raise InputError(f"{beside}: {what}; expected the files of a run as fit writes them")
+
+
+def require_schema(database: sqlite3.Connection, path: Path, tables: Sequence[str]) -> tuple[str, ...]:
+    """Refuses tables that are not as `SCHEMA` makes them: views and triggers compute whatever they like.
+
+    Args:
+        database: an open one.
+        path: of its file.
+        tables: those that are looked at, and what has other names than `SCHEMA`'s.
+
+    Returns:
+        The names of all that `SCHEMA` makes.
+
+    Raises:
+        InputError: another one.
+    """
+    expected = _schema()
+    found = {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}
+    names = [name for name in (*expected, *found) if name in tables]
+    if len(tables) > 1:
+        names += [name for name in found if name not in expected]
+    wrong = next((name for name in names if found.get(name) != expected.get(name)), None)
+    if wrong is not None:
+        raise InputError(
+            f"{path}: not the database of a run ({wrong!r} is not as this version makes it); expected one made by fit"
+        )
+    return tuple(expected)
+
+
+@cache
+def _schema() -> dict[str, tuple[str, str, str, str | None]]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(SCHEMA)
+        return {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}

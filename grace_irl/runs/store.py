@@ -28,11 +28,21 @@ from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
 from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
 from grace_irl.runs.rows import Columns
-from grace_irl.runs.schema import SCHEMA
+from grace_irl.runs.schema import SCHEMA, require_plain, require_schema
 from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.search.ranks import Scored
 
+LONGEST = 1 << 28  # bytes of one value
+MOST_STATES = 100_000_000
+"""Of all trajectories of a run; a database that claims more is not believed."""
+PRAGMAS = (
+    "trusted_schema=OFF",  # a stranger's database calls nothing
+    "cell_size_check=ON",
+    "mmap_size=0",
+    "journal_mode=WAL",
+    "synchronous=NORMAL",
+)
 FORMAT = 1  # of run.db; a higher number than this was written by a newer version
 
 
@@ -85,16 +95,17 @@ class Store:
         Raises:
             InputError: not a run, or one of a newer version.
         """
-        if not create and not path.is_file():
-            raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
+        if not create:
+            require_plain(path)
         self._path = path
         self._lock = threading.RLock()
         self._open = False
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         self._columns = Columns(self._db, path)
         try:
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
+            for pragma in PRAGMAS:
+                self._db.execute(f"PRAGMA {pragma}")
+            self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             if create:
                 self._create()
             self._check()
@@ -110,12 +121,14 @@ class Store:
         self._db.executescript(f"BEGIN;{SCHEMA}INSERT INTO meta VALUES ('format', '{FORMAT}');COMMIT;")
 
     def _check(self) -> None:
+        tables = require_schema(self._db, self._path, ("meta",))
         found = self.meta("format")
         if not found.isdigit() or int(found) > FORMAT:
             raise InputError(
                 f"{self._path.parent}: a run of format {found or 'unknown'}; "
                 f"this version reads format {FORMAT} and older: use the version of grace-irl that made it"
             )
+        require_schema(self._db, self._path, tables)
 
     def close(self) -> None:
         """Closes the file."""
@@ -139,7 +152,11 @@ class Store:
     def trajectories(self) -> list[TrajectoryRow]:
         """What the run is about, in order."""
         columns = "digest, role, task, split, states, positives, source"
-        return [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
+        rows = [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
+        with self._columns.reading("trajectories"):
+            if any(not 0 <= row.positives <= row.states for row in rows) or sum(row.states for row in rows) > MOST_STATES:
+                raise ValueError(f"states or positives are out of range; all states together are at most {MOST_STATES}")
+        return rows
 
     def add_goals(self, answers: Sequence[GoalAnswer]) -> None:
         """Keeps what was said of goal states."""
@@ -249,10 +266,11 @@ class Store:
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
         """See `RewardCache`."""
-        wanted = set(digests)
+        states = {row.digest: row.states for row in self.trajectories()}
+        wanted = states.keys() & set(digests)
         rows = self._rows("SELECT trajectory, blob FROM rewards WHERE program = ?", (program_id,))
         with self._columns.reading("rewards"):
-            return {row[0]: unpack(row[1]) for row in rows if row[0] in wanted}
+            return {row[0]: unpack(row[1], states[row[0]]) for row in rows if row[0] in wanted}
 
     def put(self, program_id: str, rewards: Mapping[str, NDArray[np.float64]]) -> None:
         """See `RewardCache`."""
@@ -318,6 +336,8 @@ _ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final
 
 def _indices(text: str) -> tuple[int, ...] | None:
     listed = json.loads(text)
+    if listed is not None and any(type(index) is not int or index < 1 for index in tuple(listed)):
+        raise ValueError("an index of a goal state is no whole number above 0")
     return None if listed is None else tuple(listed)
 
 

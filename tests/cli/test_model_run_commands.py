@@ -15,6 +15,7 @@ from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.reuse import reuse
 from grace_irl.runs.run import Run, opened
 from tests.fakes.data import vector_set
@@ -133,14 +134,9 @@ def test_export_of_the_recording_replays(made: Made, tmp_path: Path, capsys: pyt
     assert main(["export", str(made.run.folder), "--recording", str(path), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["answers"] == len(path.read_text().splitlines()) - 1
-    again = start_again(path, tmp_path / "again")
+    demos = load([str(made.run.folder.parent / "set.parquet")])
+    again = start(recorded_config(path), tmp_path / "again", Parts(demos, sandbox=InProcessSandbox()))
     assert memory(again.folder) == memory(made.run.folder)
-
-
-def start_again(recording: Path, folder: Path) -> Run:
-    from grace_irl.runs.recording import recorded_config
-
-    return start(recorded_config(recording), folder, Parts(sandbox=InProcessSandbox()))
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ from typing import Any
 
 from lxml import html
 
+from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.report.write import write_report
 
 
-def page(run: Path, out: Path) -> Any:
+def page(run: Path, out: Path, demonstrations: Demonstrations | None = None) -> Any:
     """The report of a run as a tree; written to `out`."""
-    return html.fromstring(write_report(run, out).read_text(encoding="utf-8"))
+    return html.fromstring(write_report(run, out, demonstrations).read_text(encoding="utf-8"))
 
 
 def said(element: Any) -> str:

@@ -38,7 +38,8 @@ def full(path: Path) -> Path:
         store.add_told(
             Result(request, Program("p", "source", 7, "mutate", ("a",)), FULL), [Fate("p", "kept", "")], 0, 1.0
         )
-        store.put("p", {"d": np.arange(3.0)})
+        first = store.trajectories()[0]
+        store.put("p", {first.digest: np.arange(float(first.states))})
         store.add_event("started", "")
     return path
 
@@ -58,7 +59,7 @@ READS: dict[str, Callable[[Store], object]] = {
     "told": Store.told,
     "fates": Store.fates,
     "records": Store.records,
-    "rewards": lambda store: store.get("p", ["d"]),
+    "rewards": lambda store: store.get("p", [row.digest for row in store.trajectories()]),
     "events": Store.events,
     "spent": Store.spent,
 }

@@ -91,9 +91,16 @@ def test_final_fates_are_decided_anew(store: Store) -> None:
     assert [row.fate.program_id for row in store.fates()] == ["a", "c"]
 
 
+def holding(store: Store, **states: int) -> None:
+    """Trajectories of so many states, by digest."""
+    rows = [(n, digest, "expert", "t", "train", count, 0, "") for n, (digest, count) in enumerate(states.items())]
+    store._write([("INSERT INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
+
+
 def test_rewards_are_exact_and_compact(store: Store) -> None:
     steps = np.repeat([0.0, 1.0], 5_000)
     odd = np.array([math.nan, 0.1, -1e308, 5e-324])
+    holding(store, steps=10_000, odd=4)
     store.put("p", {"steps": steps, "odd": odd})
     found = store.get("p", ["steps", "odd", "absent"])
     assert set(found) == {"steps", "odd"}
@@ -116,6 +123,7 @@ def test_threads_may_write_at_once(store: Store) -> None:
         for number in range(20):
             store.put(name, {str(number): np.zeros(3)})
 
+    holding(store, **{str(number): 3 for number in range(20)})
     threads = [threading.Thread(target=write, args=(f"p{i}",)) for i in range(4)]
     for thread in threads:
         thread.start()

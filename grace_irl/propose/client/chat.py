@@ -236,7 +236,7 @@ class ChatClient:
                 return Catalogue(await bound.wire.models())
             except Failure as failure:
                 problem = failure
-        hopeless = problem.status in (0, 401, 403) or problem.kind == "web page"
+        hopeless = problem.status in (0, 401, 403) or 300 <= problem.status < 400 or problem.kind == "web page"
         if self.settings.model and not hopeless:  # not every server lists its models
             return Catalogue()
         raise self._judge.at_first_contact(problem)

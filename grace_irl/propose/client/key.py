@@ -11,19 +11,22 @@ VARIABLES = ("GRACE_IRL_API_KEY", "OPENAI_API_KEY")
 LONGEST_QUOTE = 300
 
 
+def key_variable() -> str:
+    """The environment variable that holds the key, or ""."""
+    return next((name for name in VARIABLES if os.environ.get(name, "").strip()), "")
+
+
 def api_key() -> str:
     """The key, or "" where the environment has none (a local server needs none).
 
     Raises:
         InputError: for a key that no HTTP header can carry; it is not shown.
     """
-    for name in VARIABLES:
-        key = os.environ.get(name, "").strip()
-        if key:
-            if not (key.isascii() and key.isprintable() and " " not in key):
-                raise InputError(f"{name} is no key: it holds spaces, line breaks or letters outside ASCII")
-            return key
-    return ""
+    name = key_variable()
+    key = os.environ.get(name, "").strip() if name else ""
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise InputError(f"{name} is no key: it holds spaces, line breaks or letters outside ASCII")
+    return key
 
 
 def redactor(key: str) -> Callable[[str], str]:

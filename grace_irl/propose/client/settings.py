@@ -84,3 +84,9 @@ def normalised(url: str) -> str:
         raise InputError(f"server address {text!r}; expected one {example}")
     path = parts.path.rstrip("/").removesuffix("/models").removesuffix("/chat/completions").rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a server: who gets what is sent there."""
+    parts = urlsplit(normalised(url))
+    return f"{parts.scheme}://{parts.netloc}"

@@ -39,6 +39,8 @@ class Judge:
             )
         if failure.status in (401, 403):
             return self._refused_key(failure)
+        if 300 <= failure.status < 400:
+            return self._elsewhere(failure)
         if failure.kind == "web page":
             return InputError(
                 f"{self.url} answers with a web page; expected a server that speaks OpenAI's protocol: "
@@ -53,6 +55,8 @@ class Judge:
         """For a request of a run: the error where another try would change nothing."""
         if failure.status in (401, 403):
             return self._refused_key(failure)
+        if 300 <= failure.status < 400:
+            return self._elsewhere(failure)
         if failure.status == 402 or "insufficient_quota" in failure.code:
             return ServerGone(f"the server says that the account has nothing left ({self.quote(failure)})")
         if unknown_model(failure):
@@ -68,6 +72,12 @@ class Judge:
         return ServerGone(
             f"the server has been too busy for the {patience:g} s of --llm-patience ({self.quote(failure)}); "
             "resume the run later, or ask less at once with --concurrency"
+        )
+
+    def _elsewhere(self, failure: Failure) -> InputError:
+        return InputError(
+            f"the server at {self.url} sends its callers elsewhere ({self.quote(failure)}); prompts and keys go to the "
+            "server that you name and to no other: expected the other's address with --llm-url"
         )
 
     def _refused_key(self, failure: Failure) -> InputError:

@@ -36,8 +36,10 @@ class Wire:
             api_key=key or "none",  # an empty one is refused by the library, and any will do where none is asked for
             max_retries=0,
             # The library's usual one closes itself when it is collected, in whatever event loop then runs.
+            # Prompts and the key are for the server that the user named, and not for where it sends them on.
             http_client=library.DefaultAsyncHttpxClient(
-                timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout))
+                timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout)),
+                follow_redirects=False,
             ),
         )
         self._timeout = settings.timeout

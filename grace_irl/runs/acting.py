@@ -1,0 +1,175 @@
+"""Settings that act for the user: code that runs here, files that are read, servers that get prompts and a key.
+
+The user says them with this command's own words: its flags, `--set`, the `GRACE_IRL_*` environment, or arguments in
+Python. A file says them only if `kept` vouches that this user wrote the file on this machine (`runs/ownership.py`), or
+a run that is trusted already began this one (docs/security.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from grace_irl.errors import InputError
+from grace_irl.rl.adapters import names_code
+from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_settings
+
+DATA = ("data.demos", "data.negatives")
+"""What demonstrations in memory stand for."""
+
+NAMED = {
+    "data.demos": "--demos",
+    "data.negatives": "--negatives",
+    "proposer.start_from": "--start-from",
+    "proposer.recording": "--set proposer.recording=",
+    "model.url": "--llm-url",
+    "model.context": "--context",
+    "expand.env": "--env",
+    "sandbox.wall_s": "--set sandbox.wall_s=",
+    "sandbox.cpu_s": "--set sandbox.cpu_s=",
+    "sandbox.memory_mb": "--set sandbox.memory_mb=",
+}
+"""Settings without which a run would be another one, and how the user says them."""
+
+DROPPED = {
+    "data.goals": "--goals",
+    "expand.trust": "--trust-reward",
+    "sandbox.allow_weak": "--allow-weak-sandbox",
+    "sandbox.workers": "--workers",
+}
+"""Settings that change no result of a run that goes on: without the user's word they have their defaults."""
+
+WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
+"""What a file of settings (`--config`) never says."""
+
+_LIMITS = SandboxConfig()
+_ACTS: Mapping[str, Callable[[object], bool]] = {
+    "expand.env": lambda value: names_code(str(value)),  # a registered id runs nothing that is not installed
+    "sandbox.wall_s": lambda value: float(str(value)) > _LIMITS.wall_s,
+    "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
+    "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
+}
+
+
+def acting(config: Config) -> dict[str, object]:
+    """The settings of a configuration that act for the user, those at their defaults left out."""
+    defaults, found = flat(Config()), flat(config)
+    keys = [key for key in (*NAMED, *DROPPED) if found[key] != defaults[key]]
+    return {key: found[key] for key in keys if _ACTS.get(key, bool)(found[key])}
+
+
+def worded(
+    file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None, base: Config | None = None
+) -> Config:
+    """The configuration of a command: as `resolve`, but a file of settings does not act for the user.
+
+    Raises:
+        InputError: as `resolve`; a file that says what only the user says.
+    """
+    sets = tuple(sets)
+    config = resolve(file, sets, flags, base)
+    if file is not None:
+        said, own = acting(resolve(file)), spoken(sets, flags)
+        for key in WORDS_ONLY:
+            if key in said and key not in own:
+                raise InputError(
+                    f"{file}: {key} = {_shown(said[key])}, which a file cannot say for you; "
+                    f"expected {_flag(key, said[key])} on the command line, or the file without it"
+                )
+    return config
+
+
+def authorised(
+    config: Config,
+    name: str,
+    kept: Mapping[str, object],
+    sets: Iterable[str] = (),
+    flags: Mapping[str, object] | None = None,
+    *,
+    vouched: Config | None = None,
+    in_memory: bool = False,
+) -> Config:
+    """The configuration that a folder holds, with only those acting settings that somebody answers for.
+
+    Args:
+        config: as the folder holds it.
+        name: of the folder, for messages.
+        kept: what this user had there on this machine (`ownership.kept`).
+        sets, flags: this command's words, as for `resolve`.
+        vouched: what a run that is trusted already says of this one.
+        in_memory: the demonstrations are brought along, and nobody reads any.
+
+    Raises:
+        InputError: settings that nobody answers for; it names the flags.
+    """
+    words = spoken(tuple(sets), flags)
+    theirs = acting(config)
+    if "data.demos" in words:  # named anew, they are named whole
+        words.setdefault("data.negatives", ())
+    changes: dict[str, object] = {}
+    missing: list[str] = []
+    for key, value in theirs.items():
+        if key in kept and kept[key] == _plain(value):
+            continue
+        if key in words:
+            changes[key] = words[key]
+        elif vouched is not None:
+            changes[key] = flat(vouched)[key]
+        elif key in DROPPED or (in_memory and key in DATA):
+            changes[key] = flat(Config())[key]
+        else:
+            missing.append(_flag(key, value))
+    if missing:
+        raise InputError(
+            f"{name}: this user did not make it on this machine, or not with these settings, so that what it names "
+            f"does not count; expected it on the command line: {', '.join(missing)} (docs/security.md)"
+        )
+    return with_settings(config, changes)
+
+
+def shareable(config: Config) -> Config:
+    """What a recording gives: search, fitness, stop rules and labels, and nothing that acts for whoever replays it."""
+    data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
+    expand = config.expand.model_copy(update={"trust": False})
+    if names_code(expand.env):
+        expand = expand.model_copy(update={"env": ""})
+    return Config(
+        method=config.method,
+        seed=config.seed,
+        data=data,
+        search=config.search,
+        fitness=config.fitness,
+        stop=config.stop,
+        expand=expand,
+    )
+
+
+def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[str, object]:
+    """What this command's own words set."""
+    keys = {text.partition("=")[0].strip() for text in sets} | {
+        key for key, value in (flags or {}).items() if value is not None
+    }
+    said = flat(resolve(sets=sets, flags=flags))
+    return {key: said[key] for key in keys if key in said}
+
+
+def _flag(key: str, value: object) -> str:
+    flag = (NAMED | DROPPED)[key]
+    if value is True:
+        return flag
+    return f"{flag}{_shown(value)}" if flag.endswith("=") else f"{flag} {_shown(value)}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return " ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def plain_acting(config: Config) -> dict[str, object]:
+    """`acting` as JSON has it."""
+    return {key: _plain(value) for key, value in acting(config).items()}

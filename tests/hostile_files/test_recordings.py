@@ -1,0 +1,100 @@
+"""Recordings are made for sharing: they give a search and its answers, and act for nobody."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.runs.recording import recorded_config
+from tests.hostile_files.traps import SMALL, demos, line, recording, run, stranger, trap
+
+
+def test_a_recording_runs_no_code_and_trusts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evil, data = trap(tmp_path), demos(tmp_path)
+    # An answer that would run commands as the user, were it ever run outside of the sandbox.
+    answer = (
+        "import random\nclass Reward:\n    def __init__(self, extra_info=None):\n"
+        f"        getattr(random, '_' + 'os').system('touch {evil.mark}')\n"
+        "    def reward_fn(self, state):\n        return float(state[1] > 0.25)\n"
+    )
+    acts = {
+        "expand": {"rounds": 1, "env": evil.name, "trust": True, "steps": 64},
+        "sandbox": {"allow_weak": True, "wall_s": 1e6, "memory_mb": 10**6, "workers": 999},
+    }
+    path = recording(tmp_path / "gift.jsonl", acts, (answer,))
+    assert main(["fit", "--replay", str(path), "--demos", str(data), "--out", str(tmp_path / "run")]) in (1, 2)
+    assert not evil.sprung
+    assert "grace-irl: " in line(capsys)
+    config = recorded_config(path)
+    assert (config.expand.env, config.expand.trust, config.expand.rounds) == ("", False, 1)
+    assert config.sandbox == type(config.sandbox)()
+
+
+@pytest.mark.parametrize("name", ["module:Env-v0", "package.module:make", "./evil.py:make"])
+def test_an_environment_that_is_code_is_left_out(tmp_path: Path, name: str) -> None:
+    assert recorded_config(recording(tmp_path / "a.jsonl", {"expand": {"env": name}})).expand.env == ""
+
+
+def test_a_registered_environment_stays(tmp_path: Path) -> None:
+    assert recorded_config(recording(tmp_path / "a.jsonl", {"expand": {"env": "Hopper-v5"}})).expand.env == "Hopper-v5"
+
+
+def test_addresses_paths_and_context_are_left_out(tmp_path: Path) -> None:
+    acts = {
+        "model": {"url": "http://192.0.2.1/v1", "context": "/etc/passwd", "concurrency": 1000},
+        "data": {"demos": ["/etc"], "negatives": ["/etc/hosts"], "goals": "/etc/passwd"},
+        "proposer": {"start_from": ["/etc/passwd"], "name": "llm"},
+    }
+    config = recorded_config(recording(tmp_path / "a.jsonl", acts))
+    assert config.model == type(config.model)()
+    assert config.data == type(config.data)()
+    assert (config.proposer.name, config.proposer.start_from) == ("replay", ())
+
+
+def test_the_user_names_the_demonstrations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = demos(tmp_path)
+    path = recording(tmp_path / "a.jsonl", {"data": {"demos": [str(data)]}})
+    assert main(["fit", "--replay", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "no demonstrations; expected --demos" in line(capsys)
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_demonstrations_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, other = demos(tmp_path), tmp_path / "other.npz"
+    assert main(["demos", "scramble", str(data), str(tmp_path / "scrambled.parquet")]) == 0
+    folder = run(tmp_path, data)
+    assert main(["export", str(folder), "--recording", str(tmp_path / "a.jsonl")]) == 0
+    capsys.readouterr()
+    again = ["fit", "--replay", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "again")]
+    assert main([*again, "--demos", str(tmp_path / "scrambled.parquet")]) == 2
+    assert "expected the demonstrations that it was recorded on" in line(capsys)
+    assert not (tmp_path / "again").exists()
+    assert main(["demos", "convert", str(data), str(other)]) == 0  # the same trajectories in another file
+    assert main([*again, "--demos", str(other), "--workers", "1"]) == 0
+
+
+def test_an_exported_recording_tells_nothing_of_its_machine(tmp_path: Path) -> None:
+    data = demos(tmp_path)
+    folder = run(tmp_path, data, "--set", "model.price_in=2.5", "--set", "sandbox.wall_s=20")
+    assert main(["export", str(folder), "--recording", str(tmp_path / "a.jsonl")]) == 0
+    header = (tmp_path / "a.jsonl").read_text().splitlines()[0]
+    assert str(tmp_path) not in header
+    assert json.loads(header)["config"]["sandbox"]["wall_s"] == 10.0
+    assert len(json.loads(header)["data"]) == 12
+
+
+def test_a_run_of_ones_own_names_its_demonstrations_and_a_copy_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run(tmp_path, demos(tmp_path))
+    assert main(["fit", "--replay", str(folder), "--out", str(tmp_path / "again"), *SMALL]) == 0
+    shutil.copytree(folder, tmp_path / "copy")
+    assert main(["fit", "--replay", str(tmp_path / "copy"), "--out", str(tmp_path / "third"), *SMALL]) == 2
+    assert "expected --demos" in line(capsys)
+    stranger(monkeypatch, tmp_path)
+    assert main(["fit", "--replay", str(folder), "--out", str(tmp_path / "fourth"), *SMALL]) == 2
+    assert "expected --demos" in line(capsys)
