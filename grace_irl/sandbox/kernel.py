@@ -8,8 +8,8 @@ import struct
 
 from grace_irl.sandbox.syscalls import Architecture, build_filter
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
-_SECCOMP_MODE_FILTER = 2
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
+_SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_TSYNC = 1, 1
 _CAPABILITY_VERSION_3 = 0x20080522
 
 # PyDLL keeps the interpreter's lock: `fork` must not run while another thread could.
@@ -58,10 +58,21 @@ class Filter:
         code = build_filter(arch)
         self._code = ctypes.create_string_buffer(code, len(code))
         self._program = Filter._Program(len(code) // 8, ctypes.addressof(self._code))
+        # each with its type: a bare int would cut the pointer to 32 bits
+        self._call = (
+            ctypes.c_long(arch.seccomp),
+            ctypes.c_ulong(_SECCOMP_SET_MODE_FILTER),
+            ctypes.c_ulong(_SECCOMP_FILTER_FLAG_TSYNC),
+            ctypes.c_void_p(ctypes.addressof(self._program)),
+        )
 
     def apply(self) -> bool:
-        """Filter this process from here on; there is no way back."""
-        return _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(self._program))
+        """Filter every thread of this process from here on; there is no way back.
+
+        `prctl` would filter the calling thread only. The kernel answers with a thread's number, and filters none,
+        where a thread has a filter of its own: that is a failure, too.
+        """
+        return bool(_libc.syscall(*self._call) == 0)
 
 
 class Ruleset:
@@ -110,9 +121,8 @@ def become_nobody() -> bool:
     return True
 
 
-def _prctl(option: int, argument: int, more: int = 0) -> bool:
+def _prctl(option: int, argument: int) -> bool:
     if not hasattr(_libc, "prctl"):
         return False
     zero = ctypes.c_ulong(0)
-    result = _libc.prctl(option, ctypes.c_ulong(argument), ctypes.c_ulong(more), zero, zero)
-    return bool(result == 0)
+    return bool(_libc.prctl(option, ctypes.c_ulong(argument), zero, zero, zero) == 0)

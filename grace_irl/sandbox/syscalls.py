@@ -13,7 +13,8 @@ import sys
 from dataclasses import dataclass
 
 # Enough to compute, to allocate memory that is not executable, to take signals, to use the descriptors it
-# holds and to end. Nothing that opens, creates, names another process, or starts one.
+# holds and to end. Nothing that opens, creates, names another process, or starts one; where an argument could
+# name another process, `_RULES` judges it.
 _X86_64 = {
     "read": 0,
     "write": 1,
@@ -86,24 +87,83 @@ class Architecture:
         audit: its AUDIT_ARCH value: calls by another calling convention (i386 on x86-64) kill the process.
         allowed: name to number of the allowed system calls.
         foreign_from: numbers from here on belong to another convention (x32), or 0.
+        seccomp: number of seccomp itself, which the lock-down calls and a child may not.
         landlock: numbers of landlock_create_ruleset and landlock_restrict_self.
     """
 
     audit: int
     allowed: dict[str, int]
     foreign_from: int = 0
+    seccomp: int = 317
     landlock: tuple[int, int] = (444, 446)
 
 
 ARCHITECTURES = {
     "x86_64": Architecture(0xC000003E, _X86_64, foreign_from=0x40000000),
-    "aarch64": Architecture(0xC00000B7, _AARCH64),
+    "aarch64": Architecture(0xC00000B7, _AARCH64, seccomp=277),
 }
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
-_NR, _ARCH, _THIRD_ARGUMENT = 0, 4, 32
+_NR, _ARCH, _ARGUMENTS = 0, 4, 16
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one argument of an allowed call must be.
+
+    A rule looks at the lower 32 bits. The kernel takes these arguments as 32 bits and drops what lies above; of
+    `prot`, which has 64, the bit in question is among the lower ones.
+
+    Attributes:
+        argument: its place, from 0.
+        values: what passes, or () for anything that meets the rest.
+        below: passes where it is smaller, as an unsigned number; or 0.
+        without: passes where none of these bits is set; or 0.
+    """
+
+    argument: int
+    values: tuple[int, ...] = ()
+    below: int = 0
+    without: int = 0
+
+    def instructions(self) -> list[bytes]:
+        """BPF that ends the program: with the call allowed, or refused."""
+        code = [_instruction(_LOAD, 0, 0, _ARGUMENTS + 8 * self.argument)]
+        for value in self.values:
+            code += [_instruction(_EQUAL, 0, 1, value), _instruction(_RETURN, 0, 0, _ALLOW)]
+        if self.below:
+            code += [_instruction(_AT_LEAST, 1, 0, self.below), _instruction(_RETURN, 0, 0, _ALLOW)]
+        if self.without:
+            code += [_instruction(_ANY_BIT, 1, 0, self.without), _instruction(_RETURN, 0, 0, _ALLOW)]
+        return [*code, _instruction(_RETURN, 0, 0, _REFUSE)]
+
+
 _PROT_EXEC = 4
+
+# The clocks that every process has, to CLOCK_BOOTTIME. Above lie alarms, which need a right of their own, and the
+# CPU clocks of other processes and threads: their ids are negative (`~pid << 3 | …`).
+_OWN_CLOCKS = Rule(0, below=8)
+
+# Waiting and waking within this process. Without FUTEX_PRIVATE_FLAG (128) a word in a page of a library, which
+# all processes share, would let children wait for each other; FUTEX_LOCK_PI and its kin look up the process whose id
+# the word holds. In order: WAIT, WAKE, WAIT_BITSET, the same with FUTEX_CLOCK_REALTIME (256), WAKE_BITSET,
+# REQUEUE, CMP_REQUEUE, WAKE_OP.
+_OWN_FUTEXES = Rule(1, values=(128, 129, 137, 393, 138, 131, 132, 133))
+
+_RULES = {
+    "mmap": Rule(2, without=_PROT_EXEC),
+    "mprotect": Rule(2, without=_PROT_EXEC),
+    # of this thread: 0, and not the number of another one
+    "sched_getaffinity": Rule(0, values=(0,)),
+    "clock_gettime": _OWN_CLOCKS,
+    "clock_getres": _OWN_CLOCKS,
+    "clock_nanosleep": _OWN_CLOCKS,
+    "futex": _OWN_FUTEXES,
+    # NORMAL to DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE: what allocators say. MERGEABLE would let the time that a write
+    # takes tell what other processes hold in memory, and PAGEOUT takes shared pages away from them.
+    "madvise": Rule(2, values=(8, 14, 15), below=5),
+}
 
 
 def architecture() -> Architecture | None:
@@ -114,7 +174,7 @@ def architecture() -> Architecture | None:
 
 
 def build_filter(arch: Architecture) -> bytes:
-    """The BPF program: allowed calls pass, executable maps and all other calls fail with EPERM.
+    """The BPF program: allowed calls pass, all others fail with EPERM, and so do arguments that a rule refuses.
 
     EPERM rather than a kill, so that an honest program which tries something reads a Python exception with
     its line.
@@ -128,16 +188,9 @@ def build_filter(arch: Architecture) -> bytes:
     if arch.foreign_from:
         program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
     for name, number in arch.allowed.items():
-        if name in ("mmap", "mprotect"):
-            program += [
-                _instruction(_EQUAL, 0, 4, number),
-                _instruction(_LOAD, 0, 0, _THIRD_ARGUMENT),
-                _instruction(_ANY_BIT, 0, 1, _PROT_EXEC),
-                _instruction(_RETURN, 0, 0, _REFUSE),
-                _instruction(_RETURN, 0, 0, _ALLOW),
-            ]
-        else:
-            program += [_instruction(_EQUAL, 0, 1, number), _instruction(_RETURN, 0, 0, _ALLOW)]
+        rule = _RULES.get(name)
+        verdict = rule.instructions() if rule else [_instruction(_RETURN, 0, 0, _ALLOW)]
+        program += [_instruction(_EQUAL, 0, len(verdict), number), *verdict]
     program.append(_instruction(_RETURN, 0, 0, _REFUSE))
     return b"".join(program)
 

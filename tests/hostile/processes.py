@@ -42,6 +42,36 @@ ATTACKS = [
     attempt("affinity of others", "os.sched_setaffinity(BYSTANDER, {0}); return True"),
     attempt("limits of others", "import resource; resource.prlimit(BYSTANDER, resource.RLIMIT_CPU); return True"),
     attempt("own limits", "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)); return True"),
+    attempt("CPU time of the zygote", "import time; time.clock_gettime(~ZYGOTE << 3 | 2); return True"),
+    attempt("CPU time of the host", "import time; time.clock_gettime(~HOST << 3 | 2); return True"),
+    attempt("CPU time of a thread", "import time; time.clock_gettime(~HOST << 3 | 6); return True"),
+    attempt("clock of a bystander", "import time; time.clock_getres(~BYSTANDER << 3 | 2); return True"),
+    attempt("sleep by the clock of the zygote", "return libc.clock_nanosleep(~ZYGOTE << 3 | 2, 1, bytes(8) + b'\\1' + bytes(7), None) == 0"),
+    attempt("clock with high bits set", "return worked(syscall(228 if X86 else 113, (~ZYGOTE << 3 | 2) & (1 << 64) - 1 ^ 1 << 63, bytes(16)))"),
+    attempt("which processes there are", "import time\nfound = []\nfor pid in range(1, 4000):\n"
+            "    try: time.clock_getres(~pid << 3 | 2); found.append(pid)\n"
+            "    except OSError: pass\nreturn found"),
+    attempt("cores of the zygote", "return os.sched_getaffinity(ZYGOTE)"),
+    attempt("cores of a bystander", "return os.sched_getaffinity(BYSTANDER)"),
+    attempt("which processes there are, by locks", "word = ctypes.c_uint32(2**22 - 1)  # nobody's: the kernel looked, and says ESRCH\n"
+            "syscall(202 if X86 else 98, ctypes.addressof(word), 6 | 128, 0, bytes(8) + b'\\1' + bytes(7), None, 0)\n"
+            "return ctypes.get_errno() == 3"),
+    attempt("wake others through a page of a library", "page = ctypes.cast(libc.getpid, ctypes.c_void_p).value // 4096 * 4096\n"
+            "return worked(syscall(202 if X86 else 98, page, 1, 1, None, None, 0))"),
+    attempt("wait for others at a page of a library", "page = ctypes.cast(libc.getpid, ctypes.c_void_p).value // 4096 * 4096\n"
+            "word = ctypes.c_uint32.from_address(page).value\n"
+            "return not worked(syscall(202 if X86 else 98, page, 0, word, bytes(8) + b'\\1' + bytes(7), None, 0)) and ctypes.get_errno() == 110"),
+    attempt("take shared pages away", "page = ctypes.cast(libc.getpid, ctypes.c_void_p).value // 4096 * 4096\n"
+            "return worked(libc.madvise(ctypes.c_void_p(page), 4096, 21))"),
+    attempt("merge pages with others", "m = mmap.mmap(-1, 4096)\nm.madvise(12); return True"),
+    attempt("priority that others have", "return os.getpriority(os.PRIO_PROCESS, BYSTANDER) is not None"),
+    attempt("scheduler of others", "return os.sched_getscheduler(ZYGOTE) is not None"),
+    attempt("group of others", "return os.getpgid(ZYGOTE)"),
+    attempt("session of others", "return os.getsid(ZYGOTE)"),
+    attempt("who the parent is", "return os.getppid() != -1"),
+    attempt("robust futexes of others", "return worked(syscall(274 if X86 else 100, ZYGOTE, bytes(8), bytes(8)))"),
+    attempt("input and output priority of others", "return worked(syscall(252 if X86 else 31, 1, ZYGOTE))"),
+    attempt("load of the machine", "return os.getloadavg() or worked(libc.sysinfo(bytes(256)))"),
     attempt("setsid", "os.setsid(); return True"),
     attempt("setuid", "os.setuid(0); return True"),
     attempt("capset", "return worked(libc.capset(bytes(8), bytes(24)))"),
