@@ -17,6 +17,7 @@ from contextlib import suppress
 import numpy as np
 
 from grace_irl.programs.contract import ALLOWED_MODULES, MODULE
+from grace_irl.sandbox.places import forget_places
 
 LAZY = (
     *("_strptime", "encodings.idna", "encodings.punycode", "encodings.ascii", "encodings.latin_1"),
@@ -37,12 +38,13 @@ LAZY = (
 
 
 def preload() -> None:
-    """Import everything, call what loads more on its first call, and shut the import system."""
+    """Import everything, call what loads more on its first call, and shut the import system. Places are forgotten."""
     for name in sorted(ALLOWED_MODULES) + list(LAZY):
         importlib.import_module(name)
     _first_calls()
     warnings.simplefilter("ignore")  # nobody reads them, and the first one of a kind looks up its source line
     sys.dont_write_bytecode = True
+    forget_places()
     # from here on an import finds what is loaded, or fails with the name
     sys.meta_path.clear()
     sys.path.clear()

@@ -7,7 +7,7 @@ classic BPF over `struct seccomp_data` (nr at byte 0, arch at 4, arguments from 
 from __future__ import annotations
 
 import errno
-import platform
+import os
 import struct
 import sys
 from dataclasses import dataclass
@@ -170,7 +170,7 @@ def architecture() -> Architecture | None:
     """This machine's, or None where no table is known."""
     if sys.platform != "linux":
         return None
-    return ARCHITECTURES.get(platform.machine())
+    return ARCHITECTURES.get(os.uname().machine)  # `platform` would keep the host's name where a program finds it
 
 
 def build_filter(arch: Architecture) -> bytes:

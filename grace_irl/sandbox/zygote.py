@@ -10,7 +10,6 @@ import gc
 import os
 import signal
 import socket
-import sys
 from typing import Any
 
 from grace_irl.sandbox import kernel, memory, wire
@@ -45,8 +44,6 @@ def serve(descriptor: int) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
-    os.environ.clear()
-    sys.argv[:] = [""]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     fill_gaps()
