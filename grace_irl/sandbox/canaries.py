@@ -1,19 +1,18 @@
 """Canary attacks: a program that tries to get out, each time in a way that does no harm where it succeeds.
 
 What holds on this machine is what stops them here, today; version numbers say nothing about a container's
-own rules.
+own rules. They are aimed at what is there anyway, and make nothing that has a name: whenever the host dies,
+nothing stays.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import socket
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -21,28 +20,35 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Limits
 
-FILE_ATTACKS = ("read a file", "create a file", "list a folder", "delete a file")
+FILE_ATTACKS = ("read a file", "create a file", "list a folder", "rename a file")
 OTHER_ATTACKS = ("connect a socket", "start a process", "signal the host", "map executable memory")
 ATTACKS = (*FILE_ATTACKS, *OTHER_ATTACKS)
 
 _LIMITS = Limits(wall_s=10.0, cpu_s=5.0)
 
+_READABLE = ("/etc/passwd", "/etc/hosts", sys.executable)
+"""Files that anyone may read, the likelier first; a box of the operating system shows the last one only."""
+
 _SOURCE = """
 import mmap, os, socket
 
-FOLDER, PORT, HOST = {folder!r}, {port!r}, {host!r}
+FILE, FOLDER, PORT, HOST = {file!r}, {folder!r}, {port!r}, {host!r}
 
 def read_file():
-    return open(FOLDER + "/secret").read()
+    return open(FILE).read()
 
 def create_file():
-    open(FOLDER + "/created", "x").close()
+    if hasattr(os, "O_TMPFILE"):
+        os.close(os.open(FOLDER, os.O_TMPFILE | os.O_WRONLY))  # a file without a name
+    else:
+        os.mkdir(FOLDER + "/grace-irl-canary")
+        os.rmdir(FOLDER + "/grace-irl-canary")
 
 def list_folder():
     return os.listdir(FOLDER)
 
-def delete_file():
-    os.unlink(FOLDER + "/decoy")
+def rename_file():
+    os.rename(FILE, FILE)  # anyone may: where the names are one, the kernel asks for no right and changes nothing
 
 def connect():
     with socket.socket() as sock:
@@ -61,7 +67,7 @@ def signal_host():
 def map_executable():
     mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 
-ATTACKS = [read_file, create_file, list_folder, delete_file, connect, start, signal_host, map_executable]
+ATTACKS = [read_file, create_file, list_folder, rename_file, connect, start, signal_host, map_executable]
 
 class Reward:
     def reward_fn(self, state):
@@ -94,8 +100,10 @@ class Finding:
 
 def release(pool: ZygotePool, layers: Sequence[str]) -> Finding:
     """Run all canaries in one child under these layers."""
-    with _bait() as source:
-        states = np.arange(len(ATTACKS), dtype=np.float64).reshape(-1, 1)
+    states = np.arange(len(ATTACKS), dtype=np.float64).reshape(-1, 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        file = next((path for path in _READABLE if os.access(path, os.R_OK)), _READABLE[-1])
+        source = _SOURCE.format(file=file, folder=tempfile.gettempdir(), port=server.getsockname()[1], host=os.getpid())
         handle = pool.put([Trajectory(states)])
         try:
             outcome = pool.run(source, handle, [0], checks=False, layers=layers, limits=_LIMITS)
@@ -105,18 +113,3 @@ def release(pool: ZygotePool, layers: Sequence[str]) -> Finding:
         return Finding(tuple(layers), ran=False)
     escaped = tuple(name for name, value in zip(ATTACKS, outcome.rewards[0], strict=True) if value)
     return Finding(tuple(layers), escaped)
-
-
-@contextlib.contextmanager
-def _bait() -> Iterator[str]:
-    """A folder and a port that anyone on this machine may use: only the sandbox can be what refuses."""
-    folder = Path(tempfile.mkdtemp(prefix="grace-irl-canary-"))
-    try:
-        for name in ("secret", "decoy"):
-            (folder / name).write_text("x")
-            (folder / name).chmod(0o666)
-        folder.chmod(0o777)
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            yield _SOURCE.format(folder=str(folder), port=server.getsockname()[1], host=os.getpid())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
