@@ -118,11 +118,12 @@ class Reward:
         found = method(*arguments)
         if not isinstance(found, dict):
             raise NotANumberError(f"terms_fn returned {type(found).__name__}; expected a dict of numbers by name")
-        return {str(name)[:TERM_NAME]: number(value) for name, value in [*found.items()][:TERMS]}
+        named = [(str(name)[:TERM_NAME], value) for name, value in [*found.items()][:TERMS]]
+        return {name: number(value, f"terms_fn: {name!r} is") for name, value in named}
 
 
-def number(value: Any) -> float:
-    """A reward as a float.
+def number(value: Any, said: str = "reward_fn returned") -> float:
+    """A reward as a float, or something else of which `said` begins the message.
 
     Raises:
         NotANumberError: for anything but a Python or numpy number, or an array without dimensions that
@@ -133,7 +134,7 @@ def number(value: Any) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiub":
         return float(value)
     found = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
-    raise NotANumberError(f"reward_fn returned {found}; expected one number")
+    raise NotANumberError(f"{said} {found}; expected one number")
 
 
 def constructor(owner: type) -> Callable[[Any, str], Any]:

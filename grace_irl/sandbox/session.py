@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox import memory, wire
+from grace_irl.sandbox.candidate import TERM_NAME, TERMS
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.host import Zygote
 from grace_irl.sandbox.job import harmless
@@ -41,7 +42,7 @@ class SessionLimits:
     Attributes:
         turn_s: seconds of wall time for one turn, however many episodes take part.
         memory_mb: address space beyond the zygote's own, MiB.
-        max_abs: the largest reward (absolute value) that counts as finite.
+        max_abs: the largest reward or component (absolute value) that counts as finite.
     """
 
     turn_s: float = 10.0
@@ -62,6 +63,17 @@ class Answer(NamedTuple):
 
     rewards: NDArray[np.float64]
     terms: tuple[dict[str, float], ...] = ()
+
+    def problem(self, max_abs: float) -> str:
+        """The first reward or component that is no finite number of at most `max_abs` in size; "" for none."""
+        found = [f"reward {value:g}" for value in self.rewards[~(np.abs(self.rewards) <= max_abs)]]
+        found += [
+            f"terms_fn: {name!r} is {value:g}"
+            for each in self.terms
+            for name, value in each.items()
+            if not abs(value) <= max_abs
+        ]
+        return f"{found[0]}; expected a finite number of at most {max_abs:g} in size" if found else ""
 
 
 class Session:
@@ -165,11 +177,11 @@ class Session:
         if len(data) < size or (len(data) > size and not self._terms):
             raise self._over("killed", FORGED)
         rewards = np.frombuffer(data[:size], REWARD).copy()
-        if not (np.abs(rewards) <= self._limits.max_abs).all():
-            found = rewards[~(np.abs(rewards) <= self._limits.max_abs)][0]
-            expected = f"expected a finite number of at most {self._limits.max_abs:g} in size"
-            raise self._over("nonfinite", f"reward {found:g}; {expected}")
-        return Answer(rewards, self._named(data[size:], len(slots)) if self._terms else ())
+        answer = Answer(rewards, self._named(data[size:], len(slots)) if self._terms else ())
+        problem = answer.problem(self._limits.max_abs)
+        if problem:
+            raise self._over("nonfinite", problem)
+        return answer
 
     def close(self) -> None:
         """End the child; may be called twice."""
@@ -191,10 +203,12 @@ class Session:
         """Components by name, from an untrusted text."""
         try:
             found = json.loads(data)
-            if len(found) != count:
+            if len(found) != count or any(len(each) > TERMS for each in found):
                 raise ValueError
-            return tuple({harmless(str(name)): float(each[name]) for name in each} for each in found)
-        except (ValueError, TypeError, OverflowError, RecursionError):
+            if any(type(value) not in (float, int) for each in found for value in each.values()):
+                raise ValueError
+            return tuple({harmless(name)[:TERM_NAME]: float(each[name]) for name in each} for each in found)
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise self._over("killed", FORGED) from None
 
     def _exchange(self, data: bytes, within_s: float) -> bytes:

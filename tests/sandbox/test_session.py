@@ -91,6 +91,31 @@ def test_components_come_by_name(pool: ZygotePool) -> None:
         assert session.turn((0,), None, np.ones((1, 2))).terms == ({},)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '[{"a": NaN}]',
+        '[{"a": Infinity}]',
+        '[{"a": 1e999}]',
+        '[{"a": "nan"}]',
+        '[{"a": true}]',
+        '[{"a": null}]',
+        "[[1]]",
+        "[{}, {}]",
+        "{}",
+        "[" + "{" + ", ".join(f'"{n}": 1' for n in range(65)) + "}]",
+        "[{" + f'"a": {10**400}' + "}]",
+    ],
+)
+def test_components_that_are_forged_are_one_line(pool: ZygotePool, said: str) -> None:
+    answer = f"np.float64(5).tobytes() + {said.encode()!r}"
+    forged = f"data = {answer}\nos.write(4, b'\\x01' + len(data).to_bytes(4, 'little') + data)"
+    with opened(pool, later(f"import os\n{forged}\nreturn 1.0"), terms=True, checks=False) as session:
+        session.turn((), None, (), [begin()])
+        with pytest.raises(GraceError, match=r"^reward\.py: (nonfinite: terms_fn: 'a' is (nan|inf)|killed: answered)"):
+            session.turn((0,), None, np.ones((1, 2)))
+
+
 def play(session: Session, turns: int) -> None:
     for _ in range(turns):
         session.turn((0,), None, np.ones((1, 2)))

@@ -28,7 +28,7 @@ class TrustedScorer:
         source: the program.
         name: what to call it in messages.
         terms: ask for `terms_fn`'s components, too.
-        max_abs: the largest reward (absolute value) that counts as finite.
+        max_abs: the largest reward or component (absolute value) that counts as finite.
 
     Raises:
         InputError: the source breaks the contract.
@@ -61,14 +61,11 @@ class TrustedScorer:
         except Exception as error:
             failure = explain(error, "runtime", self._source)
             raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error
-        rewards = np.array(found, np.float64)
-        good = np.abs(rewards) <= self._max_abs
-        if not good.all():
-            raise GraceError(
-                f"{self._name}: nonfinite: reward {rewards[~good][0]:g}; expected a finite number of at most "
-                f"{self._max_abs:g} in size"
-            )
-        return Answer(rewards, tuple(terms))
+        answer = Answer(np.array(found, np.float64), tuple(terms))
+        problem = answer.problem(self._max_abs)
+        if problem:
+            raise GraceError(f"{self._name}: nonfinite: {problem}")
+        return answer
 
     def close(self) -> None:
         """Nothing to free."""

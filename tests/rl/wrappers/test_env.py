@@ -169,6 +169,32 @@ def test_a_trusted_program_that_fails_is_one_line(tmp_path: Path, body: str, mes
         environment.step(0)
 
 
+@pytest.mark.parametrize("trust", [True, False], ids=["trusted", "sandboxed"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("float('nan')", "nonfinite: terms_fn: 'speed' is nan; expected a finite number of at most 1e\\+09 in size"),
+        ("float('inf')", "nonfinite: terms_fn: 'speed' is inf; expected a finite number"),
+        ("-1e300", "nonfinite: terms_fn: 'speed' is -1e\\+300; expected a finite number"),
+        ("np.float32('-inf')", "nonfinite: terms_fn: 'speed' is -inf; expected a finite number"),
+        ("10 ** 400", "OverflowError"),
+        ("'x'", "terms_fn: 'speed' is str; expected one number"),
+    ],
+)
+def test_components_are_finite_numbers_as_rewards_are(tmp_path: Path, value: str, message: str, trust: bool) -> None:
+    source = (
+        "import numpy as np\nclass Reward:\n    def reward_fn(self, state): return 0.0\n"
+        f"    def terms_fn(self, state): return {{'calm': 1.0, 'speed': {value}}}\n"
+    )
+    environment = grace_irl.load_reward(reward_file(tmp_path, source), trust=trust).wrap(Numbered(0))
+    environment.reset()
+    with pytest.raises(GraceError, match=f"^[^\n]*reward.py: [^\n]*{message}[^\n]*$"):
+        environment.step(0)
+    without = grace_irl.load_reward(reward_file(tmp_path, source), trust=trust).wrap(Numbered(0), terms=False)
+    without.reset()
+    assert without.step(0)[1] == 0.0
+
+
 def test_a_source_that_breaks_the_contract_is_bad_input() -> None:
     for source in ("class Other: pass", "class Reward:\n    pass", "def :"):
         with pytest.raises(InputError, match=r"docs/contract\.md"):
