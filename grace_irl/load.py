@@ -197,7 +197,7 @@ def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
         trust: let it run in this process. Read it first.
 
     Raises:
-        InputError: no such file, or not text.
+        InputError: no such file, not text, or text that hides something.
     """
     file = Path(path)
     return RewardFile(file, read_reward(file), trust=trust)

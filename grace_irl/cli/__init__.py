@@ -6,8 +6,11 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 
+from grace_irl.cli.stream import harmless_stream
 from grace_irl.errors import GraceError
+from grace_irl.text import line
 
 MANY = ("--demos", "--negatives", "--from")  # options that take several values after one flag
 
@@ -21,6 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # what a terminal's encoding lacks (frames of tables, names) must not fail
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
+    with redirect_stdout(harmless_stream(sys.stdout)), redirect_stderr(harmless_stream(sys.stderr)):
+        return _called(given)
+
+
+def _called(given: Sequence[str]) -> int:
     try:
         from grace_irl.cli.app import build, misused
 
@@ -56,9 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    # What is said may quote a file, a server or a program: no character of theirs may steer the terminal.
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
-    print(f"grace-irl: {line}", file=sys.stderr)
+    print(f"grace-irl: {line(text)}", file=sys.stderr)
     return code
 
 

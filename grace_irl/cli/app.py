@@ -26,7 +26,7 @@ HELP = "Recover a reward function from demonstrations, as one readable Python fi
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"grace-irl {__version__}")
+        print(f"grace-irl {__version__}")
         raise typer.Exit
 
 
@@ -41,7 +41,7 @@ def misused(error: Exception) -> str | None:
         return None
     context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(context.get_help())
+        print(context.get_help())
         return ""
     said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     return f"{said}; see {context.command_path} --help" if context else said

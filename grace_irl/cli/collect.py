@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from grace_irl.cli.console import PlainConsole, say
 from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
@@ -85,8 +85,8 @@ def collect(
     from grace_irl.rl.collect import collect as play
 
     tally = Tally()
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = PlainConsole(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as bar:
         line = bar.add_task(str(env), total=episodes)
         demonstrations = play(
@@ -110,8 +110,8 @@ def collect(
 
 def _report(done: Collected, as_json: bool) -> None:
     for line in done.lines:
-        typer.echo(line, err=True)
+        say(line, err=True)
     if as_json:
         print_json(done.to_json())
     else:
-        typer.echo(f"{done.path}: {done.trajectories} trajectories")
+        say(f"{done.path}: {done.trajectories} trajectories")

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from grace_irl.cli import fit_options as options
 from grace_irl.cli.comparison_progress import ComparisonProgress
-from grace_irl.cli.output import console, print_json
+from grace_irl.cli.console import console, say
+from grace_irl.cli.output import print_json
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import ALL, Comparison, Settings, comparison_of
@@ -180,8 +181,8 @@ def _print(compared: Compared, *, as_json: bool) -> None:
                 table.add_row(*row)
             out.print(table)
         for note in compared.notes:
-            out.print(f"note: {note}", soft_wrap=True, markup=False)
-        out.print(f"table: {place.table}", soft_wrap=True, markup=False)
+            say(f"note: {note}")
+        say(f"table: {place.table}")
     if as_json:
         print_json(
             {
@@ -197,9 +198,9 @@ def _leave(folder: Path) -> None:
     """Says what is saved and leaves."""
     if (folder / "compare.toml").exists():
         again = f"grace-irl compare --resume {shlex.quote(str(folder))}"
-        print(f"grace-irl: interrupted; runs that had ended are saved. Go on with: {again}", file=sys.stderr)
+        say(f"grace-irl: interrupted; runs that had ended are saved. Go on with: {again}", err=True)
     else:
-        print("grace-irl: interrupted; nothing was written", file=sys.stderr)
+        say("grace-irl: interrupted; nothing was written", err=True)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(130)

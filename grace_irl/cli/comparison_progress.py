@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from grace_irl.cli.console import PlainConsole, say
 from grace_irl.compare.outcome import Result
 from grace_irl.compare.pool import Progress
+from grace_irl.text import line
 
 
 class ComparisonProgress:
     """Shows progress on stderr, so that stdout holds only the answer. Implements `Listener`."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        self._console = PlainConsole(stderr=True)
         self._live: Bar | None = None
         if self._console.is_terminal:
-            columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"))
+            columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
             self._live = Bar(*columns, TimeElapsedColumn(), console=self._console, transient=True)
             self._task = self._live.add_task("checking …", total=None)
 
@@ -52,9 +52,9 @@ class ComparisonProgress:
 
     def _say(self, text: str) -> None:
         if self._live is not None:
-            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._live.console.print(line(text), soft_wrap=True)
         else:
-            print(text, file=sys.stderr, flush=True)
+            say(text, err=True)
 
 
 def ended(result: Result) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from grace_irl.cli.console import PlainConsole, say
 from grace_irl.cli.goals import goal_table
 from grace_irl.cli.output import print_json, require_new
 from grace_irl.cli.pictures import outlines, save_pictures
@@ -28,6 +29,7 @@ from grace_irl.demos.summary import EXAMPLES, GridCodes, Summary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.errors import InputError
+from grace_irl.text import line
 
 app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
 app.command()(select)
@@ -60,16 +62,16 @@ def inspect(
             about |= {"goals": [asdict(row) for row in rows], "goals_of_others": unknown}
         print_json(about)
         return
-    console = Console()
-    console.print(_about(summary))
-    console.print(_groups(summary))
+    out = PlainConsole()
+    out.print(_about(summary))
+    out.print(_groups(summary))
     if rows is not None:
-        console.print(goal_table(rows, unknown))
-    console.print(_values(summary))
+        out.print(goal_table(rows, unknown))
+    out.print(_values(summary))
     if summary.metadata.kind != "vector" and not no_picture:
-        console.print(_picture(summary) if summary.metadata.kind == "grid" else outlines(summary))
+        out.print(_picture(summary) if summary.metadata.kind == "grid" else outlines(summary))
     for file in written:
-        typer.echo(f"picture: {file}")
+        say(f"picture: {file}")
 
 
 @app.command()
@@ -138,9 +140,9 @@ def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:
         print_json(about)
         return
     for one in copied:
-        typer.echo(f"{one.source} -> {one.path}: {one.trajectories} trajectories, {one.states} states")
+        say(f"{one.source} -> {one.path}: {one.trajectories} trajectories, {one.states} states")
     if place is not None:
-        typer.echo(f"map: {place}")
+        say(f"map: {place}")
 
 
 def _about(summary: Summary) -> RenderableType:
@@ -161,7 +163,7 @@ def _about(summary: Summary) -> RenderableType:
         ("label", metadata.label or "not stated"),
         ("beside states", "; ".join(has) or "nothing"),
     ):
-        table.add_row(Text(name, style="bold"), Text(value))
+        table.add_row(Text(name, style="bold"), value)
     return table
 
 
@@ -174,7 +176,7 @@ def _groups(summary: Summary) -> RenderableType:
     for (task, role), group in summary.groups.items():
         total, count = group.returns
         table.add_row(
-            Text(task),
+            task,
             role,
             str(group.trajectories),
             str(group.held_out),
@@ -186,9 +188,9 @@ def _groups(summary: Summary) -> RenderableType:
     texts = Counter(text for group in summary.groups.values() for text in group.instructions.elements())
     if not texts:
         return table
-    lines = [Text(f"{len(texts)} different instructions, such as", style="bold")]
-    lines += [Text(f"  {text}  ({count} trajectories)") for text, count in texts.most_common(EXAMPLES)]
-    return Group(table, *lines, Text(""))
+    lines: list[RenderableType] = [Text(f"{len(texts)} different instructions, such as", style="bold")]
+    lines += [f"  {line(text)}  ({count} trajectories)" for text, count in texts.most_common(EXAMPLES)]
+    return Group(table, *lines, "")
 
 
 def _values(summary: Summary) -> RenderableType:
@@ -204,7 +206,7 @@ def _fields(summary: Summary) -> RenderableType:
     for name in ("min", "mean", "max"):
         table.add_column(name, justify="right")
     for number, (name, *values) in enumerate(summary.fields()):
-        table.add_row(str(number), Text(name), *(f"{value:.4g}" for value in values))
+        table.add_row(str(number), name, *(f"{value:.4g}" for value in values))
     return table
 
 

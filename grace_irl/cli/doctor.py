@@ -9,10 +9,10 @@ import time
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from grace_irl.cli.output import console, print_json
+from grace_irl.cli.console import console, say
+from grace_irl.cli.output import print_json
 from grace_irl.sandbox.canaries import ATTACKS, Finding
 from grace_irl.sandbox.tiers import WARNED, Tier, open_with_tier
 from grace_irl.version import __version__
@@ -71,17 +71,18 @@ def doctor(
 
 def _print(tier: Tier, versions: dict[str, str | None]) -> None:
     out = console()
-    out.print(f"grace-irl {__version__}, Python {platform.python_version()}, {_cores()} cores")
-    out.print(f"{platform.system()} {platform.release()} {platform.machine()}")
-    out.print(f"\nsandbox: tier {tier.letter}: {tier.meaning}")
+    say(f"grace-irl {__version__}, Python {platform.python_version()}, {_cores()} cores")
+    say(f"{platform.system()} {platform.release()} {platform.machine()}")
+    out.print()
+    say(f"sandbox: tier {tier.letter}: {tier.meaning}")
     out.print(_canaries(tier))
     if tier.letter == "E":
-        out.print("fit refuses to run programs here, unless --allow-weak-sandbox is given (docs/sandbox.md)")
+        say("fit refuses to run programs here, unless --allow-weak-sandbox is given (docs/sandbox.md)")
     elif tier.letter in WARNED:
-        out.print("weaker than it could be: docs/sandbox.md says what to change")
+        say("weaker than it could be: docs/sandbox.md says what to change")
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, version in versions.items():
-        table.add_row(name, escape(version or f"missing: pip install 'grace-irl[{PACKAGES[name]}]'"))
+        table.add_row(name, version or f"missing: pip install 'grace-irl[{PACKAGES[name]}]'")
     out.print()
     out.print(table)
 

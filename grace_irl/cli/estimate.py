@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from grace_irl.cli.output import console, print_json
+from grace_irl.cli.console import console, say
+from grace_irl.cli.output import print_json
 from grace_irl.runs.estimate import Cap, Estimate, Total
 
 
@@ -14,13 +15,13 @@ def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
         print_json(vars(estimate) | {name: _object(getattr(estimate, name)) for name in ("typical", "most")})
         return
     out = console()
-    out.print(f"proposer {estimate.proposer}, model {estimate.model or 'not known'}", markup=False)
+    say(f"proposer {estimate.proposer}, model {estimate.model or 'not known'}")
     out.print(_prompts(estimate))
     out.print(_totals(estimate))
     for cap in estimate.caps:
-        out.print(_cap(cap), markup=False)
+        say(_cap(cap))
     for line in (*estimate.assumptions, *estimate.notes):
-        out.print(f"- {line}", markup=False, soft_wrap=True)
+        say(f"- {line}")
 
 
 def _object(total: Total) -> dict[str, object]:

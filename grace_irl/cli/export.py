@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from grace_irl.atomic import write_atomically
-from grace_irl.cli.output import console, print_json, require_new
+from grace_irl.cli.console import say
+from grace_irl.cli.output import print_json, require_new
 from grace_irl.errors import InputError
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.run import best_record, opened
@@ -92,7 +93,7 @@ def _program(run: Path, path: Path, prefix: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"run": str(run), "reward_path": str(path), "program": record.program.id})
     else:
-        console().print(f"reward: {path}", soft_wrap=True)
+        say(f"reward: {path}")
 
 
 def _library(run: Path, path: Path, *, as_json: bool) -> None:
@@ -104,7 +105,7 @@ def _library(run: Path, path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"run": str(run), "library_path": str(path), "functions": count})
     else:
-        console().print(f"library: {path} ({count} functions and classes)", soft_wrap=True)
+        say(f"library: {path} ({count} functions and classes)")
 
 
 def _recording(run: Path, path: Path, *, as_json: bool) -> None:
@@ -115,4 +116,4 @@ def _recording(run: Path, path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"run": str(run), "recording_path": str(path), "answers": count})
     else:
-        console().print(f"recording: {path} ({count} answers)", soft_wrap=True)
+        say(f"recording: {path} ({count} answers)")

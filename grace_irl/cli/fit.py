@@ -8,9 +8,10 @@ from pathlib import Path
 
 from grace_irl.api import SETTINGS
 from grace_irl.cli import fit_options as options
+from grace_irl.cli.console import console, say
 from grace_irl.cli.estimate import print_estimate
 from grace_irl.cli.fit_options import DEFAULTS
-from grace_irl.cli.output import console, metrics_object, metrics_table, print_json, print_source
+from grace_irl.cli.output import metrics_object, metrics_table, print_json, print_source
 from grace_irl.cli.progress import FitProgress
 from grace_irl.cli.report import report_of_fit
 from grace_irl.cli.rounds import rounds_table
@@ -129,16 +130,14 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
         tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
-        out.print(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
+        say(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
         if run.rounds:
             out.print(rounds_table(run.rounds))
-        out.print(f"reward: {run.reward_path}", soft_wrap=True)
+        say(f"reward: {run.reward_path}")
         if run.favourite is not None:
-            out.print(
-                f"policy: {run.folder / run.favourite.policy} (of these, the reward likes it best)", soft_wrap=True
-            )
+            say(f"policy: {run.folder / run.favourite.policy} (of these, the reward likes it best)")
         if report is not None:
-            out.print(f"report: {report}", soft_wrap=True)
+            say(f"report: {report}")
     if as_json:
         print_json(
             {
@@ -169,17 +168,15 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
 
 def _leave(interrupted: Interrupted) -> None:
     """Says what is saved and leaves at once: a thread that still computes would hold the exit up."""
-    print(
-        f"grace-irl: interrupted; saved. Go on with: grace-irl fit {RunPaths(interrupted.folder).resume}",
-        file=sys.stderr,
-    )
+    resume = RunPaths(interrupted.folder).resume
+    say(f"grace-irl: interrupted; saved. Go on with: grace-irl fit {resume}", err=True)
     if interrupted.best is not None:
-        print(f"best so far: {RunPaths(interrupted.folder).reward}", file=sys.stderr)
+        say(f"best so far: {RunPaths(interrupted.folder).reward}", err=True)
     sys.stderr.flush()
     try:
         report_of_fit(interrupted.folder)
     except KeyboardInterrupt:
-        print("grace-irl: no report", file=sys.stderr)
+        say("grace-irl: no report", err=True)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(130)

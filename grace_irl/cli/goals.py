@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from grace_irl.demos.goals import GoalRow
 from grace_irl.propose.goal_answer import GoalAnswer
@@ -32,7 +31,7 @@ def goal_table(rows: Sequence[GoalRow], unknown: Sequence[str]) -> RenderableTyp
     table.add_column("digest", no_wrap=True)
     table.add_column("goal states", overflow="fold")
     for row in rows[:SHOWN]:
-        table.add_row(Text(row.source), Text(row.task), str(row.states), row.digest, _said(row.goals))
+        table.add_row(row.source, row.task, str(row.states), row.digest, _said(row.goals))
     with_goals = sum(bool(row.goals) for row in rows)
     silent = sum(row.goals is None for row in rows)
     lines = [
@@ -44,7 +43,7 @@ def goal_table(rows: Sequence[GoalRow], unknown: Sequence[str]) -> RenderableTyp
     if unknown:
         others = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
         lines.append(f"{len(unknown)} entries of the file are of no expert trajectory here: {others}")
-    return Group(table, *(Text(line) for line in lines), Text(""))
+    return Group(table, *lines, "")
 
 
 def _said(goals: tuple[int, ...] | None) -> str:

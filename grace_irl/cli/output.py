@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
+from grace_irl.cli.console import PlainConsole
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Metrics, shown
 from grace_irl.runs.codec import plain
+from grace_irl.text import harmless
 
 
 def print_json(answer: Mapping[str, object]) -> None:
@@ -25,12 +26,6 @@ def metrics_object(metrics: Metrics | None) -> dict[str, Any] | None:
     """Metrics as an object for `--json`."""
     found: dict[str, Any] | None = plain(metrics)
     return found
-
-
-def console() -> Console:
-    """Where tables go. Without a terminal lines are as long as they are: a log is not wrapped."""
-    terminal = Console(highlight=False)
-    return terminal if terminal.is_terminal else Console(highlight=False, width=200)
 
 
 def metrics_table(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Table:
@@ -55,10 +50,10 @@ def metrics_table(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -
     return table
 
 
-def print_source(out: Console, source: str) -> None:
-    """Python source, in colours on a terminal and untouched elsewhere."""
+def print_source(out: PlainConsole, source: str) -> None:
+    """Python source, in colours on a terminal and plain elsewhere; what a reader would not see is spelt out."""
     if out.is_terminal:
-        out.print(Syntax(source, "python", word_wrap=True, background_color="default"))
+        out.print(Syntax(harmless(source), "python", word_wrap=True, background_color="default"))
     else:
         print(source, flush=True)
 

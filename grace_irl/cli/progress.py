@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from grace_irl.cli.console import PlainConsole, say
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.runs.engine import Snapshot
+from grace_irl.text import line
 
 
 class FitProgress:
     """Shows snapshots on stderr, so that stdout holds only the answer."""
 
     def __init__(self, generations: int) -> None:
-        self._console = Console(stderr=True)
+        self._console = PlainConsole(stderr=True)
         self._live: Progress | None = None
         self._replaying = False
         if self._console.is_terminal:
             self._live = Progress(
                 SpinnerColumn(),
-                TextColumn("generation {task.fields[generation]}"),
+                TextColumn("generation {task.fields[generation]}", markup=False),
                 BarColumn(bar_width=20),
-                TextColumn("{task.fields[said]}"),
+                TextColumn("{task.fields[said]}", markup=False),
                 TimeElapsedColumn(),
                 console=self._console,
                 transient=True,
@@ -53,18 +53,14 @@ class FitProgress:
                 said=said(snapshot),
             )
         elif progress.generation_ended and snapshot.told and not snapshot.replayed:
-            print(
-                f"generation {progress.generation}: {said(snapshot)}, {progress.seconds:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"generation {progress.generation}: {said(snapshot)}, {progress.seconds:.1f} s", err=True)
 
     def note(self, text: str) -> None:
         """Says something that the user should know."""
         if self._live is not None:
-            self._live.console.print(text, markup=False, highlight=False)
+            self._live.console.print(line(text))
         else:
-            print(text, file=sys.stderr, flush=True)
+            say(text, err=True)
 
 
 def said(snapshot: Snapshot) -> str:

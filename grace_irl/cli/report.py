@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from grace_irl.cli.console import say
 from grace_irl.errors import GraceError
 from grace_irl.runs.paths import RunPaths
 
@@ -32,7 +32,7 @@ def report(
     from grace_irl.demos import load
     from grace_irl.report.write import write_report
 
-    print(write_report(run, out, load(demos) if demos else None))
+    say(str(write_report(run, out, load(demos) if demos else None)))
 
 
 def report_of_fit(folder: Path) -> Path | None:
@@ -52,6 +52,5 @@ def report_of_fit(folder: Path) -> Path | None:
         return write_report(folder)
     except Exception as error:
         kind = "" if isinstance(error, GraceError) else f"{type(error).__name__}: "
-        said = " ".join(f"{kind}{error}".split())
-        print(f"grace-irl: warning: no report ({said}); try again with: grace-irl report {folder}", file=sys.stderr)
+        say(f"grace-irl: warning: no report ({kind}{error}); try again with: grace-irl report {folder}", err=True)
         return None

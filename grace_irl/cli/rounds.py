@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from grace_irl.cli.output import console, print_json
+from grace_irl.cli.console import console, say
+from grace_irl.cli.output import print_json
 from grace_irl.runs.expansion import rounds_of
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.round import Round, became
@@ -27,8 +28,8 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
     out = console()
     out.print(rounds_table(rounds))
     if rounds:
-        out.print(f"reward: {RunPaths(folder).reward}", soft_wrap=True)
-    out.print(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on", soft_wrap=True)
+        say(f"reward: {RunPaths(folder).reward}")
+    say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")
 
 
 def rounds_table(rounds: Sequence[Round]) -> Table:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from grace_irl.cli.output import console, metrics_object, metrics_table, print_json
+from grace_irl.cli.console import console, say
+from grace_irl.cli.output import metrics_object, metrics_table, print_json
 from grace_irl.errors import InputError
 from grace_irl.runs.score import RoleScore
 
@@ -103,9 +104,9 @@ def score(
     out.print(metrics_table([*tasks, ("all", found.metrics)]))
     out.print(_roles_table(found.roles))
     fitted = f"{found.scale:.6g} * r + {found.offset:.6g}"
-    out.print(f"label {found.label}, calibration {found.calibration}: {fitted}")
+    say(f"label {found.label}, calibration {found.calibration}: {fitted}")
     if found.monotonicity is not None:
-        out.print(f"Kendall tau of reward against time along expert trajectories: {found.monotonicity:.3f}")
+        say(f"Kendall tau of reward against time along expert trajectories: {found.monotonicity:.3f}")
 
 
 def _roles_table(roles: tuple[RoleScore, ...]) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from grace_irl.demos.summary import EXAMPLES
 from grace_irl.demos.ui.census import ScreenCensus
@@ -22,6 +21,6 @@ def screens_table(census: ScreenCensus) -> RenderableType:
     apps.add_column("package", overflow="fold")
     apps.add_column("screens", justify="right")
     for package, count in census.packages.most_common(EXAMPLES):
-        apps.add_row(Text(package or "(none)"), str(count))
+        apps.add_row(package or "(none)", str(count))
     more = len(census.packages) - EXAMPLES
-    return Group(sizes, apps, *([Text(f"and {more} more packages")] if more > 0 else []), Text(""))
+    return Group(sizes, apps, *([f"and {more} more packages"] if more > 0 else []), "")

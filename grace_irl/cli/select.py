@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grace_irl.cli.output import console, print_json, require_new
+from grace_irl.cli.console import PlainConsole, console, say
+from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.screenshots import Keep
@@ -99,14 +99,14 @@ def select(
     if not dry_run:
         for selection in selections:
             require_new(Path(selection.out), force=force)
-    waiting = Console(stderr=True)
+    waiting = PlainConsole(stderr=True)
     with waiting.status("") as line:
         selector = Selector(
             sources,
             selections,
             seed or 0,
             label=cast("LabelRule | None", label),
-            progress=lambda file: line.update(f"reading {file}") if sys.stderr.isatty() else None,
+            progress=lambda file: line.update(Text(f"reading {file}")) if sys.stderr.isatty() else None,
         )
         chosen = selector.choose()
         if not dry_run:
@@ -117,10 +117,10 @@ def select(
 def _report(chosen: Sequence[Chosen], *, written: bool, as_json: bool) -> None:
     for one in chosen:
         if not one.matches:
-            typer.echo(empty(one), err=True)
+            say(empty(one), err=True)
         elif one.missing:
             wanted = one.selection.sample
-            typer.echo(f"{one.selection.out}: {len(one.matches)} of the {wanted} that were asked for", err=True)
+            say(f"{one.selection.out}: {len(one.matches)} of the {wanted} that were asked for", err=True)
     if as_json:
         print_json({"files": [_object(one) for one in chosen], "written": written})
         return
@@ -128,20 +128,21 @@ def _report(chosen: Sequence[Chosen], *, written: bool, as_json: bool) -> None:
         console().print(_table(one))
         role_, task_ = one.selection.role or "as they state", one.selection.task or "as they state"
         verb = "written" if written else "would be written"
-        typer.echo(
+        say(
             f"{one.selection.out}: {len(one.matches)} trajectories, {one.states} states {verb}"
-            f"{_held(one)}; role {role_}, task {task_}\n"
+            f"{_held(one)}; role {role_}, task {task_}"
         )
+        say("")
 
 
 def _table(one: Chosen) -> Table:
     """How many met each condition, of those before it."""
-    table = Table(title=Text(one.selection.out), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=one.selection.out, title_justify="left", box=None, pad_edge=False)
     table.add_column("condition", overflow="fold")
     table.add_column("left", justify="right")
     table.add_row("trajectories read", str(one.funnel.seen))
     for name, count in one.funnel.left.items():
-        table.add_row(Text(name), str(count))
+        table.add_row(name, str(count))
     if one.taken:
         table.add_row("not in an earlier file", str(one.free))
     if one.selection.sample is not None:

@@ -7,8 +7,9 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
+from grace_irl.cli.console import PlainConsole, say
 from grace_irl.errors import InputError
 
 
@@ -69,34 +70,34 @@ def serve(
         extra=extra or (),
     )
     for note in (f"machine: {machine}", *command.notes):
-        typer.echo(note, err=True)
+        say(note, err=True)
     if dry_run:
-        typer.echo(str(command))
+        say(str(command))
         return
     check_port(host, port)
     signal.signal(signal.SIGTERM, _interrupted)
     signal.signal(signal.SIGHUP, _interrupted)
     with LocalServer(command) as server:
-        typer.echo(f"starting {command.model}; what vLLM says: {server.log}", err=True)
-        console = Console(stderr=True)
+        say(f"starting {command.model}; what vLLM says: {server.log}", err=True)
+        console = PlainConsole(stderr=True)
         with console.status("starting …") as status:
             shown = 0
 
             def on_wait(seconds: float, line: str) -> None:
                 nonlocal shown
                 if console.is_terminal:
-                    status.update(f"starting, {seconds:.0f} s: {line[:100]}".replace("[", r"\["))
+                    status.update(Text(f"starting, {seconds:.0f} s: {line[:100]}"))
                 elif seconds >= shown + 30:
                     shown = int(seconds)
-                    typer.echo(f"starting, {seconds:.0f} s", err=True)
+                    say(f"starting, {seconds:.0f} s", err=True)
 
             server.wait_until_ready(start_timeout, on_wait)
         try:
-            typer.echo(f"ready at {command.url}; Ctrl-C stops it. To use it:", err=True)
-            print(command.fit, flush=True)
+            say(f"ready at {command.url}; Ctrl-C stops it. To use it:", err=True)
+            say(command.fit)
             server.wait()
         except KeyboardInterrupt:  # the usual way to end it
-            typer.echo("stopping", err=True)
+            say("stopping", err=True)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> None:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from grace_irl.cli.console import console, say
 from grace_irl.cli.goals import goals_found, goals_line
-from grace_irl.cli.output import console, metrics_table, print_json, print_source
+from grace_irl.cli.output import metrics_table, print_json, print_source
 from grace_irl.cli.rounds import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import shown
@@ -90,14 +91,14 @@ def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> Non
     if evaluation.train is not None:
         out.print(metrics_table([("train", evaluation.train), ("held out", evaluation.held_out)]))
     if evaluation.monotonicity is not None:
-        out.print(f"monotonicity: {evaluation.monotonicity:.4f} (Kendall's tau along expert trajectories, mean)")
+        say(f"monotonicity: {evaluation.monotonicity:.4f} (Kendall's tau along expert trajectories, mean)")
     if evaluation.message:
-        out.print(f"{evaluation.status}: {evaluation.message}", markup=False)
+        say(f"{evaluation.status}: {evaluation.message}")
     if evaluation.traceback:
-        out.print(evaluation.traceback, markup=False)
+        out.print(evaluation.traceback)
     if proposal and proposal.reasoning:
-        out.print(f"reasoning: {proposal.reasoning}", markup=False)
-    out.print(f"lineage: {' <- '.join(ancestors)}", markup=False)
+        out.print(f"reasoning: {proposal.reasoning}")
+    say(f"lineage: {' <- '.join(ancestors)}")
     out.print(_fates_table(own))
 
 
@@ -138,26 +139,26 @@ def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: b
     out = console()
     out.print(_programs_table(kept[:top], best))
     if found := goals_found(store.goals()):
-        out.print(goals_line(found, RunPaths(run).goals), markup=False, soft_wrap=True)
+        say(goals_line(found, RunPaths(run).goals))
     out.print(_generations_table(generations))
     if reused.shared:
         out.print(_library_table(reused, top))
     out.print(_fates_table(rows if all_fates else rows[-SHOWN_FATES:]))
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    out.print(f"fates: {counted or 'none yet'}; {len(failures)} answers without a program")
+    say(f"fates: {counted or 'none yet'}; {len(failures)} answers without a program")
     by_kind = kinds(entry.failure for entry in failures)
     if by_kind:
-        out.print(f"  by kind: {', '.join(f'{count} {kind}' for kind, count in by_kind.items())}", markup=False)
+        say(f"  by kind: {', '.join(f'{count} {kind}' for kind, count in by_kind.items())}")
     for reason, count in Counter(entry.failure for entry in failures).most_common(3):
-        out.print(f"  {count} times: {reason}", markup=False)
+        say(f"  {count} times: {reason}")
     if spent.calls:
-        out.print(_spent(spent), markup=False)
+        say(_spent(spent))
     notes = [event for event in events if event[1] == "note"]
     others = [event for event in events if event[1] != "note"]
     if len(notes) > SHOWN_EVENTS:
-        out.print(f"{len(notes)} notes, the last {SHOWN_EVENTS} of them (--json has all):")
+        say(f"{len(notes)} notes, the last {SHOWN_EVENTS} of them (--json has all):")
     for time, kind, detail in sorted(notes[-SHOWN_EVENTS:] + others[-3:], key=events.index):
-        out.print(f"{time}  {kind}: {detail}", markup=False)
+        say(f"{time}  {kind}: {detail}")
 
 
 def _spent(spent: Spending) -> str:
@@ -231,7 +232,7 @@ def _library_table(reused: Reuse, top: int) -> Table:
         table.add_column(name)
     for use in reused.shared[:top]:
         counts = map(str, (use.valid, use.programs, use.calls))
-        table.add_row(_escaped(use.known.name), *counts, use.best, use.known.program)
+        table.add_row(_short(use.known.name), *counts, use.best, use.known.program)
     return table
 
 
@@ -240,14 +241,12 @@ def _fates_table(rows: list[FateRow]) -> Table:
     for name in ("generation", "program", "verdict", "why"):
         table.add_column(name)
     for row in rows:
-        table.add_row(str(row.generation), row.fate.program_id, row.fate.verdict, _escaped(row.fate.reason))
+        table.add_row(str(row.generation), row.fate.program_id, row.fate.verdict, _short(row.fate.reason))
     return table
 
 
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(" ".join(text.split())[:120])
+def _short(text: str) -> str:
+    return " ".join(text.split())[:120]
 
 
 def _record_object(record: Record) -> dict[str, Any]:

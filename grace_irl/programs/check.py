@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass
 
 from grace_irl.programs import contract
+from grace_irl.programs.characters import canonical, unseen
 from grace_irl.programs.imports import Bindings, bindings, root_name
 from grace_irl.programs.parsing import parse
 from grace_irl.programs.problem import Problem
@@ -69,9 +70,12 @@ class Reading:
 
 def read(source: str) -> Reading:
     """Parse and check a source. Never raises for what the source contains."""
+    source = canonical(source)
     size = len(source.encode("utf-8", "surrogatepass"))
     if (problem := too_long(size)) is not None:
         return Reading(None, (problem,))
+    if hidden := unseen(source):
+        return Reading(None, hidden)
     try:
         tree = parse(source, contract.FILENAME)
     except SyntaxError as error:
@@ -85,7 +89,7 @@ def read(source: str) -> Reading:
 
 
 def too_long(size: int) -> Problem | None:
-    """The refusal of a source of `size` UTF-8 bytes, or None: the one check that the host makes."""
+    """The refusal of a source of `size` UTF-8 bytes, or None. The host checks this, too."""
     if size <= contract.MAX_SOURCE_BYTES:
         return None
     return Problem(0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it")

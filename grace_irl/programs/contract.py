@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_SOURCE_BYTES = 64 * 1024
-"""Longest source, UTF-8 bytes. The one check that the host makes; everything else needs a parse."""
+"""Longest source, UTF-8 bytes."""
 
 FILENAME = "reward.py"
 """What a program's own lines are called in a traceback."""

@@ -99,10 +99,13 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 
 
 def tidy(text: str) -> str:
-    """The text with plain line ends and spaces: chat windows hand out others, which Python refuses."""
+    """The text with plain line ends and spaces: chat windows hand out others, which Python refuses.
+
+    Joiners stay: texts of screens mean something by them, and the checks of a program ask for an escape.
+    """
     text = text.encode("utf-8", "replace").decode()  # lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
-    return re.sub("[\u200b\u200c\u200d\u2060\ufeff\x00]", "", text)
+    return re.sub("[\u200b\u2060\ufeff\x00]", "", text)
 
 
 def without_thoughts(text: str) -> tuple[str, str]:

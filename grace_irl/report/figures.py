@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from grace_irl.text import line as one_line
+
 
 def digits(spread: float) -> int:
     """Digits behind the point that resolve about a thousandth of a spread, so that columns stand under each other."""
@@ -34,6 +36,5 @@ def share(value: float | None) -> str:
 
 def line(text: str, longest: int = 400) -> str:
     """A text of others on one line, its invisible characters spelled out, cut where it is long."""
-    words = " ".join(text.split())
-    plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    plain = one_line(" ".join(text.split()))
     return plain if len(plain) <= longest else f"{plain[:longest]}…"

@@ -7,9 +7,10 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from grace_irl.text import harmless
+
 
 def highlighted(source: str) -> Markup:
     """The source as spans, everything in it escaped, what would be invisible spelled out; it need not be Python."""
     lines = source.replace("\r\n", "\n")
-    plain = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in lines)
-    return Markup(highlight(plain, PythonLexer(ensurenl=False), HtmlFormatter(nowrap=True)))
+    return Markup(highlight(harmless(lines), PythonLexer(ensurenl=False), HtmlFormatter(nowrap=True)))

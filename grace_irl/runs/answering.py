@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.protocol import Bar, Evaluator
+from grace_irl.programs.characters import canonical
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer, Stoppable
 from grace_irl.runs.store import Record, Store
@@ -120,11 +121,12 @@ class Answering:
         if proposal.failure or not proposal.source.strip():
             return Result(request, failure=proposal.failure or "no program in the answer")
         loop = asyncio.get_running_loop()
-        inspection = await loop.run_in_executor(self.pool, self._sandbox.inspect, proposal.source)
-        name = inspection.id or hashlib.sha256(proposal.source.encode()).hexdigest()[:16]
+        source = canonical(proposal.source)
+        inspection = await loop.run_in_executor(self.pool, self._sandbox.inspect, source)
+        name = inspection.id or hashlib.sha256(source.encode()).hexdigest()[:16]
         program = Program(
             name,
-            proposal.source,
+            source,
             inspection.nodes,
             request.operator,
             request.parents,

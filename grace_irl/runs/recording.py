@@ -176,6 +176,7 @@ def _read(path: Path) -> Recorded:
         for line in lines[1:]:
             reached += 1
             row = json.loads(line)
+            json.dumps(row, ensure_ascii=False).encode()  # halves of characters, which no database keeps
             if "goals" in row:
                 said = row["goals"]
                 indices = None if said["indices"] is None else tuple(map(int, said["indices"]))

@@ -23,6 +23,7 @@ from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, task_metrics
 from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.evaluate.shaping import monotonicity
+from grace_irl.programs.characters import canonical, unseen
 from grace_irl.programs.export import calibration_of
 from grace_irl.programs.program import Program
 from grace_irl.sandbox.protocol import Limits, Sandbox
@@ -78,14 +79,17 @@ def read_reward(path: Path) -> str:
     """The source of a reward file.
 
     Raises:
-        InputError: no such file, or not text.
+        InputError: no such file, not text, or text that hides something.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        source = canonical(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a reward file (Python)") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; expected a reward file (Python)") from None
+    if hidden := unseen(source):
+        raise InputError(f"{path}: {hidden[0]}")
+    return source
 
 
 def score(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from grace_irl.programs import contract
+from grace_irl.programs.characters import canonical
 from grace_irl.programs.check import Reading, read
 from grace_irl.programs.identity import Identity, identify, text_id
 from grace_irl.sandbox.answer import Answer
@@ -59,7 +60,7 @@ def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[in
         request["layers"],
         Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped),
     )
-    source = answer.source().decode("utf-8", "surrogatepass")
+    source = canonical(answer.source().decode("utf-8", "surrogatepass"))
     reading = read(source)
     identity, problems = _identity(reading, source)
     found = {
@@ -94,6 +95,7 @@ def prepare(source: str, *, checks: bool) -> Candidate | Failure:
         checks: False leaves the static checks' refusals aside, so that the layers below can be tested.
     """
     try:
+        source = canonical(source)
         reading = read(source)
         problems = [p for p in reading.problems if checks or p.kind != "rejected"]
         if problems:

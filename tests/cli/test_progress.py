@@ -6,9 +6,9 @@ import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 from grace_irl.cli import progress as module
+from grace_irl.cli.console import PlainConsole
 from grace_irl.cli.progress import FitProgress, said
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
@@ -26,8 +26,8 @@ ENDED = replace(ANSWERED, progress=Progress(calls=20, seconds=12.5, generation=1
 def shown(monkeypatch: pytest.MonkeyPatch, *snapshots: Snapshot, terminal: bool, notes: tuple[str, ...] = ()) -> str:
     """What stands on a console after these."""
     out = io.StringIO()
-    console = Console(file=out, force_terminal=terminal, width=200, color_system=None)
-    monkeypatch.setattr(module, "Console", lambda **_: console)
+    console = PlainConsole(file=out, force_terminal=terminal, width=200, color_system=None)
+    monkeypatch.setattr(module, "PlainConsole", lambda **_: console)
     with FitProgress(10) as progress:
         for snapshot in snapshots:
             progress(snapshot)

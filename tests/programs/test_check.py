@@ -170,7 +170,7 @@ def test_many_refusals_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["def f(:", "x = '", "\0", "(" * 5000, "x = 1\n  y = 2", "é = ¬", "return 1", "-" * 60_000 + "1"]
+    "source", ["def f(:", "x = '", "(" * 5000, "x = 1\n  y = 2", "é = ¬", "return 1", "-" * 60_000 + "1"]
 )
 def test_what_does_not_parse(source: str) -> None:
     reading = read(source)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from grace_irl.text import SELECTORS, escaped, harmless
+
 
 def quoted(text: str) -> str:
     """A Python string literal in double quotes on one line, with nothing in it that ends it or hides in it."""
     inside = json.dumps(text, ensure_ascii=False)[1:-1]
     # What cannot be seen, or not be written to a file, is spelt out: control and direction marks, lone surrogates.
-    return '"' + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in inside) + '"'
+    plain = SELECTORS.sub(lambda found: escaped(found[0]), inside)
+    return f'"{harmless(plain)}"'
 
 
 def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str]:

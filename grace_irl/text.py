@@ -1,0 +1,40 @@
+"""Text of others, made harmless: what steers a terminal, hides, or reorders what a reader sees becomes an escape."""
+
+from __future__ import annotations
+
+import re
+
+KEPT = "\n\t"
+FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Letters and marks of Unicode that show nothing: programs could name things by them."""
+
+_BREAKS = re.compile(r"[\r\n\t]+")
+
+SELECTORS = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Variation selectors: they choose the look of the character before them, and show nothing themselves."""
+
+
+def harmless(text: str) -> str:
+    """Text that shows all that it holds; lines and tabs stay, what cannot be seen is written as in a Python literal.
+
+    Printable is what `str.isprintable` says: no control, format, private, unassigned or half character, and of all
+    spaces only the plain one. What is harmless already stays as it is.
+    """
+    if text.isprintable() and FILLERS.isdisjoint(text):
+        return text
+    return "".join(sign if shows(sign) or sign in KEPT else escaped(sign) for sign in text)
+
+
+def line(text: str) -> str:
+    """The same in one line: a space stands for line ends and tabs."""
+    return harmless(_BREAKS.sub(" ", text))
+
+
+def shows(sign: str) -> bool:
+    """Whether a reader sees a character as it is."""
+    return sign.isprintable() and sign not in FILLERS
+
+
+def escaped(sign: str) -> str:
+    """A character as a Python literal spells it: `\\x1b`, `\\u202e`, `\\U000e0041`."""
+    return ascii(sign)[1:-1]
