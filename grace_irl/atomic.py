@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
+import secrets
 from pathlib import Path
 
 from grace_irl.errors import InputError
 
 
 def part_of(path: Path) -> Path:
-    """Where a file is made before it is moved to `path`: beside it, so that moving is atomic; readers pass it over."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    """Where a file is made before it is moved to `path`: beside it, so that moving is atomic; readers pass it over.
+
+    Nobody can guess its name, and put a link there that leads elsewhere.
+    """
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -25,7 +28,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with part.open("wb") as file:
+            with part.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

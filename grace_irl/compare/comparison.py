@@ -24,6 +24,7 @@ from grace_irl.compare.settings import (
 )
 from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import csv_text, markdown
+from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
 from grace_irl.rl.method import Method, Problem
@@ -106,10 +107,11 @@ def resume(
         workers, listener: as for `start`.
 
     Raises:
-        InputError: no comparison, one that a live process works on, settings that nobody answers for or that changed,
-            or demonstrations that changed.
+        InputError: no comparison, one with links in it, one that a live process works on, settings that nobody answers
+            for or that changed, or demonstrations that changed.
         KeyboardInterrupt: as `start`.
     """
+    require_no_links(folder)
     found = read_settings(folder)
     again = located(Settings(comparison_of({"env": env, "transfer": transfer}), found.fit)).comparison
     named = None if env is None else again.env

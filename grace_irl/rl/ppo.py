@@ -19,6 +19,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from grace_irl.atomic import write_atomically
+from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.load import RewardFile
 from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_checkpoint
@@ -109,7 +110,8 @@ def train(
         progress: called with each evaluation.
 
     Raises:
-        InputError: numbers below 1, a policy to start from that does not fit, or a folder of another training.
+        InputError: numbers below 1, a policy to start from that does not fit, a folder of another training, or one with
+            links in it.
         GraceError: the reward program failed.
     """
     for name, value in (("steps", steps), ("evaluations", evaluations), ("episodes", episodes)):
@@ -129,6 +131,8 @@ def train(
     told |= {"reward": (reward.source, repr(reward.scale)) if reward else "", "initial": _weights(initial)}
     identity = digest(told)
     folder = None if out is None else Path(out)
+    if folder is not None:
+        require_no_links(folder)
     saved = read_checkpoint(folder / STATE, identity) if folder is not None else None
     with _one_thread(), training_venv(make, observer, settings, reward) as venv:
         learner = make_learner(observer, settings, device=device, log=_log_folder(folder))(venv, seed)

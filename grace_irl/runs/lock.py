@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 from types import TracebackType
 
 from grace_irl.errors import InputError
+from grace_irl.contents import require_no_links
 
 
 class RunLock:
@@ -17,9 +19,10 @@ class RunLock:
         """Takes the lock.
 
         Raises:
-            InputError: a live process holds it.
+            InputError: a live process holds it, no file can be made there, or its folder leads elsewhere.
         """
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        require_no_links(path.parent)
+        self._file = _opened(path)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -43,3 +46,18 @@ class RunLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _opened(path: Path) -> int:
+    """The file, made where it is not there; never what a link leads to, and never a pipe that is waited for."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        file = os.open(path, flags, 0o644)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be opened ({error.strerror}); expected a file that this user may write, or none"
+        ) from None
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise InputError(f"{path}: not a file; expected the lock of a run: remove it")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
@@ -81,28 +79,6 @@ CREATE TABLE rewards (
 
 CREATE TABLE events (id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
 """
-
-
-def require_plain(path: Path) -> None:
-    """Refuses a database that SQLite should not even open.
-
-    A link leads out of the run's folder. A rollback journal, which a run never has, names other files, and SQLite
-    deletes them after it.
-
-    Raises:
-        InputError: such a file, or none.
-    """
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm", f"{path.name}-journal"):
-        beside = path.with_name(name)
-        try:
-            mode = os.lstat(beside).st_mode
-        except OSError:
-            if beside == path:
-                raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run") from None
-            continue
-        if not stat.S_ISREG(mode) or name.endswith("-journal"):
-            what = "a rollback journal" if name.endswith("-journal") else "a link, a folder or a device"
-            raise InputError(f"{beside}: {what}; expected the files of a run as fit writes them")
 
 
 def require_schema(database: sqlite3.Connection, path: Path, tables: Sequence[str]) -> tuple[str, ...]:

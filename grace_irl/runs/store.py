@@ -26,9 +26,10 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
+from grace_irl.contents import require_plain_database
 from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
 from grace_irl.runs.rows import Columns
-from grace_irl.runs.schema import SCHEMA, require_plain, require_schema
+from grace_irl.runs.schema import SCHEMA, require_schema
 from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.search.ranks import Scored
@@ -93,10 +94,11 @@ class Store:
         """Opens or creates a database.
 
         Raises:
-            InputError: not a run, or one of a newer version.
+            InputError: not a run, one of a newer version, or a link.
         """
-        if not create:
-            require_plain(path)
+        require_plain_database(path)
+        if not create and not path.is_file():
+            raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
         self._path = path
         self._lock = threading.RLock()
         self._open = False

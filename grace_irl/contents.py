@@ -1,0 +1,62 @@
+"""What a run's folder may hold: files and folders of its own, and no way out of it.
+
+Folders are passed on. A link in one that came from somebody else would have us write to its target.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from grace_irl.errors import InputError
+
+BESIDE = ("-wal", "-shm")
+"""What SQLite keeps beside a run's database, under its name with these behind it."""
+
+
+def require_no_links(folder: Path) -> None:
+    """Refuses a folder that holds a link, a pipe, a socket or a device, however deep.
+
+    Raises:
+        InputError: it does.
+    """
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif not entry.is_file(follow_symlinks=False):
+                        raise _foreign(Path(entry.path))
+        except OSError:  # gone meanwhile, or not ours to read: who opens it will say so
+            continue
+
+
+def require_plain_database(path: Path) -> None:
+    """Refuses a database that is no file itself, or has something else than files beside it.
+
+    A rollback journal is refused, too: a run never has one, and SQLite deletes the file that a journal names.
+
+    Raises:
+        InputError: it is.
+    """
+    journal = path.with_name(f"{path.name}-journal")
+    if os.path.lexists(journal):
+        raise InputError(f"{journal}: a rollback journal; expected the files of a run as fit writes them: remove it")
+    for each in (path, *(path.with_name(f"{path.name}{end}") for end in BESIDE)):
+        try:
+            mode = os.lstat(each).st_mode
+        except OSError:
+            continue
+        if not stat.S_ISREG(mode):
+            raise _foreign(each)
+
+
+def _foreign(path: Path) -> InputError:
+    kind = "a symbolic link" if path.is_symlink() else "neither a file nor a folder"
+    return InputError(
+        f"{path}: {kind}; expected files and folders alone in the folder of a run: "
+        "remove it, or put what it stands for in its place"
+    )
