@@ -1,19 +1,41 @@
-"""Writes a program as one file that needs nothing of ours: provenance above, calibration below."""
+"""Writes a program as one file that needs nothing of ours: provenance above, calibration below.
+
+Sources are split into tokens, and never parsed or run here. What is written is the last of its file, so whatever a
+program says before it, in a string or by names of its own, is not taken for it.
+"""
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import re
 import tokenize
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 
-from grace_irl.programs.tokens import TokenInfo, normalised, tokens
+from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.characters import seen, unseen
+from grace_irl.programs.parsing import literal, why_not_compiled
+from grace_irl.programs.tokens import every_token, matters, normalised, statements, tokens
 
 NAMES = ("SCALE", "OFFSET", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"
 """How the part begins that an export puts below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "calibrated_logit")
+
+
+_END = '''
+
+{about}: D(s) = sigmoid({scale} * reward + {offset} - log pi).
+{scale} = <scale>
+{offset} = <offset>
+
+
+def {logit}(reward, log_pi=0.0):
+    """Logit of D, for one reward or an array: above 0 where a state looks more like an expert's than not."""
+    return {scale} * reward + {offset} - log_pi
+'''
 
 
 def export_source(source: str, *, title: str, facts: Sequence[tuple[str, str]], scale: float, offset: float) -> str:
@@ -22,86 +44,154 @@ def export_source(source: str, *, title: str, facts: Sequence[tuple[str, str]], 
     The module's docstring is the title, the facts (one `name: value` each) and the program's own docstring.
     At its end it defines `SCALE`, `OFFSET` and `discriminator_logit(reward, log_pi=0.0)`: the logit of D, the
     probability that a state is an expert's. A program that uses one of these names itself gets
-    `CALIBRATION_SCALE`, `CALIBRATION_OFFSET` and `calibrated_logit` instead.
+    `CALIBRATION_SCALE`, `CALIBRATION_OFFSET` and `calibrated_logit` instead, with a number behind them if need be.
 
     Args:
-        source: a program. It is split into tokens, and never parsed or run here.
+        source: a program that compiles.
         title: first line of the docstring.
         facts: provenance.
         scale, offset: the calibration; 1 and 0 without one.
+
+    Raises:
+        GraceError: a calibration that is no number.
     """
+    if not (math.isfinite(scale) and math.isfinite(offset)):
+        raise GraceError(f"calibration: scale {scale}, offset {offset}; expected finite numbers: the run is damaged")
     text = normalised(source)
-    found = tokens(text)
-    own, body = _take_docstring(text, found)
-    used = {token.string for token in found if token.type == tokenize.NAME}
-    scale_name, offset_name, logit_name = SPARE if used & set(NAMES) else NAMES
+    own, body = _take_docstring(text)
+    used = _names(text)
+    scale_name, offset_name, logit_name = next(names for names in _triples() if not used & set(names))
     width = max((len(name) for name, _ in facts), default=0) + 1
     lines = [title, "", *(f"{name + ':':<{width}} {value}" for name, value in facts)]
     if own and not own.startswith(title):
         lines += ["", *own.splitlines()]
-    docstring = "\n".join(_plain(line).rstrip() for line in lines)
+    docstring = "\n".join(plain(line).rstrip() for line in lines)
     gap = "\n" if body.startswith(("class ", "def ", "@")) else ""
-    return f'''"""{docstring}
-"""
-
-{gap}{body}
-
-
-{CALIBRATION}: D(s) = sigmoid({scale_name} * reward + {offset_name} - log pi).
-{scale_name} = {float(scale)!r}
-{offset_name} = {float(offset)!r}
-
-
-def {logit_name}(reward, log_pi=0.0):
-    """Logit of D, for one reward or an array: above 0 where a state looks more like an expert's than not."""
-    return {scale_name} * reward + {offset_name} - log_pi
-'''
+    end = _END.format(about=CALIBRATION, scale=scale_name, offset=offset_name, logit=logit_name)
+    end = end.replace("<scale>", repr(float(scale))).replace("<offset>", repr(float(offset)))
+    return f'"""{docstring}\n"""\n\n{gap}{body}\n{end}'
 
 
 def calibration_of(source: str) -> tuple[float, float] | None:
-    """Scale and offset that an exported file carries, or None; nothing is run or parsed."""
-    for names in (SPARE, NAMES):
-        found = [re.findall(rf"^{name} = (-?[0-9][0-9.e+-]*)$", source, re.MULTILINE) for name in names[:2]]
-        if all(found):
-            try:
-                scale, offset = (float(values[-1]) for values in found)
-            except ValueError:
-                continue
-            if scale > 0:
-                return scale, offset
-    return None
+    """Scale and offset that an exported file carries, or None; nothing is run or parsed.
+
+    They stand in the file's last lines, as an export writes them. Of a file that was written by hand, or changed, the
+    last pair counts that is assigned on lines of its own at the left margin.
+    """
+    text = normalised(source)
+    written = _ending(text)
+    scale, offset = (written["scale"], written["offset"]) if written else _assigned(text)
+    try:
+        found = float(scale), float(offset)
+    except ValueError:  # none, or in another base
+        return None
+    return found if found[0] > 0 else None
 
 
 def program_of(source: str) -> str:
     """The program that an exported file holds, without provenance and calibration; any other source as it is."""
     text = normalised(source)
-    at = text.rfind(f"\n{CALIBRATION}")
-    if at < 0 or calibration_of(text[at:]) is None:
+    written = _ending(text)
+    if written is None:
         return source
-    said, body = _take_docstring(text[:at], tokens(text[:at]))
+    said, body = _take_docstring(normalised(text[: written.start()]))
     own = "".join(said.split("\n\n", 2)[2:])  # behind the title and the facts
+    own = "\n".join(plain(line) for line in own.splitlines())
     docstring = f'"""{own}{chr(10) if chr(10) in own else ""}"""\n\n\n' if own else ""
-    return f"{docstring}{body}\n"
+    return normalised(f"{docstring}{body}")
 
 
-def _take_docstring(text: str, found: Sequence[TokenInfo]) -> tuple[str, str]:
-    """The module's docstring, and the text without it."""
-    strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, found))
-    after = found[len(strings)].string if len(strings) < len(found) else ""
-    prefixes = {token.string.split(token.string[-1], 1)[0].lower() for token in strings}
-    if not strings or after not in ("\n", ";", "") or not prefixes <= {"", "r", "u"}:
-        return "", text.strip("\n")
-    # Literals alone: nothing in them can be called.
-    literal = " ".join(token.string for token in strings)
-    own = str(eval(compile(f"({literal})", "<docstring>", "eval"), {"__builtins__": {}}))
-    lines = text.split("\n")
-    (first, start), (last, end) = strings[0].start, strings[-1].end
-    rest = lines[last - 1][end:].lstrip(" ;")
-    kept = [*lines[: first - 1], lines[first - 1][:start], rest, *lines[last:]]
-    return inspect.cleandoc(own), "\n".join(kept).strip("\n")
+def sound(text: str, what: str) -> str:
+    """The text of a file that is about to be written, unchanged.
+
+    Raises:
+        InputError: it hides something, or does not compile: the run that it comes from is old, damaged or forged.
+    """
+    hidden = unseen(text)
+    why = str(hidden[0]) if hidden else why_not_compiled(text, what)
+    if why:
+        raise InputError(f"{what}: not written ({why}); expected a run of programs that compile and hide nothing")
+    return text
 
 
-def _plain(line: str) -> str:
-    """A line that can stand in a docstring: no quotes that end it, no escapes, nothing unprintable."""
-    clean = "".join(c if c.isprintable() else " " for c in line)
+def plain(line: str) -> str:
+    """A line that can stand in a docstring or a comment: no quotes or escapes, and nothing that is not seen."""
+    clean = "".join(c if c.isprintable() else " " for c in seen(line))
     return clean.replace("\\", "/").replace('"', "'")
+
+
+def _triples() -> Iterator[tuple[str, str, str]]:
+    """Names to choose from, the usual ones first."""
+    yield NAMES
+    yield SPARE
+    for number in itertools.count(2):
+        scale, offset, logit = (f"{name}_{number}" for name in SPARE)
+        yield scale, offset, logit
+
+
+def _names(text: str) -> set[str]:
+    """The names of a program, as Python reads them: letters of other widths are the usual ones."""
+    every = every_token(text)
+    if not every or every[-1].type != tokenize.ENDMARKER:  # it goes on where its tokens end
+        return set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
+    return {unicodedata.normalize("NFKC", token.string) for token in every if token.type == tokenize.NAME}
+
+
+def _ending(text: str) -> re.Match[str] | None:
+    """What an export put below a program.
+
+    A string or a bracket that were open before it would still be open at the end of the file, which would not compile.
+    """
+    name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
+    pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", logit="<L>"))
+    for mark, words in (
+        ("<S>", name.format("SCALE")),
+        ("<O>", name.format("OFFSET")),
+        ("<L>", r"(?:discriminator|calibrated)_logit(?:_[0-9]+)?"),
+        ("<scale>", r"(?P<scale>-?[0-9][0-9.e+-]*)"),
+        ("<offset>", r"(?P<offset>-?[0-9][0-9.e+-]*)"),
+    ):
+        pattern = pattern.replace(mark, words)
+    return re.search(rf"{pattern}\Z", text)
+
+
+def _assigned(text: str) -> tuple[str, str]:
+    """The last scale and offset that belong together and are assigned at the left margin; "" without them."""
+    found: dict[str, tuple[int, str]] = {}
+    for row, line in enumerate(statements(tokens(text))):
+        words = [token.string for token in line]
+        if words[1:2] == ["="] and line[-1].type == tokenize.NUMBER and words[2:-1] in ([], ["-"]):
+            found[words[0]] = row, "".join(words[2:])
+    pairs = [(found[names[1]], found[names[0]]) for names in (NAMES, SPARE) if names[0] in found and names[1] in found]
+    (_, offset), (_, scale) = max(pairs, default=((0, ""), (0, "")))
+    return scale, offset
+
+
+def _take_docstring(text: str) -> tuple[str, str]:
+    """The module's docstring, in brackets or not, and the text without it: whatever compiled still does."""
+    every = every_token(text)
+    found = [token for token in every if matters(token)]
+    layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)  # of a line that ends in "\\", above a comment
+    found = list(itertools.dropwhile(lambda token: token.type in layout, found))
+    opened = list(itertools.takewhile(lambda token: token.string == "(", found))
+    strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, found[len(opened) :]))
+    end = len(strings) + 2 * len(opened)
+    closed = [token.string for token in found[len(opened) + len(strings) : end]]
+    prefixes = {token.string.split(token.string[-1], 1)[0].lower() for token in strings}
+    after = found[end : end + 2]
+    if not strings or closed != [")"] * len(opened) or not prefixes <= {"", "r", "u"} or len(after) < 2:
+        return "", text.strip("\n")
+    if after[0].type != tokenize.NEWLINE and after[0].string != ";":
+        return "", text.strip("\n")
+    try:
+        own = str(literal(f"({' '.join(token.string for token in strings)})"))
+    except (SyntaxError, ValueError):
+        return "", text.strip("\n")
+    # What follows on its line stays: a comment, or further statements behind a semicolon.
+    stay = every[every.index(found[end - 1]) + 1]
+    if after[0].string == ";":
+        stay = every[every.index(after[0]) + 1]
+    lines = text.split("\n")
+    (first, start), (last, column) = found[0].start, stay.start
+    kept = [*lines[: first - 1], lines[first - 1][:start] + lines[last - 1][column:], *lines[last:]]
+    return inspect.cleandoc(own), "\n".join(kept).strip("\n")

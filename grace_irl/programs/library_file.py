@@ -6,9 +6,10 @@ import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from grace_irl.programs.export import plain
 from grace_irl.programs.library import Usage
 from grace_irl.programs.program import Program
-from grace_irl.programs.tokens import TokenInfo, names, normalised, tokens
+from grace_irl.programs.tokens import names, normalised, statements, tokens
 
 FUTURE = "from __future__ import annotations"
 MAX_CONSTANT = 2_000  # characters; a longer one is named only
@@ -75,8 +76,8 @@ def library_source(
         needs += sorted((used & module.definitions) - taken.keys())
         said = _provenance(use, name, scores) + ([f"it also needs {', '.join(needs)}"] if needs else [])
         blocks += ["\n".join(block)] if block else []
-        blocks.append("\n".join([*(f"# {line}" for line in said), text]))
-    head = "\n".join([title, "", *facts]).replace("\\", "/").replace('"', "'")
+        blocks.append("\n".join([*(f"# {plain(line)}" for line in said), text]))
+    head = "\n".join(plain(line) for line in (title, "", *facts))
     ordered = [FUTURE, *([""] if imports - {FUTURE} else []), *sorted(imports - {FUTURE})]
     return "\n\n\n".join([f'"""{head}\n"""\n\n' + "\n".join(ordered), *blocks]) + "\n"
 
@@ -141,7 +142,7 @@ def _module(source: str) -> _Module:
     text = normalised(source)
     lines = text.split("\n")
     found = _Module()
-    for statement in _statements(tokens(text)):
+    for statement in statements(tokens(text)):
         words = [token.string for token in statement]
         (first, _), (last, end) = statement[0].start, statement[-1].end
         whole = "\n".join([*lines[first - 1 : last - 1], lines[last - 1][:end]])
@@ -153,18 +154,6 @@ def _module(source: str) -> _Module:
         elif words[1:2] in (["="], [":"]) and statement[0].type == tokenize.NAME:
             found.constants[words[0]] = whole
     return found
-
-
-def _statements(found: Iterable[TokenInfo]) -> Iterable[list[TokenInfo]]:
-    """The logical lines at the left margin."""
-    line: list[TokenInfo] = []
-    for token in found:
-        if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
-            if line and line[0].start[1] == 0:
-                yield line
-            line = []
-        elif token.type not in (tokenize.INDENT, tokenize.DEDENT):
-            line.append(token)
 
 
 def _bound(words: Sequence[str]) -> Iterable[str]:

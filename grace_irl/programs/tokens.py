@@ -5,23 +5,48 @@ from __future__ import annotations
 import contextlib
 import io
 import tokenize
+from collections.abc import Iterable, Iterator
+
+from grace_irl.programs.characters import canonical
 
 TokenInfo = tokenize.TokenInfo
 
 
 def normalised(source: str) -> str:
     """The source with line ends as Python's parser counts them, and one at the end."""
-    return source.replace("\r\n", "\n").replace("\r", "\n").strip("\n") + "\n"
+    text = canonical(source).strip("\n") + "\n"
+    return f"{text}\n" if text.endswith("\\\n") else text  # a line that goes on needs one that it goes on to
 
 
-def tokens(text: str) -> list[TokenInfo]:
-    """The tokens that matter (no comments, no empty lines); those up to a mistake where the text is no Python."""
+def every_token(text: str) -> list[TokenInfo]:
+    """All tokens, comments and empty lines among them; those up to a mistake where the text is no Python."""
     found: list[TokenInfo] = []
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type not in (tokenize.COMMENT, tokenize.NL):
-                found.append(token)
+            found.append(token)
     return found
+
+
+def tokens(text: str) -> list[TokenInfo]:
+    """Those that matter: no comments, no empty lines."""
+    return [token for token in every_token(text) if matters(token)]
+
+
+def matters(token: TokenInfo) -> bool:
+    """Whether a token is neither a comment nor an empty line."""
+    return token.type not in (tokenize.COMMENT, tokenize.NL)
+
+
+def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
+    """The logical lines at the left margin, from tokens that matter."""
+    line: list[TokenInfo] = []
+    for token in found:
+        if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
+            if line and line[0].start[1] == 0:
+                yield line
+            line = []
+        elif token.type not in (tokenize.INDENT, tokenize.DEDENT):
+            line.append(token)
 
 
 def names(text: str) -> set[str]:

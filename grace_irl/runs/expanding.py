@@ -22,7 +22,7 @@ from grace_irl.runs.likeness import like_experts
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.round import Round, share, write_round
 from grace_irl.runs.run import Run
-from grace_irl.runs.score import score
+from grace_irl.runs.score import read_reward, score
 from grace_irl.runs.stall import stalls
 
 
@@ -260,8 +260,7 @@ class Expanding:
 
     def _keep(self, done: Round) -> Round:
         """The reward as it is now, and the round as complete."""
-        text = (self._folder / done.reward).read_text(encoding="utf-8")
-        write_atomically(RunPaths(self._folder).reward, text)
+        write_atomically(RunPaths(self._folder).reward, read_reward(self._folder / done.reward))
         write_round(place_of(self._folder, done.number) / "round.json", done)
         return done
 

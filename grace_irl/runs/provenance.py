@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from grace_irl.evaluate.evaluation import Metrics, shown
-from grace_irl.programs.export import export_source
+from grace_irl.programs.export import export_source, sound
 from grace_irl.runs.config import Config
 from grace_irl.runs.store import Record, Store
 from grace_irl.runs.trajectory_row import TrajectoryRow
@@ -17,15 +17,20 @@ MAX_LINEAGE = 12  # ancestors that are named
 
 
 def export_record(record: Record, store: Store, config: Config) -> str:
-    """The program as one self-contained module with its provenance."""
+    """The program as one self-contained module with its provenance.
+
+    Raises:
+        InputError: the program hides something, or does not compile.
+    """
     evaluation = record.evaluation
-    return export_source(
+    text = export_source(
         record.program.source,
         title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
         facts=facts(record, store.records(), store.trajectories(), config, store.meta("label")),
         scale=evaluation.scale,
         offset=evaluation.offset,
     )
+    return sound(text, f"program {record.program.id}")
 
 
 def facts(

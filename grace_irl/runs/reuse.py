@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import shown
+from grace_irl.programs.export import sound
 from grace_irl.programs.library import SHARED, Usage, reusable, usages
 from grace_irl.programs.library_file import library_source
 from grace_irl.runs.config import Config
@@ -42,6 +43,7 @@ def library(store: Store, config: Config) -> tuple[str, int]:
 
     Raises:
         GraceError: no function is in two valid programs.
+        InputError: one of them hides something, or does not compile.
     """
     records = store.records()
     shared = reuse(store).shared
@@ -61,7 +63,7 @@ def library(store: Store, config: Config) -> tuple[str, int]:
             f"seed {config.seed}, proposer {config.proposer.name}.",
         ),
     )
-    return text, len(shared)
+    return sound(text, "the library"), len(shared)
 
 
 def _order(records: Sequence[Record]) -> list[str]:

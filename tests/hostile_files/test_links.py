@@ -150,9 +150,7 @@ def test_a_file_takes_the_place_of_a_link(tmp_path: Path, precious: Path) -> Non
     assert not (tmp_path / "reward.py").is_symlink()
 
 
-def test_a_file_is_made_where_no_link_can_wait(
-    tmp_path: Path, precious: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_made_where_no_link_can_wait(tmp_path: Path, precious: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "reward.py"
     assert part_of(place) != part_of(place)
     waiting = part_of(place)
