@@ -199,7 +199,12 @@ class Store:
 
     def requests(self) -> dict[int, tuple[int, str]]:
         """Generation and operator of each request, by index."""
-        return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
+        found = {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
+        with self._columns.reading("requests"):
+            for (index,) in self._rows("SELECT idx FROM results"):
+                if index not in found:
+                    raise ValueError(f"result {index} answers a request that is not there")
+        return found
 
     def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0) -> None:
         """Keeps an answer; attempt 1 is a repair."""
@@ -241,7 +246,13 @@ class Store:
 
     def told(self) -> dict[int, Told]:
         """Every result that was told, by index."""
-        return {row[0]: Told(*row) for row in self._rows("SELECT * FROM results")}
+        found = {row[0]: Told(*row) for row in self._rows("SELECT * FROM results")}
+        known = {row[0] for row in self._rows("SELECT id FROM programs")}
+        with self._columns.reading("results"):
+            for told in found.values():
+                if not {told.program_id, told.draft_id} - {None} <= known:
+                    raise ValueError(f"result {told.index} names a program that is not there")
+        return found
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
         """Keeps what was decided because the run ended, in place of what an earlier end decided."""

@@ -1,4 +1,4 @@
-"""Folders of runs: paths, addresses and trust count if this user made the folder on this machine, else they are named."""
+"""Folders of runs: paths, addresses and trust count if this user made them on this machine, else they are named."""
 
 from __future__ import annotations
 
