@@ -57,34 +57,38 @@ $(CORE): requirements/core.lock pyproject.toml
 		"expected Python 3.11 or newer: install it, or say where it is: make PYTHON=… $(MAKECMDGOALS)" >&2; exit 2; }
 	@echo "setting up $(VENV): the core"
 	@test -x $(BIN)/python && $(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --no-deps -r requirements/core.lock
+	@$(PIP) --no-deps --require-hashes -r requirements/core.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# torch goes first and with its own dependencies, which differ from machine to machine (CPU or CUDA); the rest is exact.
+# torch comes with its own dependencies, which differ from machine to machine (CPU or CUDA). It comes after the locks with
+# hashes, so that what both need is there already, from a file that was checked; whatever it changes is set right again.
 $(FULL): requirements/torch.lock requirements/full.lock requirements/baselines.lock baselines/pyproject.toml $(CORE)
 	@echo "setting up $(VENV): torch, simulators, baselines and development tools"
+	@$(PIP) --no-deps --require-hashes -r requirements/full.lock -r requirements/baselines.lock
 	@$(PIP) -r requirements/torch.lock
-	@$(PIP) --no-deps -r requirements/full.lock
-	@$(PIP) --no-deps -r requirements/baselines.lock
+	@$(PIP) --no-deps --require-hashes -r requirements/full.lock -r requirements/baselines.lock
 	@$(PIP) --no-deps --no-build-isolation --editable baselines
 	@touch $@
 
 # Exact pins without addresses: what pyproject.toml asks for, and setuptools to install the project itself. Needs uv.
 UV ?= uv
 # uv does not read pip's configuration, where a machine may keep the folder with its build of torch.
-LOCK = $(UV) pip compile --quiet --upgrade --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
-	--no-emit-find-links $(addprefix --find-links ,$(PIP_FIND_LINKS)) --constraint requirements/torch.lock
+LOCK = $(UV) pip compile --quiet --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
+	--no-emit-find-links $(addprefix --find-links ,$(PIP_FIND_LINKS))
+PINS = $(LOCK) --upgrade --constraint requirements/torch.lock
+OWN_OF_TORCH := '^(torch|triton|nvidia-|cuda-)'
 
-lock: ## Renew the exact pins in requirements/ (needs uv)
-	echo setuptools | $(LOCK) pyproject.toml - --extra all --output-file requirements/all.tmp
-	grep -Ev '^(torch|triton|nvidia-|cuda-)' requirements/all.tmp >requirements/full.lock
-	echo setuptools | $(LOCK) pyproject.toml - --constraint requirements/full.lock --output-file requirements/core.tmp
-	mv requirements/core.tmp requirements/core.lock
-	$(LOCK) baselines/pyproject.toml --constraint requirements/full.lock --override requirements/baselines.override \
+lock: ## Renew the exact pins in requirements/, with the hashes of their files (needs uv)
+	echo setuptools | $(PINS) pyproject.toml - --extra all --output-file requirements/all.tmp
+	grep -Ev $(OWN_OF_TORCH) requirements/all.tmp >requirements/full.tmp
+	echo setuptools | $(PINS) pyproject.toml - --constraint requirements/full.tmp --output-file requirements/core.tmp
+	$(PINS) baselines/pyproject.toml --constraint requirements/full.tmp --override requirements/baselines.override \
 		--no-emit-package grace-irl --output-file requirements/all.tmp
-	grep -Ev '^(torch|triton|nvidia-|cuda-)' requirements/all.tmp | grep -vxFf requirements/full.lock >requirements/baselines.lock
-	rm requirements/all.tmp
+	grep -Ev $(OWN_OF_TORCH) requirements/all.tmp | grep -vxFf requirements/full.tmp >requirements/baselines.tmp
+	for each in core full baselines; do $(LOCK) --no-deps --generate-hashes requirements/$$each.tmp \
+		--output-file requirements/$$each.lock || exit; done
+	rm requirements/*.tmp
 
 # Its version and the protobuf runtime of pyproject.toml go together: grace_irl/demos/ui/protos/README.md.
 PROTOC ?= protoc

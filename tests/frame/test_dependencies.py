@@ -20,7 +20,8 @@ from tests.frame.tree import ROOT, files
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 BASELINES: dict[str, Any] = tomllib.loads((ROOT / "baselines" / "pyproject.toml").read_text())["project"]
-LINE = re.compile(r"^[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.]*( ; .+)?$")
+LINE = re.compile(r"^(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[0-9][0-9a-z.]*)( ; [^\\]+)?(?P<hashed> \\)?$")
+HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Needed without being imported: MuJoCo's environments come with gymnasium and step its exact version.
 NOT_IMPORTED = {"mujoco"}
 TOOLS = {"mypy", "ruff"}  # run by the Makefile
@@ -38,9 +39,13 @@ ROOMS_OF_EXTRAS = {
 }
 
 
+def lines_of(name: str) -> list[str]:
+    return (ROOT / "requirements" / f"{name}.lock").read_text().splitlines()
+
+
 def lock(name: str) -> dict[str, str]:
-    lines = (ROOT / "requirements" / f"{name}.lock").read_text().splitlines()
-    return dict(line.split(" ;")[0].strip().split("==") for line in lines)
+    found = [match for match in map(LINE.match, lines_of(name)) if match]
+    return {match["name"]: match["version"] for match in found}
 
 
 def asked(requirements: list[str]) -> dict[str, Requirement]:
@@ -96,10 +101,32 @@ def imported(folder: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("name", ["core", "full", "torch", "baselines"])
 def test_a_lock_is_exact_and_names_no_address(name: str) -> None:
-    lines = (ROOT / "requirements" / f"{name}.lock").read_text().splitlines()
+    lines = lines_of(name)
     assert lines
-    assert not [line for line in lines if not LINE.match(line)]
-    assert len({line.partition("==")[0] for line in lines}) == len(lines)
+    assert not [line for line in lines if not LINE.match(line) and not HASH.match(line)]
+    assert len(lock(name)) == sum(not HASH.match(line) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["core", "full", "baselines"])
+def test_every_pin_has_the_hashes_of_its_files(name: str) -> None:
+    """pip refuses a file that has none of them, and the whole lock where a pin has no hash."""
+    lines = lines_of(name)
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        assert line.endswith(" \\") == bool(HASH.match(following)), line
+        assert line.endswith(" \\") or HASH.match(line), line
+
+
+def test_torch_is_the_only_pin_without_hashes() -> None:
+    """Its file differs between machines with and without a GPU (requirements/README.md)."""
+    assert not [line for line in lines_of("torch") if HASH.match(line)]
+    assert lock("torch").keys() == {"torch"}
+
+
+def test_the_makefile_checks_hashes_wherever_a_lock_has_them() -> None:
+    installed = [line for line in (ROOT / "Makefile").read_text().splitlines() if re.search(r"PIP\) .*-r ", line)]
+    assert len(installed) >= 4
+    for line in installed:
+        assert ("--require-hashes" in line) == ("torch.lock" not in line), line
 
 
 def test_the_core_is_part_of_the_whole() -> None:
@@ -107,7 +134,6 @@ def test_the_core_is_part_of_the_whole() -> None:
 
 
 def test_torch_and_its_packages_are_apart() -> None:
-    assert set(lock("torch")) == {"torch"}
     assert not [name for name in lock("full") if re.match(r"torch$|triton|nvidia-|cuda-", name)]
 
 
