@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -53,12 +54,12 @@ def _called(given: Sequence[str]) -> int:
         return 1
     except OSError as error:
         if os.environ.get("GRACE_IRL_DEBUG"):
-            raise
+            traceback.print_exc()
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}", 1)
     except Exception as error:
         if os.environ.get("GRACE_IRL_DEBUG"):
-            raise
+            traceback.print_exc()
         kind = type(error).__name__
         return _say(f"a defect of grace-irl ({kind}: {error}); GRACE_IRL_DEBUG=1 shows where", 1)
 

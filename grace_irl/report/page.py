@@ -12,6 +12,14 @@ from markupsafe import Markup
 
 from grace_irl.report.figures import digits, fixed, line, number, share
 from grace_irl.runs.provenance import short
+from grace_irl.text import harmless
+
+
+def _harmless(value: object) -> object:
+    """Every value that a template writes: nothing of it is hidden, or turns what stands around it."""
+    if isinstance(value, Markup):
+        return Markup(harmless(value))
+    return harmless(value) if isinstance(value, str) else value
 
 
 @cache
@@ -23,6 +31,7 @@ def _environment() -> jinja2.Environment:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_harmless,
     )
     environment.filters["number"] = number
     environment.filters["share"] = share
