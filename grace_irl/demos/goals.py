@@ -18,6 +18,7 @@ from pathlib import Path
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstration
 from grace_irl.errors import InputError
+from grace_irl.text import shows
 
 Goals = Mapping[str, tuple[int, ...]]
 """From a trajectory's digest to the 1-based indices of its goal states."""
@@ -138,4 +139,4 @@ def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstr
 
 def _plain(text: str) -> str:
     """On one line, with nothing that a TOML comment may not hold."""
-    return "".join(char if char.isprintable() else " " for char in text).strip() or "-"
+    return "".join(char if shows(char) else " " for char in text).strip() or "-"

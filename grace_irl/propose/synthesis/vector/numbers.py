@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_cdt
 
+from grace_irl.programs.characters import seen
 from grace_irl.propose.synthesis.grid.perception import Agent
 from grace_irl.propose.synthesis.quote import packed, quoted
 
@@ -66,8 +67,7 @@ class VectorNumbers:
     @classmethod
     def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
         """The data's own names, on one line and cut to `LONGEST`, where they tell the numbers apart; else x0, x1, …"""
-        printed = ["".join(c if c.isprintable() else " " for c in name) for name in fields[:width]]
-        given = [" ".join(name.split())[:LONGEST].strip() for name in printed]
+        given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
         places = [f"x{i}" for i in range(width)]
         usable = [bool(name) and given.count(name) == 1 and name not in places for name in given]
