@@ -8,6 +8,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from grace_irl.text import line
+
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's, which colour-blind readers tell apart."""
 
@@ -26,7 +28,7 @@ def text(
         name: class, for a style sheet; "": none.
     """
     head = f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}"'
-    return f"{head}{f' class={quoteattr(name)}' if name else ''}>{escape(content)}</text>"
+    return f"{head}{f' class={quoteattr(name)}' if name else ''}>{escape(line(content))}</text>"
 
 
 def points(places: Sequence[Place]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 
 from grace_irl.compare.outcome import Result
 from grace_irl.compare.settings import Settings
 from grace_irl.compare.standings import Standing
+from grace_irl.text import line
 
 MEASURED = ("seconds", "steps_per_second")
 """Columns of the CSV file that the machine decides and not the seed."""
@@ -23,12 +25,12 @@ def csv_text(results: Sequence[Result]) -> str:
     head = ["method", "seed", "environment", "transfer", "episodes", "success", "return", "return_deviation", "length"]
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
-    out.writerow([*head, *names, "steps", "epic", *MEASURED, "failure"])
+    out.writerow([*head, *map(line, names), "steps", "epic", *MEASURED, "failure"])
     for result in sorted(results, key=lambda each: (each.method, each.seed)):
         for each in result.outcomes:
             out.writerow(
                 [
-                    *(result.method, result.seed, each.environment, int(each.transfer), each.episodes),
+                    *(result.method, result.seed, line(each.environment), int(each.transfer), each.episodes),
                     *(_plain(each.success), _plain(each.mean), _plain(each.deviation), _plain(each.length)),
                     *(_plain(each.components.get(name)) for name in names),
                     *(each.steps, _plain(each.epic), _plain(each.seconds), _plain(each.rate), ""),
@@ -36,7 +38,7 @@ def csv_text(results: Sequence[Result]) -> str:
             )
         if result.failure:
             empty = [""] * (len(head) - 2 + len(names) + 2 + len(MEASURED))
-            out.writerow([result.method, result.seed, *empty, result.failure])
+            out.writerow([result.method, result.seed, *empty, line(result.failure)])
     return text.getvalue()
 
 
@@ -54,11 +56,11 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
         part = [each for each in found if each.environment == environment]
         carried = " (rewards recovered elsewhere)" if part[0].transfer else ""
         head, rows = rows_of(part)
-        lines += [f"## {environment}{carried}", "", _line(head), _line(["---"] * len(head))]
+        lines += [f"## {_said(environment)}{carried}", "", _line(head), _line(["---"] * len(head))]
         lines += [_line(row) for row in rows]
         lines.append("")
     if notes:
-        lines += ["Notes:", "", *(f"- {note}" for note in notes), ""]
+        lines += ["Notes:", "", *(f"- {_said(note)}" for note in notes), ""]
     return "\n".join(lines)
 
 
@@ -99,4 +101,9 @@ def _plain(value: float | None) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return f"| {' | '.join(line(cell).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _said(text: str) -> str:
+    """A text of others in Markdown: one line, without elements, pictures or links."""
+    return re.sub(r"([<\[])", r"\\\1", line(text))

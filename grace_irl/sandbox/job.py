@@ -106,10 +106,10 @@ class JobMemory:
 
     def _text(self, at: int, size: int, room: int) -> str:
         data = memory.read_all(self.fd, max(0, min(size, room)), at)
-        return harmless(data.decode("utf-8", "replace"))
+        return stripped(data.decode("utf-8", "replace"))
 
 
-def harmless(text: str) -> str:
+def stripped(text: str) -> str:
     """Text without terminal sequences and without control, format and private characters but line ends."""
     text = _TERMINAL.sub("", text)
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
@@ -120,9 +120,9 @@ def inspection(message: str) -> Inspection | None:
     try:
         found = json.loads(message)
         functions = tuple(map(_definition, found["functions"]))
-        problems = tuple(harmless(str(problem)) for problem in found["problems"])
+        problems = tuple(stripped(str(problem)) for problem in found["problems"])
         return Inspection(
-            harmless(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["nodes"])
+            stripped(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["nodes"])
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -131,7 +131,7 @@ def inspection(message: str) -> Inspection | None:
 def _definition(found: dict[str, object]) -> Definition:
     within = _WITHIN[[str(each) for each in _WITHIN].index(str(found["within"]))]
     calls, first, last = (int(str(found[name])) for name in ("calls", "first", "last"))
-    return Definition(harmless(str(found["name"])), harmless(str(found["digest"])), within, calls, first, last)
+    return Definition(stripped(str(found["name"])), stripped(str(found["digest"])), within, calls, first, last)
 
 
 def _unusable(

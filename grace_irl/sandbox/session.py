@@ -21,7 +21,7 @@ from grace_irl.sandbox import memory, wire
 from grace_irl.sandbox.candidate import TERM_NAME, TERMS
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.host import Zygote
-from grace_irl.sandbox.job import harmless
+from grace_irl.sandbox.job import stripped
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session_child import NO_ACTION, OPEN, REPLY, REWARD, SLOT, TURN
 from grace_irl.sandbox.tiers import open_sandbox
@@ -207,7 +207,7 @@ class Session:
                 raise ValueError
             if any(type(value) not in (float, int) for each in found for value in each.values()):
                 raise ValueError
-            return tuple({harmless(name)[:TERM_NAME]: float(each[name]) for name in each} for each in found)
+            return tuple({stripped(name)[:TERM_NAME]: float(each[name]) for name in each} for each in found)
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise self._over("killed", FORGED) from None
 
@@ -274,7 +274,7 @@ class Session:
     def _over(self, status: str, message: str) -> GraceError:
         """The error that ends the session, and with it the child."""
         self.close()
-        return GraceError(f"{self._name}: {status}: {' '.join(harmless(message).split())}")
+        return GraceError(f"{self._name}: {status}: {' '.join(stripped(message).split())}")
 
 
 def _end(zygote: Zygote, *fds: int) -> None:

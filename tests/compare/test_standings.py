@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from grace_irl.compare.curves import Line, plot
 from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.outcome import Outcome, Result
 from grace_irl.compare.settings import Comparison, Settings
@@ -159,3 +160,17 @@ def test_the_csv_file_has_a_row_for_each_run() -> None:
     assert rows[0]["failure"] == "it broke | badly"
     assert (rows[1]["return"], rows[1]["success"], rows[1]["reward_x"]) == ("3.14159", "0.5", "")
     assert (rows[2]["reward_x"], rows[2]["success"], rows[2]["steps_per_second"]) == ("2.5", "", "500")
+
+
+def test_texts_of_others_are_only_texts_in_tables() -> None:
+    """A name from a data file, and what a program's failure says, begin no line, picture or column of their own."""
+    name = "a\n## b | <img src=x> [c](d) \x1b[2J\u202e"
+    results = [ended("grace", 0, 1.0, environment=name), Result("bc", 0, failure=name)]
+    text = markdown(Settings(Comparison(), Config()), standings(results, ("grace", "bc"), Oracle()), (name,))
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        r"## a ## b | \<img src=x> \[c](d) \x1b\[2J\u202e"
+    ]
+    assert r"- a ## b | \<img" in text
+    for written in (text, csv_text(results), plot(name, [Line(name, ())])):
+        assert all(sign.isprintable() or sign == "\n" for sign in written)
+    assert len(csv_text(results).splitlines()) == 3

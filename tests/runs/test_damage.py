@@ -115,6 +115,7 @@ def test_a_whole_database_is_read(tmp_path: Path) -> None:
     """The control, with a result that has no program and no draft."""
     path = full(tmp_path / "run.db")
     with closing(Store(path)) as store:
+        store.add_request(Request(1, "mutate"), 0)
         store.add_told(Result(Request(1, "mutate"), failure="no answer"), [], 0, 2.0)
         for read in READS.values():
             assert read(store)
