@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from grace_irl.demos.files import SUFFIX, Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role
@@ -152,13 +151,14 @@ def _copy(
 ) -> Copied:
     if Path(source).resolve() == Path(target).resolve():
         raise InputError(f"{target}: source and target are the same; expected another name")
-    opened = open_source(source)
+    memory = Memory()
+    opened = open_source(source, memory)
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
     role = stated.role or role_of(opened, source)
     trajectories = states = 0
     with open_writer(target, metadata, format, screenshots) as writer:
-        for demonstration in opened.demonstrations(role, np.empty):
+        for demonstration in opened.demonstrations(role, memory.empty):
             copy = demonstration if stated.task is None else replace(demonstration, task=stated.task)
             writer.add(table.apply(copy) if table else copy)
             trajectories, states = trajectories + 1, states + len(demonstration.trajectory.states)
@@ -172,5 +172,6 @@ def _restated(header: Header, stated: Stated) -> Header:
 
 
 def _first(path: str | Path) -> Demonstration:
-    source = open_source(path)
-    return next(iter(source.demonstrations(role_of(source, path), np.empty)))
+    memory = Memory()
+    source = open_source(path, memory)
+    return next(iter(source.demonstrations(role_of(source, path), memory.empty)))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from grace_irl.demos.arena import Arena
+from grace_irl.demos.arena import Arena, padded
 from grace_irl.demos.header import Header, merge
+from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, enough_memory, limited
 from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.demos.ui import readers as ui
 from grace_irl.demos.ui import tfrecord
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.errors import InputError
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
@@ -38,40 +42,49 @@ PICKLE_REASON = (
 )
 
 
-def _parquet(path: Path) -> Source:
+def _parquet(path: Path, memory: Memory) -> Source:
     from grace_irl.demos.parquet import ParquetSource
 
-    return ParquetSource(path)
+    return ParquetSource(path, memory)
 
 
-def _npz(path: Path) -> Source:
+def _npz(path: Path, memory: Memory) -> Source:
     from grace_irl.demos.npz import NpzSource
 
-    return NpzSource(path)
+    return NpzSource(path, memory)
 
 
-def _shard(path: Path) -> Source:
+def _shard(path: Path, memory: Memory) -> Source:
     from grace_irl.demos.ui.androidcontrol import AndroidControlSource
 
-    return AndroidControlSource(path)
+    return AndroidControlSource(path, memory)
 
 
 # A format is imported when a file of its kind is met: the model of trajectories alone imports none of them.
-ARRAYS: dict[str, Callable[[Path], Source]] = {".parquet": _parquet, ".npz": _npz}
-READERS = {**ARRAYS, **ui.READERS}
-"""By how a name ends."""
+ARRAYS: dict[str, Callable[[Path, Memory], Source]] = {".parquet": _parquet, ".npz": _npz}
+READERS = (*ARRAYS, *ui.READERS)
+"""How the names of files end that have a reader."""
 
 
-def open_source(path: str | Path) -> Source:
+def open_source(path: str | Path, memory: Memory | None = None) -> Source:
     """Opens one demo file, Minari folder or Minari id.
 
+    Args:
+        path: of it.
+        memory: of the set that it is read for; None: of a set of its own.
+
     Raises:
-        InputError: missing, of an unknown format, a pickle, or not usable.
+        InputError: missing, of an unknown format, a pickle, not usable, or larger than the memory.
     """
     require_utf8(path)
+    with enough_memory(path):
+        return _open(path, Memory() if memory is None else memory)
+
+
+def _open(path: str | Path, memory: Memory) -> Source:
     folder = dataset_folder(path)
     if folder is not None:
-        return MinariSource(Path(path), folder)
+        return MinariSource(Path(path), folder, memory)
     file = Path(path)
     if not file.exists():
         raise InputError(
@@ -81,17 +94,15 @@ def open_source(path: str | Path) -> Source:
         raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
     if ui.is_episode(file):
         return ui.open_episode(file)
-    reader = next((READERS[end] for end in READERS if file.name.endswith(end)), None)
-    if reader is None and tfrecord.is_tfrecord(file):
-        reader = _shard
-    if reader is None or not file.is_file():
+    end = next((end for end in READERS if file.name.endswith(end)), "")
+    if not file.is_file() or not (end or tfrecord.is_tfrecord(file)):
         raise InputError(
             f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)}, a Minari "
             "dataset, a shard of AndroidControl, or a folder of screens"
         )
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
-    return reader(file)
+    return ui.READERS[end](file) if end in ui.READERS else ARRAYS.get(end, _shard)(file, memory)
 
 
 def require_utf8(path: str | Path) -> None:
@@ -162,7 +173,11 @@ def role_of(source: Source, path: str | Path) -> Role | None:
 
 
 def load(
-    paths: Sequence[str | Path], negatives: Sequence[str | Path] = (), *, role: Role | None = None
+    paths: Sequence[str | Path],
+    negatives: Sequence[str | Path] = (),
+    *,
+    role: Role | None = None,
+    max_memory: int | str | None = None,
 ) -> Demonstrations:
     """Reads files, folders and Minari ids as one set, its states in one sealed `Arena`.
 
@@ -170,23 +185,47 @@ def load(
         paths: roles from the files' metadata, else from names that start with expert or negative.
         negatives: more of them, negative whatever they say.
         role: the role of everything in `paths`, whatever the files say.
+        max_memory: what the set may take, in bytes or as `4G`; None: see `Memory`.
 
     Raises:
         InputError: for data that cannot be used; see `open_source`, `expand`, `role_of`, `merge`.
     """
+    with limited(max_memory):
+        return _load(paths, negatives, role, Memory())
+
+
+def _load(
+    paths: Sequence[str | Path], negatives: Sequence[str | Path], role: Role | None, memory: Memory
+) -> Demonstrations:
     if isinstance(paths, str | Path) or isinstance(negatives, str | Path):
         raise TypeError("load() takes lists of paths: load([path])")
     wanted: list[tuple[str | Path, Role | None]] = [(file, role) for path in paths for file in expand(path)]
     wanted += [(file, "negative") for path in negatives for file in expand(path)]
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
-    sources = [open_source(path) for path, _ in wanted]
+    sources = [open_source(path, memory) for path, _ in wanted]
     headers = [source.header for source in sources]
     metadata = merge(headers, [str(path) for path, _ in wanted])
-    arena = Arena(sum(source.capacity for source in sources))
+    capacity = exact = 0
+    for source, (path, _) in zip(sources, wanted, strict=True):
+        with enough_memory(path):
+            capacity += source.capacity
+            exact += source.capacity if source.exact else 0
+        memory.require(exact, str(path) if len(sources) == 1 else f"{path}, with the files before it,")
+    arena = Arena(min(capacity, memory.limit))  # more than the limit is never given
     items: list[Demonstration] = []
+    texts: set[int] = set()
     for source, (path, forced) in zip(sources, wanted, strict=True):
-        items += source.demonstrations(forced or role_of(source, path), arena.allocate)
+        where = str(path)
+
+        def allocate(shape: Sequence[int], dtype: DTypeLike, where: str = where) -> NDArray[Any]:
+            memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), where)
+            return arena.allocate(shape, dtype)
+
+        with enough_memory(path):
+            for item in source.demonstrations(forced or role_of(source, path), allocate):
+                items.append(item)
+                memory.take(_beside(item, texts), where)
     arena.seal()
     release_buffers()
     for item in items:
@@ -194,6 +233,21 @@ def load(
             if array is not None:  # a view that was taken before sealing does not follow the array it is of
                 array.flags.writeable = False
     return Demonstrations(metadata, tuple(items))
+
+
+def _beside(item: Demonstration, texts: set[int]) -> int:
+    """Bytes of a demonstration besides its states and actions; of a text that several of them share, once."""
+    trajectory = item.trajectory
+    nbytes = EPISODE_BYTES + sum(a.nbytes for a in (trajectory.rewards, trajectory.log_probs) if a is not None)
+    words: tuple[str, ...] = ()
+    if isinstance(trajectory, AnnotatedTrajectory):
+        words = (*trajectory.action_texts, *trajectory.step_instructions)
+    nbytes += SCREENSHOT_BYTES * len(trajectory.screenshots)
+    for text in (trajectory.extra_info, item.task, *words):
+        if id(text) not in texts:
+            texts.add(id(text))
+            nbytes += sys.getsizeof(text)
+    return nbytes
 
 
 def release_buffers() -> None:
@@ -205,8 +259,10 @@ def release_buffers() -> None:
 def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator[Demonstration]:
     """The demonstrations of a file, folder or Minari id, one at a time, for data larger than memory."""
     for file in expand(path):
-        source = open_source(file)
-        yield from source.demonstrations(role or role_of(source, file), np.empty)
+        memory = Memory()
+        source = open_source(file, memory)
+        with enough_memory(file):
+            yield from source.demonstrations(role or role_of(source, file), memory.empty)
 
 
 def describe(path: str | Path) -> list[tuple[str | Path, Header]]:

@@ -2,7 +2,8 @@
 
 Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`: with
 an `image` it is a grid, otherwise its boxes of one dimension are joined in the order of their names; a
-`mission` text becomes the instruction. Nothing is ever downloaded.
+`mission` text becomes the instruction. Nothing is ever downloaded, no link out of the folder is followed, and no
+environment, space or object that a dataset describes is made: Minari itself, which does all this, is not asked.
 """
 
 from __future__ import annotations
@@ -10,18 +11,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header, require_numbers
+from grace_irl.demos.links import require_inside
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.minari_space import Layout, box_of, described
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
+from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
 
-TEXT_KEYS = ("mission", "instruction", "goal_text")
+WIDEST = 8
+"""Bytes of a number, at most: Minari stores those that an environment gave, whatever its space says."""
 
 
 def dataset_folder(path: str | Path) -> Path | None:
@@ -42,98 +49,144 @@ def datasets_root() -> Path:
     return Path(named) if named else Path.home() / ".minari" / "datasets"
 
 
+class Episodes(Protocol):
+    """Where a dataset keeps its episodes. A name is a path: of a part, and of parts in it."""
+
+    def about(self, index: int, where: str) -> Mapping[str, Any]:
+        """What is said of an episode: its number of steps, and what we keep with it."""
+        ...
+
+    def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
+        """Numbers of an episode, one row for each state or step.
+
+        Args:
+            index: of the episode.
+            names: of the part.
+            shape: of one row, where the dataset says it.
+            where: dataset and episode.
+
+        Raises:
+            InputError: none, or they lie elsewhere than in the dataset.
+        """
+        ...
+
+    def text(self, index: int, names: tuple[str, ...], where: str) -> str:
+        """The first text of an episode; "" of none.
+
+        Raises:
+            InputError: see `array`.
+        """
+        ...
+
+    def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
+        """Whether an episode has this part, and it has no parts itself."""
+        ...
+
+
 class MinariSource:
     """A Minari dataset, opened (see `Source`).
 
     Args:
         path: as the caller named it, for messages.
         folder: its data folder.
+        memory: of the set.
 
     Raises:
-        InputError: Minari is not installed, or the dataset cannot be used.
+        InputError: what reads its format is not installed, or the dataset cannot be used.
     """
 
-    def __init__(self, path: Path, folder: Path) -> None:
-        self.path = path
-        try:
-            from minari.dataset.minari_storage import MinariStorage, is_image_space
+    exact = False
 
-            self._storage: Any = MinariStorage.read(folder)
-        except ImportError as error:
+    def __init__(self, path: Path, folder: Path, memory: Memory) -> None:
+        self.path = path
+        # The user named the dataset; `data` in it may be a link to elsewhere.
+        named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
+        require_inside(folder / "metadata.json", named)
+        about = read_json(folder / "metadata.json")
+        self._layout = Layout(about.get("observation_space"), str(path))
+        self._actions = described(about.get("action_space"), "action_space", str(path))
+        if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):
+            shape = next(iter(self._layout.boxes.values())).shape
             raise InputError(
-                f"{path}: a Minari dataset, and {error.name} is not installed; "
-                "install the extra, pip install 'grace-irl[minari]'"
-            ) from None
-        except Exception as error:  # Minari raises what its parts raise: ValueError, KeyError, AssertionError, OSError
-            raise InputError(
-                f"{path}: Minari cannot open this dataset ({error}); expected hdf5 or arrow data"
-            ) from None
-        self._layout = _Layout(self._storage.observation_space, str(path))
-        if getattr(self._storage, "jpeg_encoding", True) and is_image_space(self._layout.image):
-            raise InputError(
-                f"{path}: grids of {self._layout.image.shape} are stored as JPEG, which changes their codes; "
+                f"{path}: grids of {shape} are stored as JPEG, which changes their codes; "
                 "expected jpeg_encoding=False: create the dataset again"
             )
-        about = self._storage.metadata
-        self._count = int(about["total_episodes"])
+        counts = [about.get(name) for name in ("total_episodes", "total_steps")]
+        if not all(type(count) is int and 0 <= count < 1 << 40 for count in counts):
+            raise InputError(f"{path}: {counts} episodes and steps in metadata.json; expected counts: write it again")
+        self._count, steps = (int(count or 0) for count in counts)
         if not self._count:
             raise InputError(f"{path}: no episodes; expected at least one trajectory")
         self.header = self._header(about)
-        rows = int(about["total_steps"]) + self._count
-        sizes = [self._layout.nbytes, _nbytes(self._storage.action_space)]
-        self.capacity = total_bytes(2 * self._count, rows * sum(sizes))
+        self._rows = steps + self._count
+        self._action_shape = box_of(self._actions, str(path)).shape if self._actions.get("type") == "Box" else None
+        numbers = self._layout.size + int(np.prod(self._action_shape or (1,), dtype=object))
+        self.capacity = total_bytes(2 * self._count, self._rows * numbers * WIDEST)
+        self._episodes = self._opened(str(about.get("data_format")), folder, memory)
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
+        rows = 0
         for index in range(self._count):
-            try:
-                (episode,) = self._storage.get_episodes([index])
-                (about,) = self._storage.get_episode_metadata([index])
-            except Exception as error:  # as above
-                raise InputError(
-                    f"{self.path}: episode {index} is damaged ({error}); expected a whole dataset: write it again"
-                ) from None
-            yield self._demonstration(index, episode, about, role, allocate)
+            where = f"{self.path}: episode {index}"
+            with _whole(where):
+                demonstration = self._demonstration(index, where, self._rows - rows, role, allocate)
+            rows += len(demonstration.trajectory.states)
+            yield demonstration
+
+    def _opened(self, format: str, folder: Path, memory: Memory) -> Episodes:
+        try:
+            if format == "hdf5":
+                from grace_irl.demos.minari_hdf5 import Hdf5Episodes
+
+                require_inside(folder / "main_data.hdf5", folder)
+                return Hdf5Episodes(folder / "main_data.hdf5", memory)
+            if format in ("arrow", "parquet"):
+                from grace_irl.demos.minari_arrow import ArrowEpisodes
+
+                return ArrowEpisodes(folder, memory, parquet=format == "parquet")
+        except ImportError as error:
+            raise InputError(
+                f"{self.path}: a Minari dataset, and {error.name} is not installed; "
+                "install the extra, pip install 'grace-irl[minari]'"
+            ) from None
+        raise InputError(f"{self.path}: data in the format {format[:40]!r}; expected hdf5 or arrow data")
 
     def _demonstration(
-        self,
-        index: int,
-        episode: Mapping[str, Any],
-        about: Mapping[str, Any],
-        role: Role | None,
-        allocate: Allocate,
+        self, index: int, where: str, left: int, role: Role | None, allocate: Allocate
     ) -> Demonstration:
-        where = f"{self.path}: episode {index}"
+        episodes = self._episodes
+        about = episodes.about(index, where)
         ours = json.loads(about[KEY]) if KEY in about else {}
-        try:
-            states, text = self._layout.states(episode["observations"])
-        except UnicodeDecodeError:
-            raise InputError(f"{where}: an instruction that is not UTF-8; expected text: write it again") from None
+        steps = int(about["total_steps"])
+        if not 0 <= steps < left:
+            raise InputError(f"{where}: {steps} steps; expected at most {left - 1} of what metadata.json counts")
+        parts = []
+        for name, box in self._layout.boxes.items():
+            part = episodes.array(index, ("observations", name) if name else ("observations",), box.shape, where)
+            if len(part) != steps + 1:
+                raise InputError(f"{where}: {len(part)} observations for {steps} steps; expected {steps + 1}")
+            if part.shape[1:] != box.shape:
+                raise InputError(f"{where}: observations of shape {part.shape[1:]}; expected {box.shape}, as its space")
+            parts.append(part)
+        states = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         placed = allocate(states.shape, states.dtype)
         placed[...] = states
-        steps = int(about["total_steps"])
-        if len(states) != steps + 1:
-            raise InputError(f"{where}: {len(states)} observations for {steps} steps; expected {steps + 1}")
-        actions = episode["actions"]
-        if ours.get("actions") is False or not isinstance(actions, np.ndarray):
-            actions = None
-        else:
-            kept = allocate(actions.shape, actions.dtype)
-            kept[...] = actions
-            actions = kept
-        infos = episode.get("infos") or {}
-        log_probs = np.asarray(infos["log_prob"], np.float64)[:steps] if "log_prob" in infos else None
-        rewards = None if ours.get("rewards") is False else np.asarray(episode["rewards"], np.float64)
+        text = "" if self._layout.text is None else episodes.text(index, ("observations", self._layout.text), where)
+        ends = {name: self._column(index, name, where) for name in ("rewards", "terminations", "truncations")}
+        log_probs = None
+        if episodes.holds(index, ("infos", "log_prob"), where):
+            log_probs = episodes.array(index, ("infos", "log_prob"), None, where).reshape(-1)[:steps].astype(np.float64)
         trajectory = build(
             placed,
             where,
             self.header.metadata.fields,
-            actions=actions,
+            actions=None if ours.get("actions") is False else self._placed_actions(index, steps, where, allocate),
             extra_info=text,
-            rewards=rewards,
+            rewards=None if ours.get("rewards") is False else ends["rewards"].astype(np.float64),
             log_probs=log_probs,
-            terminated=bool(np.any(episode["terminations"])),
-            truncated=bool(np.any(episode["truncations"])),
+            terminated=bool(ends["terminations"].any()),
+            truncated=bool(ends["truncations"].any()),
         )
         goals = ours.get("goals")
         return Demonstration(
@@ -144,77 +197,52 @@ class MinariSource:
             None if goals is None else tuple(int(step) for step in goals),
         )
 
+    def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
+        """The actions, where they are numbers: those of a Dict, a Tuple or a Text are not."""
+        if self._actions.get("type") in ("Dict", "Tuple", "Text"):
+            return None
+        actions = self._episodes.array(index, ("actions",), self._action_shape, where)
+        if len(actions) != steps or actions[:1].size > max(self._layout.size, int(np.prod(self._action_shape or (1,)))):
+            raise InputError(f"{where}: actions of shape {actions.shape} for {steps} steps; expected one for each")
+        kept = allocate(actions.shape, actions.dtype)
+        kept[...] = actions
+        return kept
+
+    def _column(self, index: int, name: str, where: str) -> NDArray[Any]:
+        return self._episodes.array(index, (name,), None, where)
+
     def _header(self, about: Mapping[str, Any]) -> Header:
         if KEY in about:
             header = Header.from_json(str(about[KEY]), str(self.path))
             require_numbers(header.metadata.kind, str(self.path), "Minari")
             return header
         environment = ""
-        if "env_spec" in about:
-            environment = str(json.loads(about["env_spec"]).get("id", ""))
+        try:
+            # Only its name: whoever makes an environment of it runs what it names.
+            environment = str(json.loads(about["env_spec"]).get("id", "")) if "env_spec" in about else ""
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            pass
         label: LabelRule = "last" if self._layout.kind == "grid" else "all"
         return Header(Metadata(self._layout.kind, self._layout.fields, environment, label=label))
 
 
-class _Layout:
-    """How states lie in the observations of a dataset."""
-
-    def __init__(self, space: Any, where: str) -> None:
-        from gymnasium.spaces import Box, Dict, Text
-
-        self.image: Any = None
-        self.fields: tuple[str, ...] = ()
-        self._boxes: list[str] = []
-        self._text: str | None = None
-        self._dict = isinstance(space, Dict)
-        if isinstance(space, Dict):
-            self._text = next((k for k in TEXT_KEYS if isinstance(space.spaces.get(k), Text)), None)
-            if isinstance(space.spaces.get("image"), Box):
-                self.image, self._boxes = space["image"], ["image"]
-            else:
-                self._boxes = sorted(k for k, s in space.spaces.items() if isinstance(s, Box) and len(s.shape) == 1)
-                self.fields = tuple(f"{k}_{i}" for k in self._boxes for i in range(_width(space[k])))
-            parts = [space[k] for k in self._boxes]
-        else:
-            parts = [space]
-            if isinstance(space, Box) and len(space.shape) == 3:
-                self.image = space
-        if not parts or not all(isinstance(part, Box) for part in parts):
-            raise InputError(
-                f"{where}: observations of {space}; expected a Box of one dimension, a Box (h, w, 3) of "
-                "integers, "
-                "or a Dict of them"
-            )
-        self.kind: Any = "vector" if self.image is None else "grid"
-        if self.kind == "vector" and any(len(part.shape or ()) != 1 for part in parts):
-            raise InputError(f"{where}: observations of shape {parts[0].shape}; expected (n,) or (h, w, 3)")
-        if len(self._boxes) == 1:
-            self.fields = ()
-        self.nbytes = sum(_nbytes(part) for part in parts)
-
-    def states(self, observations: Any) -> tuple[NDArray[Any], str]:
-        """States `(T+1, ...)` and instruction of one episode's observations."""
-        if not self._dict:
-            return np.asarray(observations), ""
-        parts = [np.asarray(observations[name]) for name in self._boxes]
-        states = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        texts = observations[self._text] if self._text is not None else []
-        text = texts[0] if len(texts) else ""
-        return states, text.decode() if isinstance(text, bytes) else str(text)
+@contextmanager
+def _whole(where: str) -> Iterator[None]:
+    """Turns what h5py and Arrow raise for damaged files into a refusal of the episode that is read inside."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: an instruction that is not UTF-8; expected text: write it again") from None
+    except Exception as error:  # KeyError, OSError, RuntimeError, ValueError, ArrowInvalid and others
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{where} is damaged ({reason}); expected a whole dataset: write it again") from None
 
 
 def _is_dataset(file: Path) -> bool:
     try:
-        about = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        about = read_json(file) if file.is_file() else None
+    except (InputError, OSError):
         return False
     return isinstance(about, dict) and "data_format" in about
-
-
-def _width(space: Any) -> int:
-    return int(space.shape[0])
-
-
-def _nbytes(space: Any) -> int:
-    shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
-    return int(np.prod(shape or ())) * np.dtype(dtype or np.int64).itemsize

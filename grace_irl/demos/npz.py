@@ -11,6 +11,7 @@ a pickle and stays unread. Whatever else is pickled is refused.
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -22,12 +23,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header, require_numbers
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
 from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError)
-"""What numpy and zipfile raise for archives that are cut or not archives."""
+DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError, TypeError, SyntaxError, KeyError)
+"""What numpy and zipfile raise for archives that are cut, encrypted or not archives."""
+
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""How numpy writes arrays. Others may unpack to a thousand times as much, or need a dictionary of gigabytes."""
+
+MAX_DEFLATE = 1032
+"""Bytes that one byte of DEFLATE may stand for, at most (zlib.net/zlib_tech.html)."""
+
+INTEGER_BYTES = 40
+"""Of a Python integer in a list."""
 
 IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}
 
@@ -35,20 +46,41 @@ IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}
 class Member:
     """One array of an archive, read row by row, so that it never lies in memory whole.
 
+    What the archive and the array say of its size must agree, and must be possible, before anything is unpacked.
+
+    Args:
+        archive: that it lies in.
+        name: without its suffix.
+        path: of the archive.
+        memory: of the set.
+
     Raises:
         InputError: a pickle, or not an array.
     """
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    def __init__(self, archive: zipfile.ZipFile, name: str, path: Path, memory: Memory) -> None:
         self._where = f"{path}: array {name!r}"
+        self._memory = memory
         try:
-            self._stream: IO[bytes] = archive.open(f"{name}.npy")
+            about = archive.getinfo(f"{name}.npy")
+            if about.compress_type not in PACKED:
+                raise ValueError("compressed in another way than numpy does")
+            if about.file_size > MAX_DEFLATE * (about.compress_size + 1):
+                raise ValueError(f"{about.file_size:,} bytes cannot be packed into {about.compress_size:,}")
+            self._stream: IO[bytes] = archive.open(about)
             version = np.lib.format.read_magic(self._stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             self.shape, fortran, self.dtype = read(self._stream)
+            self.nbytes = math.prod(self.shape) * self.dtype.itemsize
+            if not self.dtype.hasobject and (
+                min(self.shape, default=0) < 0
+                or self.nbytes != about.file_size - self._stream.tell()
+                or not (self.dtype.itemsize or self.dtype.kind in "SU")
+            ):
+                raise ValueError(f"{self.dtype} of shape {self.shape} in {about.file_size:,} bytes")
         except DAMAGED as error:
             raise InputError(
-                f"{self._where} is damaged ({error}); expected a whole npz: write or copy it again"
+                f"{self._where} is damaged ({str(error)[:200]}); expected a whole npz: write or copy it again"
             ) from None
         if self.dtype.hasobject:
             raise InputError(
@@ -78,28 +110,47 @@ class Member:
                 filled += count
         except DAMAGED as error:
             raise InputError(
-                f"{self._where} is damaged ({error}); expected a whole npz: write or copy it again"
+                f"{self._where} is damaged ({str(error)[:200]}); expected a whole npz: write or copy it again"
             ) from None
         return out
 
     def rows(self, count: int) -> NDArray[Any]:
         """The next rows, in an array of their own."""
+        self._memory.require(count * self.row_bytes, self._where)
         return self.take(np.empty((count, *self.shape[1:]), self.dtype))
+
+    def floats(self, count: int) -> NDArray[np.float64]:
+        """The same as float64."""
+        self._memory.require(count * (self.row_bytes + 8 * math.prod(self.shape[1:])), self._where)
+        return self.rows(count).astype(np.float64)
 
     def whole(self) -> NDArray[Any]:
         """All of it; for the small arrays."""
+        self._memory.require(self.nbytes, self._where)
         return self.take(np.empty(self.shape, self.dtype))
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
 
 
 class NpzSource:
     """An npz archive of either layout, opened (see `Source`).
 
+    Args:
+        path: of it.
+        memory: of the set.
+
     Raises:
-        InputError: not an npz, truncated, pickled, or of another layout.
+        InputError: not an npz, truncated, pickled, of another layout, or larger than the memory.
     """
 
-    def __init__(self, path: Path) -> None:
+    exact = True
+
+    def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
+        self._memory = memory
         try:
             self._archive = zipfile.ZipFile(path)
         except DAMAGED as error:
@@ -112,7 +163,7 @@ class NpzSource:
         missing = [name for name in needed if name not in self._names]
         if missing:
             raise InputError(
-                f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names)) or 'none'}; "
+                f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names))[:200] or 'none'}; "
                 "expected observations, "
                 "actions and episode_lengths, or imitation's obs, acts and indices"
             )
@@ -122,7 +173,7 @@ class NpzSource:
         actions = self._open("actions") if self._has("actions") else None
         self._rows = int(self._lengths.sum())
         rows = self._rows + len(self._lengths)
-        sizes = [m.dtype.itemsize * int(np.prod(m.shape[1:])) for m in (states, actions) if m is not None]
+        sizes = [member.row_bytes for member in (states, actions) if member is not None]
         self.capacity = total_bytes(2 * len(self._lengths), rows * sum(sizes))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
@@ -135,7 +186,10 @@ class NpzSource:
             expected = len(self._lengths) if name == "final_observations" else self._rows
             if name not in ("observations", "next_observations") and len(member) != expected:
                 raise InputError(f"{self.path}: {len(member)} {name} for {expected} rows; expected one each")
-        per_episode = {name: self._open(name).whole() for name in EPISODE_ARRAYS if self._has(name)}
+        members = {name: self._open(name) for name in EPISODE_ARRAYS if self._has(name)}
+        nbytes = sum(member.nbytes for member in members.values()) + INTEGER_BYTES * len(self._lengths)
+        self._memory.require(nbytes, f"{self.path}: {len(self._lengths):,} episodes")
+        per_episode = {name: member.whole() for name, member in members.items()}
         for name, values in per_episode.items():
             if len(values) != len(self._lengths):
                 raise InputError(
@@ -172,7 +226,7 @@ class NpzSource:
             states[length:] = following[-1:]
         # Without a final state, what the last action led to is not recorded.
         steps = len(states) - 1
-        parts = {name: member.rows(length)[:steps] for name, member in rows.items() if name in ("rewards", "log_probs")}
+        parts = {name: rows[name].floats(length)[:steps] for name in ("rewards", "log_probs") if name in rows}
         actions = None
         if "actions" in rows:
             member = rows["actions"]
@@ -186,8 +240,8 @@ class NpzSource:
             self.header.metadata.fields,
             actions=actions,
             extra_info=str(about.get("instructions", "")),
-            rewards=_floats(parts.get("rewards")),
-            log_probs=_floats(parts.get("log_probs")),
+            rewards=parts.get("rewards"),
+            log_probs=parts.get("log_probs"),
             terminated=ended,
             truncated=bool(about.get("truncated", False)),
         )
@@ -209,14 +263,14 @@ class NpzSource:
                     f"{f', the least {lengths.min()}' if lengths.size else ''}; "
                     f"expected one count of at least {least} for each episode"
                 )
-            if lengths.sum() != rows:
+            if (lengths > rows).any() or lengths.sum() != rows:
                 raise InputError(
                     f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for "
                     f"{rows} observations; "
                     "expected one count for each episode that sum to all of them"
                 )
         else:
-            indices, rows = self._open("indices").whole(), len(Member(self._archive, "acts", self.path))
+            indices, rows = self._open("indices").whole(), len(self._open("actions"))
             lengths = np.diff(np.concatenate([[0], indices.astype(np.int64), [rows]]))
             if (
                 indices.dtype.kind not in "iu"
@@ -249,7 +303,7 @@ class NpzSource:
         return self._name(name) in self._names
 
     def _open(self, name: str) -> Member:
-        return Member(self._archive, self._name(name), self.path)
+        return Member(self._archive, self._name(name), self.path, self._memory)
 
     def _name(self, name: str) -> str:
         if self._imitation:
@@ -259,7 +313,3 @@ class NpzSource:
 
 EPISODE_ARRAYS = ("instructions", "tasks", "roles", "splits", "terminated", "truncated", "terminal")
 """Arrays with one entry for each episode, all optional."""
-
-
-def _floats(array: NDArray[Any] | None) -> NDArray[np.float64] | None:
-    return None if array is None else array.astype(np.float64)

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet_columns import (
     COLUMNS,
     SCREENSHOT,
@@ -30,7 +31,9 @@ from grace_irl.demos.parquet_columns import (
     UI_COLUMNS,
     WORD_COLUMNS,
     is_text,
+    text_columns,
 )
+from grace_irl.demos.parquet_pages import Pages
 from grace_irl.demos.parquet_rows import Column, Rows, Words, dtype_of, numbers_of, read_ahead, value_type
 from grace_irl.demos.parquet_screenshots import SetPictures, SetScreenshot
 from grace_irl.demos.parquet_states import NumberStates, ScreenStates, ScreenTexts, States
@@ -45,23 +48,37 @@ BATCH_ROWS = 16_384
 SCREEN_ROWS = 512
 """The same for screens, which are large."""
 
+EPISODE_ROWS = 1 << 18
+"""The same for the numbers of episodes alone."""
+
+NUMBER_BYTES = 128
+"""Of an episode's number and length, while its file is read."""
+
 
 class ParquetSource:
     """A Parquet file of this schema, opened (see `Source`).
 
+    Texts are read as a dictionary, so that one which is in many rows is in memory once.
+
+    Args:
+        path: of it.
+        memory: of the set.
+
     Raises:
-        InputError: not Parquet, truncated, empty, or of another schema.
+        InputError: not Parquet, truncated, empty, of another schema, or larger than the memory.
     """
 
-    def __init__(self, path: Path) -> None:
+    exact = True
+
+    def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
+        self._memory = memory
         try:
             # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
             schema = pq.read_schema(path)
-            texts = [
-                name for name in ("state", *TEXT_COLUMNS) if name in schema.names and is_text(schema.field(name).type)
-            ]
-            self._file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False, page_checksum_verification=True)
+            self._file = pq.ParquetFile(
+                path, read_dictionary=text_columns(schema), pre_buffer=False, page_checksum_verification=True
+            )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names of columns
             raise InputError(
                 f"{path}: not readable as Parquet ({first_line(error)}); expected a whole file: "
@@ -73,10 +90,14 @@ class ParquetSource:
         if self.header.role is None and "role" in self._schema.names:
             self.header = replace(self.header, role="mixed")
         self._check_columns()
-        self._lengths = self._episode_lengths()
-        self._screens = ScreenTexts()
         self.pictures = SetPictures(path, self._schema)
         self._batch_rows = SCREEN_ROWS if self.header.metadata.kind == "ui" else BATCH_ROWS
+        self._columns = self._wanted()
+        pages = Pages(path, self._file)
+        memory.require(pages.batch_bytes(self._columns, self._batch_rows), f"{path}: a batch of rows")
+        memory.require(pages.batch_bytes(["episode"], EPISODE_ROWS), f"{path}: column 'episode'")
+        self._lengths = self._episode_lengths()
+        self._screens = ScreenTexts()
 
     @cached_property
     def capacity(self) -> int:
@@ -89,13 +110,9 @@ class ParquetSource:
         episode: _Episode | None = None
         index = 0
         before = 0
-        columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
         try:
-            wanted = [name for name in columns if name in self._schema.names]
-            if self.header.metadata.kind == "ui":
-                wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
-                wanted += self.pictures.columns  # and not the pictures themselves
-            for rows in read_ahead(self._file.iter_batches(self._batch_rows, columns=wanted, use_threads=False)):
+            batches = self._file.iter_batches(self._batch_rows, columns=self._columns, use_threads=False)
+            for rows in read_ahead(batches):
                 start = 0
                 while start < len(rows):
                     if episode is None:
@@ -111,6 +128,15 @@ class ParquetSource:
                 "file: "
                 "write or copy it again"
             ) from None
+
+    def _wanted(self) -> list[str]:
+        """The columns that trajectories are made of."""
+        columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
+        wanted = [name for name in columns if name in self._schema.names]
+        if self.header.metadata.kind == "ui":
+            wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
+            wanted += self.pictures.columns  # and not the pictures themselves
+        return wanted
 
     def _check_columns(self) -> None:
         names = self._schema.names
@@ -136,7 +162,8 @@ class ParquetSource:
         seen: set[int] = set()
         last: int | None = None
         try:
-            for batch in self._file.iter_batches(1 << 18, columns=["episode"], use_threads=False):
+            for batch in self._file.iter_batches(EPISODE_ROWS, columns=["episode"], use_threads=False):
+                self._memory.require(NUMBER_BYTES * len(lengths), f"{self.path}: {len(lengths):,} episodes")
                 ids = numbers_of(batch.column(0))
                 bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
                 for start, stop in pairwise(bounds):
@@ -168,6 +195,10 @@ class ParquetSource:
         values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
         return int(values) * dtype_of(value_type(self._schema.field(name).type)).itemsize
 
+    def require(self, nbytes: int, what: str) -> None:
+        """See `Memory.require`."""
+        self._memory.require(nbytes, what)
+
     def states(self, where: str, rows: Rows, row: int, length: int, allocate: Allocate) -> States:
         """What gathers the states of the trajectory that begins in this row."""
         kind = self.header.metadata.kind
@@ -197,6 +228,7 @@ class _Episode:
         self._where = f"{source.path}: episode {index}"
         self._length = length
         self._filled = 0
+        source.require(length * (8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)), self._where)
         self._text = {name: rows.text(name, row) for name in TEXT_COLUMNS}
         self._states = source.states(self._where, rows, row, length, allocate)
         self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}

@@ -35,6 +35,12 @@ def is_text(kind: pa.DataType) -> bool:
     return any(views) or bool(pa.types.is_null(kind))
 
 
+def text_columns(schema: pa.Schema) -> list[str]:
+    """The columns that are texts and are read as a dictionary; in a struct, Arrow cannot read one."""
+    names = [name for name in ("state", *TEXT_COLUMNS, *WORD_COLUMNS) if schema.names.count(name) == 1]
+    return [name for name in names if is_text(schema.field(name).type)]
+
+
 def fields_of(kind: pa.DataType) -> dict[str, pa.DataType]:
     """The fields of a struct; {} of anything else."""
     return {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}

@@ -82,12 +82,7 @@ class Rows:
     def text(self, name: str, row: int) -> str | None:
         """A text column's value in one row, or None where the column or the value is missing."""
         column = self._columns.get(name)
-        if column is None:
-            return None
-        try:
-            return cast("str | None", column[row].as_py())
-        except UnicodeDecodeError:
-            raise pa.ArrowInvalid(f"column {name!r} holds text that is not UTF-8") from None
+        return None if column is None else texts_of(column.slice(row, 1), name)[0]
 
     def texts(self, name: str, start: int, stop: int) -> set[str | None]:
         """The different values of a text column in some rows; {None} where it is missing."""
@@ -99,7 +94,7 @@ class Rows:
             codes = numbers_of(part.indices)
             if (codes == codes[0]).all():  # nearly always: no text is decoded twice
                 return {self.text(name, start)}
-        return set(part.to_pylist())
+        return set(texts_of(part, name))
 
     def column(self, name: str, start: int, stop: int) -> pa.Array | None:
         """A column's rows as Arrow has them, or None where it is missing."""
@@ -111,9 +106,7 @@ class Rows:
         column = self.column(name, start, max(start, stop))
         if column is None:
             return []
-        if column.null_count == len(column):
-            return [None] * len(column)
-        return [self.text(name, row) for row in range(start, stop)]
+        return texts_of(column, name)
 
     def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
         """A column's values in some rows, or None where the column is missing or one of them is null."""
@@ -197,6 +190,24 @@ class Words:
                 f"{where}: {self._name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it"
             )
         return texts
+
+
+def texts_of(array: pa.Array, name: str) -> list[str | None]:
+    """The texts of a column; of a dictionary, each text is made once, whatever the number of rows that it is in.
+
+    Raises:
+        pyarrow.ArrowInvalid: one is not UTF-8.
+    """
+    if array.null_count == len(array):
+        return [None] * len(array)
+    try:
+        if not pa.types.is_dictionary(array.type):
+            return cast("list[str | None]", array.to_pylist())
+        codes = array.indices.to_pylist()
+        texts = {code: array.dictionary[code].as_py() for code in set(codes) - {None}}
+    except UnicodeDecodeError:
+        raise pa.ArrowInvalid(f"column {name!r} holds text that is not UTF-8") from None
+    return [texts.get(code) for code in codes]
 
 
 def is_list(kind: pa.DataType) -> bool:

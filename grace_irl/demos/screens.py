@@ -18,9 +18,10 @@ def pack(
         screens: XML, one text per state. XML cannot hold a null character, so the padding is no part of any.
         allocate: where they go (`grace_irl.demos.source.Allocate`).
     """
-    encoded = [screen.encode() for screen in screens]
-    states = allocate((len(encoded),), f"S{max(1, *map(len, encoded))}" if encoded else "S1")
-    states[:] = encoded
+    width = max((len(screen.encode()) for screen in screens), default=1)
+    states = allocate((len(screens),), f"S{max(1, width)}")
+    for step, screen in enumerate(screens):  # one copy at a time: screens are large, and mostly the same few
+        states[step] = screen.encode()
     return states
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 
 from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header, merge
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Split
@@ -220,9 +220,10 @@ class Selector:
     def _read(self, place: int) -> Iterator[tuple[int, Demonstration]]:
         file = self._files[place]
         self._progress(str(file))
-        opened = open_source(file)
+        memory = Memory()
+        opened = open_source(file, memory)
         self._headers[place] = opened.header
-        return enumerate(opened.demonstrations(self._role(opened, file), np.empty))
+        return enumerate(opened.demonstrations(self._role(opened, file), memory.empty))
 
     def _metadata(self) -> Metadata:
         """Of all sources together, each of which has been read."""

@@ -31,6 +31,11 @@ class Source(Protocol):
         """Bytes, an upper bound on what `demonstrations` allocates; a format that does not say it is read once."""
         ...
 
+    @property
+    def exact(self) -> bool:
+        """Whether `demonstrations` allocates as much as `capacity` says, or perhaps much less."""
+        ...
+
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """Every demonstration, in order; states and actions lie in arrays that `allocate` gave.
 

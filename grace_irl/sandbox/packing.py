@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.sandbox.parcel import PORTION_BYTES, Content, seal_parcel
@@ -96,7 +95,7 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
             taken = None
         elif shape is not None:
             taken = taken.reshape(len(taken), *shape)
-        contents.append(Content(_settled(trajectory.states), taken, text))
+        contents.append(Content(trajectory.states, taken, text))
     floats = [c.actions for c in contents if c.actions is not None and c.actions.dtype.kind == "f"]
     lengths = np.array([len(content.states) for content in contents], dtype=np.int64)
     stored = common_dtype([content.states for content in contents])
@@ -111,9 +110,3 @@ def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
         found = f"{trajectory.source or 'trajectory'}: actions are {actions.dtype}"
         raise InputError(f"{found}; expected numbers: convert them, or leave the actions out")
     return actions
-
-
-def _settled(states: NDArray[Any]) -> NDArray[Any]:
-    """The states, or a copy where they lie in an arena that is still being written to."""
-    found = Arena.of(states)
-    return states.copy() if found is not None and not found[0].sealed else states

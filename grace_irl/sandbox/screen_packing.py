@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.sandbox.parcel import PORTION_BYTES
@@ -83,7 +82,7 @@ class ScreenPackage:
 
 
 def pack_screens(trajectories: Sequence[Trajectory]) -> ScreenPackage:
-    """Find the different screens of a set; states that lie in an arena that is still written to are copied.
+    """Find the different screens of a set.
 
     Raises:
         InputError: a screen that is not UTF-8.
@@ -92,7 +91,7 @@ def pack_screens(trajectories: Sequence[Trajectory]) -> ScreenPackage:
     screens: list[memoryview] = []
     contents = []
     for trajectory in trajectories:
-        states = _settled(trajectory.states)
+        states = trajectory.states
         width = states.dtype.itemsize
         rows = np.ascontiguousarray(states).view(np.uint8).data
         codes = np.empty(len(states), np.int32)
@@ -114,8 +113,3 @@ def _require_utf8(state: bytes, where: str) -> None:
     except UnicodeDecodeError as error:
         found = f"{where or 'trajectory'}: a screen that is not UTF-8 ({error.reason})"
         raise InputError(f"{found}; expected XML in UTF-8: read it anew") from None
-
-
-def _settled(states: NDArray[np.bytes_]) -> NDArray[np.bytes_]:
-    found = Arena.of(states)
-    return states.copy() if found is not None and not found[0].sealed else states

@@ -155,15 +155,6 @@ def test_arena_states_are_referred_to(pool: ZygotePool) -> None:
         np.testing.assert_array_equal(rewards, [float(state.sum()) for state in trajectories[index].states])
 
 
-def test_an_open_arena_is_copied(pool: ZygotePool) -> None:
-    arena = Arena(1 << 20)
-    block = arena.allocate((4, 3), np.float64)
-    block[:] = 1.0
-    handle = pool.put([Trajectory(block)])
-    block[:] = 2.0
-    np.testing.assert_array_equal(pool.run(one("return state[0]"), handle, [0]).rewards[0], 1.0)
-
-
 @BOTH
 def test_a_worker_keeps_nothing_of_a_run(pool: ZygotePool, mode: Mode) -> None:
     def held() -> tuple[int, int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from grace_irl.demos import screens
 from grace_irl.demos.header import Header
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.source import Allocate, build, stated_role, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.demos.ui import forest, markup, residue
@@ -28,13 +29,19 @@ from grace_irl.errors import InputError
 class AndroidControlSource:
     """A shard, opened (see `Source`): its first record is read for the header.
 
+    Args:
+        path: of it.
+        memory: of the set.
+
     Raises:
         InputError: what reads shards is not installed, no records, or a first record that cannot be used.
     """
 
-    def __init__(self, path: Path) -> None:
+    exact = False
+
+    def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
-        self._shard = Shard(path)
+        self._shard = Shard(path, memory)
         first = next(iter(self._shard.records()), None)
         if first is None:
             raise InputError(f"{path}: no episodes; expected at least one: copy or download the file again")

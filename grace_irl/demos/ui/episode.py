@@ -58,6 +58,8 @@ class EpisodeSource:
         InputError: no screens, one that cannot be used, or too many bytes.
     """
 
+    exact = True
+
     def __init__(self, path: Path, episode: Episode) -> None:
         self.path = path
         self._episode = episode

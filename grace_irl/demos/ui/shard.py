@@ -8,14 +8,25 @@ from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Place, checked, identity
 from grace_irl.demos.ui.record import Record
 from grace_irl.demos.ui.tfrecord import read_records
 from grace_irl.errors import InputError
 
+PARSED = 15
+"""Bytes that a byte of a record may become: of one that has nothing but empty parts."""
+
+TREE_PARSED = 100
+"""The same of an accessibility tree."""
+
 
 class Shard:
     """A file of records.
+
+    Args:
+        path: of it.
+        memory: of the set that its records are read for; None: of a set of its own.
 
     Raises:
         InputError: what reads it is not installed.
@@ -29,9 +40,10 @@ class Shard:
 
     _lock: ClassVar[Lock] = Lock()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, memory: Memory | None = None) -> None:
         require_extra(path)
         self.path = path
+        self._memory = Memory() if memory is None else memory
         self._current: tuple[int, Record] | None = None
 
     def records(self) -> Iterator[Record]:
@@ -42,7 +54,7 @@ class Shard:
         """
         try:
             for number, data in enumerate(read_records(self.path)):
-                record = Record.parse(data, f"{self.path}: record {number}")
+                record = self._parsed(data, number)
                 del data
                 self._current = number, record
                 yield record
@@ -74,9 +86,16 @@ class Shard:
                 raise InputError(
                     f"{self.path}: no record {number} any more; expected the file as it was: read it again"
                 )
-            record = Record.parse(data, f"{self.path}: record {number}")
+            record = self._parsed(data, number)
             Shard._walk, Shard._looked_up = (self, walk), (self, number, record)
             return record
+
+    def _parsed(self, data: bytes, number: int) -> Record:
+        where = f"{self.path}: record {number}"
+        self._memory.require(PARSED * len(data), where)
+        record = Record.parse(data, where)
+        self._memory.require(TREE_PARSED * max(map(len, record.trees)), f"{where}: a tree")
+        return record
 
 
 class _Walk:

@@ -1,0 +1,137 @@
+"""The episodes of a Minari dataset in hdf5: nothing but what lies in the file itself is read.
+
+HDF5 follows links into other files, takes the data of a dataset from any file that it names, and loads code for filters
+that it does not know. So each object is looked at before it is opened or read, and only those are looked at that
+trajectories are made of: of `infos`, nothing but `log_prob`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.memory import Memory
+from grace_irl.errors import InputError
+
+FILTERS = {
+    h5py.h5z.FILTER_DEFLATE: "gzip",
+    h5py.h5z.FILTER_SHUFFLE: "shuffle",
+    h5py.h5z.FILTER_FLETCHER32: "fletcher32",
+    h5py.h5z.FILTER_LZF: "lzf",
+}
+"""Those that h5py has with it and that write no more than they are given, but for `UNPACKED`."""
+
+UNPACKED = 1032
+"""Bytes that one byte of gzip may unpack to: HDF5 goes on until it ends, whatever the size of a chunk."""
+
+LONGEST_TEXT = 1 << 20
+"""Bytes of a text of a fixed length."""
+
+_AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
+
+
+class Hdf5Episodes:
+    """The file of a dataset (see `Episodes`).
+
+    Args:
+        file: `main_data.hdf5`.
+        memory: of the set.
+
+    Raises:
+        InputError: not HDF5.
+    """
+
+    def __init__(self, file: Path, memory: Memory) -> None:
+        self._memory = memory
+        try:
+            self._file = h5py.File(file, "r")
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InputError(f"{file}: not readable as hdf5 ({_said(error)}); expected a whole file: copy it again") from None
+
+    def about(self, index: int, where: str) -> Mapping[str, Any]:
+        """See `Episodes.about`."""
+        group = self._opened((f"episode_{index}",), where)
+        about: dict[str, Any] = {}
+        for name in ("total_steps", "grace_irl"):
+            if name in group.attrs:
+                kept = group.attrs.get_id(name)
+                if kept.shape != () or (kept.dtype.kind not in "iu" and h5py.check_string_dtype(kept.dtype) is None):
+                    raise InputError(f"{where}: attribute {name!r} is {kept.dtype}; expected a number or text")
+                about[name] = group.attrs[name]
+        return about
+
+    def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
+        """See `Episodes.array`."""
+        del shape  # the file has its own
+        found = self._dataset(index, names, where)
+        if found.dtype.kind not in "biuf" or not found.shape:
+            raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected numbers")
+        self._memory.require(math.prod(found.shape) * found.dtype.itemsize, f"{where}: {'/'.join(names)}")
+        return np.asarray(found[()])
+
+    def text(self, index: int, names: tuple[str, ...], where: str) -> str:
+        """See `Episodes.text`."""
+        found = self._dataset(index, names, where)
+        about = h5py.check_string_dtype(found.dtype)
+        if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
+            raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected texts")
+        if not found.shape[0]:
+            return ""
+        text = found[0]
+        return text.decode() if isinstance(text, bytes) else str(text)
+
+    def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
+        """See `Episodes.holds`."""
+        return isinstance(self._opened((f"episode_{index}", *names), where, missing=True), h5py.Dataset)
+
+    def _dataset(self, index: int, names: tuple[str, ...], where: str) -> Any:
+        found = self._opened((f"episode_{index}", *names), where)
+        if not isinstance(found, h5py.Dataset):
+            raise InputError(f"{where}: {'/'.join(names)} is a group; expected a dataset")
+        self._check(found, f"{where}: {'/'.join(names)}")
+        return found
+
+    def _opened(self, names: tuple[str, ...], where: str, *, missing: bool = False) -> Any:
+        """What lies under a path, every step of which is a plain link; None where nothing does, if it may be missing."""
+        found: Any = self._file
+        for name in names:
+            if "/" in name or name in ("", ".") or not isinstance(found, h5py.Group):
+                raise InputError(f"{where}: no {name[:80]!r} in {found.name}; expected what Minari writes: write it again")
+            link = found.get(name, getlink=True)
+            if link is None:
+                if missing:
+                    return None
+                raise InputError(f"{where}: no {name[:80]!r} in {found.name}; expected a whole dataset: write it again")
+            if not isinstance(link, h5py.HardLink):
+                to = getattr(link, "filename", "") or "another place"
+                raise InputError(f"{where}: {found.name}/{name} is a link to {str(to)[:200]!r}; {_AGAIN}")
+            found = found[name]
+        return found
+
+    def _check(self, dataset: Any, where: str) -> None:
+        """Refuses data that lie in other files, or that only a filter of somebody else unpacks."""
+        made = dataset.id.get_create_plist()
+        if made.get_external_count():
+            name = made.get_external(0)[0]
+            raise InputError(f"{where}: its data lie in {name[:200].decode(errors='replace')!r}; {_AGAIN}")
+        if made.get_layout() == h5py.h5d.VIRTUAL:
+            raise InputError(f"{where}: a virtual dataset, whose data lie in other files; {_AGAIN}")
+        numbers = [made.get_filter(position)[0] for position in range(made.get_nfilters())]
+        unknown = next((number for number in numbers if number not in FILTERS), None)
+        if unknown is not None:
+            raise InputError(f"{where}: filter {unknown}; expected none, or {', '.join(FILTERS.values())}: write it again")
+        if numbers and made.get_layout() == h5py.h5d.CHUNKED:
+            chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
+            stored: list[int] = [0]
+            dataset.id.chunk_iter(lambda info: stored.append(info.size))
+            self._memory.require(max(chunk, UNPACKED * max(stored)), f"{where}: a compressed chunk")
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]

@@ -1,0 +1,263 @@
+"""What a Parquet file's pages say that they unpack to, read before Arrow unpacks them.
+
+Arrow believes each page: it allocates what the page's header states. The footer may state something else, and a page of
+a kilobyte may stand for gigabytes. So the headers are read here (Thrift's compact protocol, parquet.thrift), and what
+they add up to is known before anything is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grace_irl.errors import InputError
+
+LONGEST_HEADER = 1 << 20
+"""Bytes of a page's header. Real ones have 20 to 200; the smallest and largest values of a page may be among them."""
+
+TEXT_ENCODINGS = {0, 2, 6, 8}
+"""PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY. DELTA_BYTE_ARRAY repeats the beginning of one text in
+the next: a few bytes may stand for any length."""
+
+LEVEL_BYTES = 12
+"""Of each value in memory besides itself: its levels, where its list begins, whether it is null."""
+
+_DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
+_HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
+"""The field of a page's header that has the numbers of its kind."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A column in one row group.
+
+    Attributes:
+        values: numbers or texts, nulls and empty lists included.
+        unpacked: bytes of all its pages, unpacked.
+        largest: bytes of its largest page, unpacked.
+        text: its values are texts or bytes.
+        width: bytes of a value; of a text, those of the longest that one page has once for many rows, where Arrow
+            cannot read it as a dictionary: in a struct.
+    """
+
+    values: int
+    unpacked: int
+    largest: int
+    text: bool
+    width: int
+
+    @property
+    def decoded(self) -> int:
+        """Bytes of its values in memory, an upper bound; of texts that are read as a dictionary, where they can be."""
+        return self.values * (LEVEL_BYTES + self.width) + self.unpacked * self.text + self.largest
+
+
+class Pages:
+    """The pages of a file's columns.
+
+    Args:
+        path: of the file.
+        file: the same, opened.
+    """
+
+    def __init__(self, path: Path, file: pq.ParquetFile) -> None:
+        self._path = path
+        self._about: Any = file.metadata
+        self._size = path.stat().st_size
+        self._chunks: dict[tuple[int, int], Chunk] = {}
+
+    def chunks(self, names: Sequence[str], group: int | None = None) -> dict[int, list[Chunk]]:
+        """The chunks of some columns, by row group.
+
+        Args:
+            names: of columns; of a struct, `column.field` for one field.
+            group: one row group; None: all.
+
+        Raises:
+            InputError: a page that does not say what the footer says, or texts in an encoding that hides their size.
+        """
+        schema, about = self._about.schema, self._about
+        paths = [schema.column(number).path for number in range(about.num_columns)]
+        wanted = [n for n, path in enumerate(paths) if any(f"{path}.".startswith(f"{name}.") for name in names)]
+        groups = range(about.num_row_groups) if group is None else [group]
+        with self._path.open("rb") as file:
+            return {number: [self._chunk(file, number, column) for column in wanted] for number in groups}
+
+    def batch_bytes(self, names: Sequence[str], rows: int) -> int:
+        """Bytes of a batch of rows, decoded, an upper bound: one row may have all values of its row group.
+
+        Args:
+            names: see `chunks`.
+            rows: of a batch.
+
+        Raises:
+            InputError: see `chunks`.
+        """
+        decoded = [sum(chunk.decoded for chunk in chunks) for chunks in self.chunks(names).values()]
+        ends = [0]
+        for number in range(self._about.num_row_groups):
+            ends.append(ends[-1] + self._about.row_group(number).num_rows)
+        # Two batches at once, as one is read ahead; they may begin anywhere in a group.
+        largest = first = 0
+        running = 0
+        for last, size in enumerate(decoded):
+            running += size
+            while ends[last] - ends[first + 1] >= 2 * rows:
+                running -= decoded[first]
+                first += 1
+            largest = max(largest, running)
+        return largest
+
+    def _chunk(self, file: BinaryIO, group: int, column: int) -> Chunk:
+        if (group, column) in self._chunks:
+            return self._chunks[group, column]
+        about = self._about.row_group(group).column(column)
+        where = f"{self._path}: column {about.path_in_schema!r}, row group {group}"
+        kind = self._about.schema.column(column)
+        text = about.physical_type == "BYTE_ARRAY"
+        if about.file_path:
+            raise InputError(f"{where}: lies in another file, {about.file_path[:200]!r}; expected it in this one")
+        values = unpacked = largest = longest = 0
+        for page, start in self._headers(file, about, where):
+            unpacked += page[2]
+            largest = max(largest, page[2])
+            numbers = page.get(_HEADERS.get(page[1], -1), {})
+            if page[1] in (_DATA, _DATA_V2):
+                values += numbers.get(1, 0)
+            encoding = numbers.get(4 if page[1] == _DATA_V2 else 2, 0)
+            if text and page[1] == _DICTIONARY and "." in about.path_in_schema:
+                longest = _longest(file, start, page, about.compression)
+            if text and numbers and encoding not in TEXT_ENCODINGS:
+                raise InputError(
+                    f"{where}: texts in an encoding (DELTA_BYTE_ARRAY or the like) that does not say how long they "
+                    "are; expected plain texts or a dictionary: write it again"
+                )
+        if values != about.num_values:
+            raise InputError(
+                f"{where}: pages of {values:,} values, and {about.num_values:,} in the footer; expected as many: "
+                "write or copy it again"
+            )
+        width = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12, "FIXED_LEN_BYTE_ARRAY": max(kind.length, 0)}
+        chunk = Chunk(values, unpacked, largest, text, longest if text else width.get(about.physical_type, 8))
+        return self._chunks.setdefault((group, column), chunk)
+
+    def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
+        """The headers of a chunk's pages, by the numbers of their fields, and where each page itself begins."""
+        start = about.data_page_offset
+        if about.has_dictionary_page and 0 < about.dictionary_page_offset < start:
+            start = about.dictionary_page_offset
+        end = start + about.total_compressed_size
+        if not 0 < start <= end <= self._size:
+            raise InputError(f"{where}: outside of the file; expected a whole file: write or copy it again")
+        values = 0
+        while start < end and values < about.num_values:
+            page, length = self._header(file, start, where)
+            kind, unpacked, packed = (page.get(field) for field in (1, 2, 3))
+            if kind is None or unpacked is None or packed is None or min(unpacked, packed) < 0:
+                raise InputError(f"{where}: a page without its size; {_AGAIN}")
+            begin = start + length
+            start = begin + packed
+            values += page.get(_HEADERS.get(kind, -1), {}).get(1, 0) if kind in (_DATA, _DATA_V2) else 0
+            if start > end:
+                raise InputError(f"{where}: a page that is cut off; {_AGAIN}")
+            yield page, begin
+
+    def _header(self, file: BinaryIO, start: int, where: str) -> tuple[dict[int, Any], int]:
+        """One page's header, and the number of its bytes."""
+        length = 512
+        while True:
+            file.seek(start)
+            reading = _Reading(file.read(length))
+            try:
+                return reading.struct(), reading.at
+            except IndexError:
+                if length >= LONGEST_HEADER or start + length >= self._size:
+                    raise InputError(f"{where}: a page's header that is cut off; {_AGAIN}") from None
+                length *= 16
+            except ValueError as error:
+                raise InputError(f"{where}: a page's header that is damaged ({error}); {_AGAIN}") from None
+
+
+def _longest(file: BinaryIO, start: int, page: dict[int, Any], compression: str) -> int:
+    """Bytes of the longest text of a dictionary, which lies in its page as lengths and bytes in turn."""
+    file.seek(start)
+    packed, size = file.read(page[3]), page[2]
+    try:
+        data = packed if compression == "UNCOMPRESSED" else pa.decompress(packed, size, compression.lower(), asbytes=True)
+    except (pa.ArrowException, OSError, ValueError):  # LZ4 as Hadoop has it, or damaged
+        return int(size)
+    at = longest = 0
+    while at + 4 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "little")
+        longest = max(longest, length)
+        at += 4 + length
+    return min(longest, int(size))
+
+
+_AGAIN = "expected a whole Parquet file: write or copy it again"
+
+
+class _Reading:
+    """Bytes in Thrift's compact protocol, read from the front; an IndexError says that they end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """The fields of a struct by their numbers: whole numbers, truths and structs; others are passed over."""
+        if depth > 8:
+            raise ValueError("nested too deep")
+        fields: dict[int, Any] = {}
+        number = 0
+        while (head := self._byte()) & 15:
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            fields[number] = self._value(head & 15, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int, *, listed: bool = False) -> Any:
+        if kind in (1, 2):  # a truth is in its type; in a list, it is a byte
+            return self._byte() == 1 if listed else kind == 1
+        if kind == 3:
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._zigzag()
+        if kind == 7:
+            return self._skip(8)
+        if kind == 8:
+            return self._skip(self._varint())
+        if kind in (9, 10):
+            head = self._byte()
+            for _ in range(head >> 4 if head >> 4 < 15 else self._varint()):
+                self._value(head & 15, depth + 1, listed=True)
+            return None
+        if kind == 12:
+            return self.struct(depth + 1)
+        raise ValueError(f"a field of type {kind}")
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def _skip(self, count: int) -> None:
+        self.at += count
+        if self.at > len(self._data):
+            raise IndexError
+
+    def _varint(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        raise ValueError("a number of more than 64 bits")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
