@@ -119,7 +119,7 @@ class ArrowEpisodes:
 
     def _parquet_batches(self, file: Path) -> Iterator[pa.RecordBatch]:
         opened = pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
-        self._memory.require(Pages(file, opened).batch_bytes(COLUMNS, opened.metadata.num_rows), str(file))
+        self._memory.require(Pages(file, opened, self._memory).batch_bytes(COLUMNS, opened.metadata.num_rows), str(file))
         yield from opened.iter_batches(max(opened.metadata.num_rows, 1), columns=list(COLUMNS), use_threads=False)
 
     def _arrow_batches(self, file: Path) -> Iterator[pa.RecordBatch]:

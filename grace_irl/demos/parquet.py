@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,8 @@ from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
 from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.errors import InputError
 
+Text = TypeVar("Text", str, str | None)
+
 BATCH_ROWS = 16_384
 """Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
 
@@ -50,6 +52,9 @@ SCREEN_ROWS = 512
 
 EPISODE_ROWS = 1 << 18
 """The same for the numbers of episodes alone."""
+
+SHARED_TEXTS = 1024
+"""Texts that are looked for among later ones."""
 
 NUMBER_BYTES = 128
 """Of an episode's number and length, while its file is read."""
@@ -93,10 +98,11 @@ class ParquetSource:
         self.pictures = SetPictures(path, self._schema)
         self._batch_rows = SCREEN_ROWS if self.header.metadata.kind == "ui" else BATCH_ROWS
         self._columns = self._wanted()
-        pages = Pages(path, self._file)
+        pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes(self._columns, self._batch_rows), f"{path}: a batch of rows")
         memory.require(pages.batch_bytes(["episode"], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
+        self._shared: dict[str, Any] = {}
         self._screens = ScreenTexts()
 
     @cached_property
@@ -199,6 +205,14 @@ class ParquetSource:
         """See `Memory.require`."""
         self._memory.require(nbytes, what)
 
+    def shared(self, text: Text) -> Text:
+        """The same text, as it was made of an earlier batch: one that is in many episodes is in memory once."""
+        if text is None:
+            return text
+        if len(self._shared) >= SHARED_TEXTS:
+            self._shared.clear()
+        return self._shared.setdefault(text, text)
+
     def states(self, where: str, rows: Rows, row: int, length: int, allocate: Allocate) -> States:
         """What gathers the states of the trajectory that begins in this row."""
         kind = self.header.metadata.kind
@@ -229,7 +243,7 @@ class _Episode:
         self._length = length
         self._filled = 0
         source.require(length * (8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)), self._where)
-        self._text = {name: rows.text(name, row) for name in TEXT_COLUMNS}
+        self._text = {name: source.shared(rows.text(name, row)) for name in TEXT_COLUMNS}
         self._states = source.states(self._where, rows, row, length, allocate)
         self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}
         self._columns |= {name: Column(length - 1, np.empty) for name in STEP_COLUMNS}
@@ -286,7 +300,7 @@ class _Episode:
             truncated=_any(column["truncated"]),
             screenshots=tuple(self._screenshots) if any(self._screenshots) else (),
         )
-        words = [column.texts(self._where) for column in self._words]
+        words = [tuple(map(source.shared, column.texts(self._where))) for column in self._words]
         if any(words):
             trajectory = AnnotatedTrajectory.of(trajectory, *words)
         goal = column["goal"]

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 LONGEST_HEADER = 1 << 20
@@ -63,10 +64,12 @@ class Pages:
     Args:
         path: of the file.
         file: the same, opened.
+        memory: of the set.
     """
 
-    def __init__(self, path: Path, file: pq.ParquetFile) -> None:
+    def __init__(self, path: Path, file: pq.ParquetFile, memory: Memory) -> None:
         self._path = path
+        self._memory = memory
         self._about: Any = file.metadata
         self._size = path.stat().st_size
         self._chunks: dict[tuple[int, int], Chunk] = {}
@@ -79,7 +82,8 @@ class Pages:
             group: one row group; None: all.
 
         Raises:
-            InputError: a page that does not say what the footer says, or texts in an encoding that hides their size.
+            InputError: a page that is larger than the memory or does not say what the footer says, or texts in an
+                encoding that hides their size.
         """
         schema, about = self._about.schema, self._about
         paths = [schema.column(number).path for number in range(about.num_columns)]
@@ -124,6 +128,7 @@ class Pages:
             raise InputError(f"{where}: lies in another file, {about.file_path[:200]!r}; expected it in this one")
         values = unpacked = largest = longest = 0
         for page, start in self._headers(file, about, where):
+            self._memory.require(page[2], f"{where}: a page")
             unpacked += page[2]
             largest = max(largest, page[2])
             numbers = page.get(_HEADERS.get(page[1], -1), {})

@@ -44,6 +44,7 @@ class Rows:
         self._columns = {name: batch.column(name) for name in batch.schema.names}
         self._count = int(batch.num_rows)
         self._screens: dict[int, str] = {}
+        self._made: dict[str, dict[int, str]] = {}
         if pa.types.is_dictionary(state.type):
             self._codes = numbers_of(state.indices)
             return
@@ -82,7 +83,7 @@ class Rows:
     def text(self, name: str, row: int) -> str | None:
         """A text column's value in one row, or None where the column or the value is missing."""
         column = self._columns.get(name)
-        return None if column is None else texts_of(column.slice(row, 1), name)[0]
+        return None if column is None else self._texts_of(column.slice(row, 1), name)[0]
 
     def texts(self, name: str, start: int, stop: int) -> set[str | None]:
         """The different values of a text column in some rows; {None} where it is missing."""
@@ -94,7 +95,7 @@ class Rows:
             codes = numbers_of(part.indices)
             if (codes == codes[0]).all():  # nearly always: no text is decoded twice
                 return {self.text(name, start)}
-        return set(texts_of(part, name))
+        return set(self._texts_of(part, name))
 
     def column(self, name: str, start: int, stop: int) -> pa.Array | None:
         """A column's rows as Arrow has them, or None where it is missing."""
@@ -106,7 +107,21 @@ class Rows:
         column = self.column(name, start, max(start, stop))
         if column is None:
             return []
-        return texts_of(column, name)
+        return self._texts_of(column, name)
+
+    def _texts_of(self, part: pa.Array, name: str) -> list[str | None]:
+        """Texts of a column; of a dictionary, each is made once, whatever the number of rows that it is in."""
+        if part.null_count == len(part):
+            return [None] * len(part)
+        made = self._made.setdefault(name, {})
+        try:
+            if not pa.types.is_dictionary(part.type):
+                return cast("list[str | None]", part.to_pylist())
+            codes = part.indices.to_pylist()
+            made.update({code: part.dictionary[code].as_py() for code in {*codes} - {None} - made.keys()})
+        except UnicodeDecodeError:
+            raise pa.ArrowInvalid(f"column {name!r} holds text that is not UTF-8") from None
+        return [made.get(code) for code in codes]
 
     def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
         """A column's values in some rows, or None where the column is missing or one of them is null."""
@@ -190,24 +205,6 @@ class Words:
                 f"{where}: {self._name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it"
             )
         return texts
-
-
-def texts_of(array: pa.Array, name: str) -> list[str | None]:
-    """The texts of a column; of a dictionary, each text is made once, whatever the number of rows that it is in.
-
-    Raises:
-        pyarrow.ArrowInvalid: one is not UTF-8.
-    """
-    if array.null_count == len(array):
-        return [None] * len(array)
-    try:
-        if not pa.types.is_dictionary(array.type):
-            return cast("list[str | None]", array.to_pylist())
-        codes = array.indices.to_pylist()
-        texts = {code: array.dictionary[code].as_py() for code in set(codes) - {None}}
-    except UnicodeDecodeError:
-        raise pa.ArrowInvalid(f"column {name!r} holds text that is not UTF-8") from None
-    return [texts.get(code) for code in codes]
 
 
 def is_list(kind: pa.DataType) -> bool:

@@ -21,12 +21,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grace_irl.demos.parquet_columns import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.parquet_pages import Pages
 from grace_irl.demos.screenshots import FileScreenshot, Place, PlacedScreenshot, checked, identity
 from grace_irl.demos.ui.shard import RecordScreenshot, Shard
 from grace_irl.errors import InputError
 
 BUFFER = 1 << 20
 """Bytes of the file that are read at once: a group of pictures is not read to get at one."""
+
+COPIES = 3
+"""Of a page: packed, unpacked, and the picture itself."""
 
 LONGEST_PATH = 4096
 
@@ -202,6 +207,9 @@ class _Reading:
 
     def __init__(self, path: Path) -> None:
         self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+        self._where = str(path)
+        self._memory = Memory()
+        self._pages = Pages(path, self._file, self._memory)
         about = self._file.metadata
         groups = (about.row_group(number).num_rows for number in range(about.num_row_groups))
         self._ends = list(accumulate(groups))
@@ -217,6 +225,9 @@ class _Reading:
             raise pa.ArrowInvalid(f"{self._ends[-1] if self._ends else 0} rows")
         if not self._next <= row < self._stop:
             group = bisect_right(self._ends, row)
+            pages = self._pages.chunks([f"{SCREENSHOT}.{PICTURE}"], group)[group]
+            largest = max((page.largest for page in pages), default=0)
+            self._memory.require(COPIES * largest, f"{self._where}: a page of pictures")
             self._next, self._stop = self._ends[group - 1] if group else 0, self._ends[group]
             self._batches = self._file.iter_batches(
                 1, row_groups=[group], columns=[f"{SCREENSHOT}.{PICTURE}"], use_threads=False

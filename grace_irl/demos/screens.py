@@ -18,10 +18,13 @@ def pack(
         screens: XML, one text per state. XML cannot hold a null character, so the padding is no part of any.
         allocate: where they go (`grace_irl.demos.source.Allocate`).
     """
-    width = max((len(screen.encode()) for screen in screens), default=1)
+    width = max((len(screen.encode()) for screen in {id(screen): screen for screen in screens}.values()), default=1)
     states = allocate((len(screens),), f"S{max(1, width)}")
-    for step, screen in enumerate(screens):  # one copy at a time: screens are large, and mostly the same few
-        states[step] = screen.encode()
+    last, encoded = "", b""
+    for step, screen in enumerate(screens):  # one copy at a time: screens are large
+        if screen is not last:
+            last, encoded = screen, screen.encode()
+        states[step] = encoded
     return states
 
 

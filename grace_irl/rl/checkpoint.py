@@ -2,7 +2,7 @@
 
 A checkpoint keeps its settings as pickles beside the weights. Those pickles are never opened: the kind of
 policy, its layers and its activation are read from the readable JSON next to them, and the weights by torch's
-weights-only loader.
+weights-only loader. What the JSON says of layers counts once the weights are those of such layers (`weights.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 # The policy class of each module that SB3's own algorithms come from ("MlpPolicy").
@@ -36,6 +38,10 @@ READABLE = (
 )
 
 
+MAX_DATA = 64 * 1024 * 1024
+"""Bytes of the JSON of a checkpoint. Real ones have 20 KB to 2 MB."""
+
+
 class CheckpointPolicy:
     """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically where it is
     stochastic.
@@ -55,9 +61,10 @@ class CheckpointPolicy:
         if not path.is_file():
             raise InputError(f"--policy {path}: no such file; expected bot, random or a Stable-Baselines3 .zip")
         try:
-            with zipfile.ZipFile(path) as archive:
-                about = json.loads(archive.read("data"))
-        except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+            about = json.loads(_member(path, "data", MAX_DATA))
+            if not isinstance(about, dict) or not isinstance(about.get("policy_class", {}), dict):
+                raise ValueError("no object")
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, KeyError, ValueError, OSError, EOFError) as error:
             raise InputError(
                 f"--policy {path}: not a Stable-Baselines3 checkpoint ({error}); expected what model.save() wrote"
             ) from None
@@ -104,7 +111,8 @@ class CheckpointPolicy:
 
         try:
             from gymnasium.spaces import Box
-            from stable_baselines3.common.save_util import load_from_zip_file
+
+            from grace_irl.rl import weights
         except ImportError as error:
             raise InputError(
                 f"--policy {self._path}: {error.name} is not installed; install the extra, pip install 'grace-irl[rl]'"
@@ -116,9 +124,13 @@ class CheckpointPolicy:
             options["activation_fn"] = getattr(importlib.import_module("torch.nn"), options["activation_fn"])
         make = getattr(importlib.import_module(self._module), POLICIES[self._module])
         try:
+            data = _member(self._path, "policy.pth", Memory().limit // weights.COPIES)
+            found = weights.require_tensors(weights.read_weights(data))
+            weights.require_layers(found, options.get("net_arch", []), state.size, options.get("n_critics", 1))
             policy = make(space, self._space, lambda _: 0.0, **options)
-            _, parameters, _ = load_from_zip_file(self._path, device="cpu", load_data=False)
-            policy.load_state_dict(parameters["policy"])
+            policy.load_state_dict(found)
+        except InputError:
+            raise
         except Exception as error:  # torch and SB3 raise what their parts raise
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise InputError(
@@ -131,6 +143,8 @@ class CheckpointPolicy:
     def _policy_options(self, about: dict[str, Any]) -> dict[str, Any]:
         """Layers and activation, where they are not the defaults."""
         stated = about.get("policy_kwargs") or {}
+        if not isinstance(stated, dict):
+            raise InputError(f"--policy {self._path}: policy_kwargs {str(stated)[:80]!r}; expected an object")
         if about.get("use_sde"):
             raise InputError(f"--policy {self._path}: state-dependent exploration; expected a policy without it")
         known = (*READABLE, "use_sde")
@@ -148,3 +162,12 @@ class CheckpointPolicy:
                 )
             options["activation_fn"] = found[1]
         return options
+
+
+def _member(path: Path, name: str, most: int) -> bytes:
+    """What lies in a zip under a name, if the zip says that it has no more bytes than `most`; more are not unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        size = archive.getinfo(name).file_size
+        if size > most:
+            raise ValueError(f"{name!r} of {size:,} bytes; expected at most {most:,}")
+        return archive.read(name)

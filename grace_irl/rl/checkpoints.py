@@ -18,6 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point, from_json, to_json
+from grace_irl.rl.weights import read_weights
 
 
 def digest(facts: Mapping[str, Any]) -> str:
@@ -87,7 +88,7 @@ def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
     if not path.exists():
         return None
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        found = read_weights(path.read_bytes())
         checkpoint = Checkpoint(**{**found, "curve": from_json(found["curve"])})
     except Exception as error:  # torch raises what its parts raise
         lines = str(error).strip().splitlines() or [type(error).__name__]

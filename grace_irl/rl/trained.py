@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.networks import network_options
 from grace_irl.rl.observers import GridObserver, Observer, VectorObserver
+from grace_irl.rl.weights import read_weights, require_layers, require_tensors
 
 FORMAT = 1
 
@@ -84,16 +86,25 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
         InputError: no such file, or another kind of file.
     """
     try:
-        found = torch.load(path, map_location=device, weights_only=True)
+        found = read_weights(Path(path).read_bytes(), device)
         about = json.loads(found["about"])
         if about["format"] != FORMAT:
             raise InputError(f"{path}: format {about['format']}; expected {FORMAT}: it is of another version")
         fields = _tuples(about["observer"])
         observer = {name: made for made, name in _KINDS.items()}[fields.pop("kind")](**fields)
         settings = Hyperparameters(**_tuples(about["settings"]))
-        network = build_network(observer, _space(about["action_space"]), settings)
+        weights = require_tensors(found["weights"])
+        action_space = about["action_space"]
+        numbers = sum(tensor.numel() for tensor in weights.values())
+        # A grid's network has a weight for each place that its agent may see, whatever side it stands at.
+        sides = getattr(observer, "shape", ())
+        sizes = [math.prod(sides), (2 * max(sides, default=1) - 1) ** 2, getattr(observer, "size", 1)]
+        if max(*sizes, action_space.get("n", 1)) > numbers or settings.activation not in ("Tanh", "ReLU"):
+            raise ValueError(f"a network larger than its {numbers:,} weights")
+        require_layers(weights, settings.net_arch, 1)
+        network = build_network(observer, _space(action_space), settings)
         policy = TrainedPolicy(network, observer, settings, about["environment"])
-        policy.network.load_state_dict(found["weights"])
+        policy.network.load_state_dict(weights)
     except InputError:
         raise
     except OSError as error:
