@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import expansion
@@ -119,6 +120,7 @@ def fit(
     replay: str | Path | None = None,
     listener: Callable[[Snapshot], None] | None = None,
     note: Callable[[str], None] | None = None,
+    max_memory: int | str | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
     """Recovers a reward from demonstrations.
@@ -135,6 +137,7 @@ def fit(
             demonstrations that it was recorded on.
         listener: called after each answer and each result with where the run stands.
         note: called with one line where the user should know of something (a server went away, a prompt waits).
+        max_memory: what demonstrations and policies may take, in bytes or as `4G`; None: a share of what is available.
         **settings: see `Settings`; stronger than `config` and `sets`.
 
     Returns:
@@ -157,15 +160,16 @@ def fit(
     if extra := _names(negatives):
         flags["data.negatives"] = extra
     parts = fits.Parts(demonstrations=in_memory, proposer=writer, listener=listener, note=note)
-    if resume is not None:
-        if expansion.is_expansion(Path(resume)):
-            return expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
-        return fits.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
-    base = recorded_config(Path(replay)) if replay else None
-    resolved = worded(Path(config) if config else None, sets, flags, base)
-    if resolved.expand.rounds:
-        return expansion.start(resolved, Path(out) if out else None, parts)
-    return fits.start(resolved, Path(out) if out else None, parts)
+    with limited(max_memory):
+        if resume is not None:
+            if expansion.is_expansion(Path(resume)):
+                return expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
+            return fits.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
+        base = recorded_config(Path(replay)) if replay else None
+        resolved = worded(Path(config) if config else None, sets, flags, base)
+        if resolved.expand.rounds:
+            return expansion.start(resolved, Path(out) if out else None, parts)
+        return fits.start(resolved, Path(out) if out else None, parts)
 
 
 def score(
@@ -178,12 +182,13 @@ def score(
     calibration: str = "file",
     workers: int | None = None,
     allow_weak_sandbox: bool = False,
+    max_memory: int | str | None = None,
 ) -> Score:
-    """Scores a reward file on demonstrations, in the sandbox; see `grace_irl.runs.score.score`."""
+    """Scores a reward file on demonstrations, in the sandbox; see `grace_irl.runs.score.score`, and `fit` of memory."""
     if not isinstance(demos, Demonstrations):
         from grace_irl.demos import load
 
-        demos = load(_names(demos), _names(negatives))
+        demos = load(_names(demos), _names(negatives), max_memory=max_memory)
     return scores.score(
         Path(reward),
         demos,

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from contextvars import copy_context
 
 from grace_irl.cli.stream import harmless_stream
 from grace_irl.errors import GraceError
@@ -35,7 +36,9 @@ def _called(given: Sequence[str]) -> int:
 
         called = next((word for word in given if not word.startswith("-")), None)
         try:
-            code = build(called)(args=spread(given), prog_name="grace-irl", standalone_mode=False)
+            command = build(called)
+            # In a context of its own: what its options state holds for this command.
+            code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
             said = misused(error)
             if said is None:

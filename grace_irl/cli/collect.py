@@ -11,6 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.cli.console import PlainConsole, say
+from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
@@ -54,6 +55,7 @@ def collect(
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
     recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Play episodes with a policy and keep them as demonstrations.

@@ -15,6 +15,7 @@ from rich.table import Table
 from grace_irl.cli import fit_options as options
 from grace_irl.cli.comparison_progress import ComparisonProgress
 from grace_irl.cli.console import console, say
+from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import print_json
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.folder import ComparisonFolder
@@ -91,6 +92,7 @@ def compare(
     device: Annotated[str | None, _option("device", "Of torch: auto, cpu, cuda.", DEFAULTS.device, TRAINING)] = None,
     workers: Annotated[int | None, _option("workers", "Runs at once.", "one per core", RUN)] = None,
     allow_weak_sandbox: options.AllowWeakSandbox = None,
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     out: Annotated[Path | None, _option("out", "A new folder.", "comparisons/<time>", RUN)] = None,
     resume_: Annotated[
         Path | None,

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, say
 from grace_irl.cli.goals import goal_table
+from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import print_json, require_new
 from grace_irl.cli.pictures import outlines, save_pictures
 from grace_irl.cli.screens import screens_table
@@ -40,6 +41,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the
 @app.command()
 def inspect(
     path: Annotated[str, typer.Argument(help="File, folder or Minari id.")],
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     json_: Json = False,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave grids and screens themselves out.")] = False,
     images: Annotated[Path | None, typer.Option(help="Folder for pictures of some states, grids or screens.")] = None,
@@ -90,6 +92,7 @@ def convert(
     label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     json_: Json = False,
 ) -> None:
     """Write demonstrations in another format, and state what the source does not say.
@@ -116,6 +119,7 @@ def scramble(
     paths: Annotated[list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then where they go.")],
     seed: Annotated[int, typer.Option(help="Of the map.")] = 0,
     map_: Annotated[Path | None, typer.Option("--map", help="Use this map again instead of a new one.")] = None,
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     json_: Json = False,
 ) -> None:
     """Write copies in which codes, axes, fields and words mean nothing, all by one map, kept beside them as

@@ -11,6 +11,7 @@ from grace_irl.cli import fit_options as options
 from grace_irl.cli.console import console, say
 from grace_irl.cli.estimate import print_estimate
 from grace_irl.cli.fit_options import DEFAULTS
+from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import metrics_object, metrics_table, print_json, print_source
 from grace_irl.cli.progress import FitProgress
 from grace_irl.cli.report import report_of_fit
@@ -67,6 +68,7 @@ def fit(
     plateau: options.Plateau = None,
     workers: options.Workers = None,
     allow_weak_sandbox: options.AllowWeakSandbox = None,
+    max_memory: MaxMemory = None,
     seed: options.Seed = None,
     out: options.Out = None,
     resume: options.Resume = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from grace_irl.cli.console import say
+from grace_irl.cli.memory import MaxMemory
 from grace_irl.errors import GraceError
 from grace_irl.runs.paths import RunPaths
 
@@ -27,6 +28,7 @@ def report(
             show_default="those that your own run names",
         ),
     ] = None,
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
 ) -> None:
     """Write the report of a run: one HTML file with its reward, evidence, progress and curves. Prints its path."""
     from grace_irl.demos import load

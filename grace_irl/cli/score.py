@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, say
+from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import metrics_object, metrics_table, print_json
 from grace_irl.errors import InputError
 from grace_irl.runs.score import RoleScore
@@ -60,6 +61,7 @@ def score(
             envvar="GRACE_IRL_ALLOW_WEAK_SANDBOX",
         ),
     ] = False,
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Score a reward file on demonstrations, in the sandbox."""

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, console, say
+from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
@@ -53,6 +54,7 @@ def select(
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is chosen, and write nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Choose trajectories by goal, app, length, success, task and role, and write them.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grace_irl.compare.folder import ComparisonFolder, JobFolder, read_curve
 from grace_irl.compare.outcome import Result, read_result, write_result
+from grace_irl.demos import memory
 
 POLL_S = 0.2
 """Between two looks at the processes."""
@@ -94,7 +95,7 @@ def _start(folder: Path, job: Job, share: int) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, **memory.environment(), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
         )
 
 

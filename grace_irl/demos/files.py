@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.demos.arena import Arena, padded
 from grace_irl.demos.header import Header, merge
+from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, enough_memory, limited
 from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.screenshots import Keep
@@ -123,7 +124,7 @@ def expand(path: str | Path) -> list[str | Path]:
     Texts that may be screens (`ui.TEXTS`) count where a folder has nothing else: elsewhere they are cards and recipes.
 
     Raises:
-        InputError: a folder without demonstrations, or with a pickle among them.
+        InputError: a folder without demonstrations, with a pickle among them, or with a link out of it.
     """
     if str(path) == "":  # a variable that is not set, most likely: it would name the folder where we stand
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
@@ -143,6 +144,8 @@ def expand(path: str | Path) -> list[str | Path]:
             f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files, Minari datasets or "
             "folders of screens"
         )
+    for file in files:
+        require_inside(file, folder)
     return list(files)
 
 

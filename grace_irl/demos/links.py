@@ -25,6 +25,6 @@ def require_inside(file: Path, folder: Path) -> None:
     there = Path(os.path.realpath(file))
     if not there.is_relative_to(os.path.realpath(folder)):
         raise InputError(
-            f"{file}: a link out of its folder, to {str(there)[:200]!r}; expected files in the folder: copy it there, or "
-            "name it itself"
+            f"{file}: a link out of its folder, to {str(there)[:200]!r}; expected files in the folder: copy it there, "
+            "or name it itself"
         )

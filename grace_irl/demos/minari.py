@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -152,9 +152,7 @@ class MinariSource:
             ) from None
         raise InputError(f"{self.path}: data in the format {format[:40]!r}; expected hdf5 or arrow data")
 
-    def _demonstration(
-        self, index: int, where: str, left: int, role: Role | None, allocate: Allocate
-    ) -> Demonstration:
+    def _demonstration(self, index: int, where: str, left: int, role: Role | None, allocate: Allocate) -> Demonstration:
         episodes = self._episodes
         about = episodes.about(index, where)
         ours = json.loads(about[KEY]) if KEY in about else {}
@@ -217,11 +215,9 @@ class MinariSource:
             require_numbers(header.metadata.kind, str(self.path), "Minari")
             return header
         environment = ""
-        try:
+        with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.
-            environment = str(json.loads(about["env_spec"]).get("id", "")) if "env_spec" in about else ""
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            pass
+            environment = str(json.loads(about["env_spec"])["id"])
         label: LabelRule = "last" if self._layout.kind == "grid" else "all"
         return Header(Metadata(self._layout.kind, self._layout.fields, environment, label=label))
 

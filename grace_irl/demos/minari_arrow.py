@@ -80,7 +80,9 @@ class ArrowEpisodes:
 
     def _columns(self, index: int, names: tuple[str, ...], where: str) -> Iterator[pa.Array]:
         if not self.holds(index, names, where):
-            raise InputError(f"{where}: no column {'.'.join(names)[:80]!r}; expected what Minari writes: write it again")
+            raise InputError(
+                f"{where}: no column {'.'.join(names)[:80]!r}; expected what Minari writes: write it again"
+            )
         for batch in self._batches(index, where):
             column = batch.column(names[0])
             for name in names[1:]:
@@ -119,7 +121,9 @@ class ArrowEpisodes:
 
     def _parquet_batches(self, file: Path) -> Iterator[pa.RecordBatch]:
         opened = pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
-        self._memory.require(Pages(file, opened, self._memory).batch_bytes(COLUMNS, opened.metadata.num_rows), str(file))
+        self._memory.require(
+            Pages(file, opened, self._memory).batch_bytes(COLUMNS, opened.metadata.num_rows), str(file)
+        )
         yield from opened.iter_batches(max(opened.metadata.num_rows, 1), columns=list(COLUMNS), use_threads=False)
 
     def _arrow_batches(self, file: Path) -> Iterator[pa.RecordBatch]:
@@ -133,8 +137,8 @@ class ArrowEpisodes:
         for message in messages:
             if message.type != "record batch" or is_compressed(bytes(message.metadata)):
                 raise InputError(
-                    f"{file}: a compressed column or a dictionary, which may unpack to any size; expected plain columns, "
-                    "as Minari writes them: write it again"
+                    f"{file}: a compressed column or a dictionary, which may unpack to any size; expected plain "
+                    "columns, as Minari writes them: write it again"
                 )
             yield pa.ipc.read_record_batch(message, schema)
 

@@ -52,7 +52,9 @@ class Hdf5Episodes:
         try:
             self._file = h5py.File(file, "r")
         except (OSError, RuntimeError, ValueError) as error:
-            raise InputError(f"{file}: not readable as hdf5 ({_said(error)}); expected a whole file: copy it again") from None
+            raise InputError(
+                f"{file}: not readable as hdf5 ({_said(error)}); expected a whole file: copy it again"
+            ) from None
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
         """See `Episodes.about`."""
@@ -98,11 +100,13 @@ class Hdf5Episodes:
         return found
 
     def _opened(self, names: tuple[str, ...], where: str, *, missing: bool = False) -> Any:
-        """What lies under a path, every step of which is a plain link; None where nothing does, if it may be missing."""
+        """What lies under a path of plain links; None where nothing does, if it may be missing."""
         found: Any = self._file
         for name in names:
             if "/" in name or name in ("", ".") or not isinstance(found, h5py.Group):
-                raise InputError(f"{where}: no {name[:80]!r} in {found.name}; expected what Minari writes: write it again")
+                raise InputError(
+                    f"{where}: no {name[:80]!r} in {found.name}; expected what Minari writes: write it again"
+                )
             link = found.get(name, getlink=True)
             if link is None:
                 if missing:
@@ -125,7 +129,9 @@ class Hdf5Episodes:
         numbers = [made.get_filter(position)[0] for position in range(made.get_nfilters())]
         unknown = next((number for number in numbers if number not in FILTERS), None)
         if unknown is not None:
-            raise InputError(f"{where}: filter {unknown}; expected none, or {', '.join(FILTERS.values())}: write it again")
+            raise InputError(
+                f"{where}: filter {unknown}; expected none, or {', '.join(FILTERS.values())}: write it again"
+            )
         if numbers and made.get_layout() == h5py.h5d.CHUNKED:
             chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
             stored: list[int] = [0]

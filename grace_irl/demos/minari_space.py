@@ -97,8 +97,8 @@ def described(serialised: object, name: str, where: str) -> Mapping[str, Any]:
     """
     if serialised is None:
         raise InputError(
-            f"{where}: no {name} in metadata.json; expected one: Minari would make the environment that the file names, "
-            "which runs its code"
+            f"{where}: no {name} in metadata.json; expected one: Minari would make the environment that the file "
+            "names, which runs its code"
         )
     try:
         space = json.loads(serialised) if isinstance(serialised, str) else None

@@ -28,7 +28,17 @@ from grace_irl.demos.source import Allocate, build, stated_role, stated_split, t
 from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError, TypeError, SyntaxError, KeyError)
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    TypeError,
+    SyntaxError,
+    KeyError,
+)
 """What numpy and zipfile raise for archives that are cut, encrypted or not archives."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

@@ -22,8 +22,8 @@ LONGEST_HEADER = 1 << 20
 """Bytes of a page's header. Real ones have 20 to 200; the smallest and largest values of a page may be among them."""
 
 TEXT_ENCODINGS = {0, 2, 6, 8}
-"""PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY. DELTA_BYTE_ARRAY repeats the beginning of one text in
-the next: a few bytes may stand for any length."""
+"""PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY. DELTA_BYTE_ARRAY repeats the beginning of one text
+in the next: a few bytes may stand for any length."""
 
 LEVEL_BYTES = 12
 """Of each value in memory besides itself: its levels, where its list begins, whether it is null."""
@@ -193,7 +193,9 @@ def _longest(file: BinaryIO, start: int, page: dict[int, Any], compression: str)
     file.seek(start)
     packed, size = file.read(page[3]), page[2]
     try:
-        data = packed if compression == "UNCOMPRESSED" else pa.decompress(packed, size, compression.lower(), asbytes=True)
+        data = (
+            packed if compression == "UNCOMPRESSED" else pa.decompress(packed, size, compression.lower(), asbytes=True)
+        )
     except (pa.ArrowException, OSError, ValueError):  # LZ4 as Hadoop has it, or damaged
         return int(size)
     at = longest = 0

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from grace_irl.demos.parquet_columns import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.parquet_columns import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
 from grace_irl.demos.parquet_pages import Pages
 from grace_irl.demos.screenshots import FileScreenshot, Place, PlacedScreenshot, checked, identity
 from grace_irl.demos.ui.shard import RecordScreenshot, Shard

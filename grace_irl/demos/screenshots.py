@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from grace_irl.demos.links import require_inside
 from grace_irl.errors import InputError
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -129,11 +130,16 @@ def media_type(data: bytes, where: str) -> str:
 
 def beside(file: Path) -> FileScreenshot | None:
     """The picture that belongs to a file of one state: of the same stem, beside it or in a folder `screenshots`
-    beside it or beside its folder."""
-    for folder in (file.parent, file.parent / "screenshots", file.parent.parent / "screenshots"):
+    beside it or beside its folder.
+
+    Raises:
+        InputError: it is a link to elsewhere.
+    """
+    for root, folder in ((file.parent, "."), (file.parent, "screenshots"), (file.parent.parent, "screenshots")):
         for suffix in SUFFIXES:
-            picture = folder / f"{file.stem}{suffix}"
+            picture = root / folder / f"{file.stem}{suffix}"
             if picture.is_file():
+                require_inside(picture, root)
                 return FileScreenshot(picture)
     return None
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-
 from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header, merge

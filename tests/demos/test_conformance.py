@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from grace_irl.demos import iter_trajectories, load, save
-from tests.demos.regions import region
 from grace_irl.demos.files import open_writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same, assert_same_demonstration
 from tests.demos.matrix import FORMATS, HOLD_ARRAYS, FormatCase
+from tests.demos.regions import region
 
 
 def variants() -> dict[str, Demonstrations]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from grace_irl.demos.links import require_inside
 from grace_irl.demos.screenshots import beside
 from grace_irl.demos.source import stated_role
 from grace_irl.demos.ui import markup
@@ -27,12 +28,17 @@ def open_folder(folder: Path) -> EpisodeSource:
     """An episode that is a folder.
 
     Raises:
-        InputError: no dumps, or a dump or task file that cannot be used.
+        InputError: no dumps, or a dump, picture or task file that cannot be used or lies elsewhere.
     """
     dumps = steps(folder)
     if not dumps:
         raise InputError(f"{folder}: no screens; expected .xml files of uiautomator, there or in {DUMPS}/")
-    about = read_json(folder / TASK) if (folder / TASK).is_file() else {}
+    task = [folder / TASK] if (folder / TASK).is_file() else []
+    for file in (*dumps, *task):
+        require_inside(file, folder)
+        if not file.is_file():
+            raise InputError(f"{file}: not a file; expected the .xml of a screen")
+    about = read_json(folder / TASK) if task else {}
     if not isinstance(about, Mapping):
         raise InputError(f'{folder / TASK}: not an object; expected one such as {{"task": "Set an alarm"}}')
     return EpisodeSource(folder, _episode(dumps, about, folder / TASK))

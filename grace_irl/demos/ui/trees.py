@@ -13,6 +13,7 @@ from typing import Any
 
 from lxml import etree
 
+from grace_irl.demos.links import require_inside
 from grace_irl.demos.screenshots import FileScreenshot, Screenshot, beside
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import history
@@ -95,6 +96,7 @@ def _screenshots(found: Mapping[str, Any], path: Path) -> tuple[Screenshot | Non
     named = found.get("screenshotFile")
     try:
         if isinstance(named, str) and Path(named).name == named and (path.parent / named).is_file():
+            require_inside(path.parent / named, path.parent)
             return (FileScreenshot(path.parent / named),)
     except OSError:  # no name that a file can have, as one that is too long
         pass
