@@ -1,0 +1,119 @@
+"""Folders of comparisons: what they name is named again, unless this user made them on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+
+from grace_irl.cli import main
+from grace_irl.compare import comparison as comparisons
+from grace_irl.compare.comparison import Compared
+from grace_irl.compare.outcome import Result
+from grace_irl.compare.settings import Settings, comparison_of, digest_of
+from grace_irl.demos import save
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.runs.config import resolve
+from tests.hostile_files.traps import line, loaded, stranger, trap
+from tests.rl.cart_pole import experts, play
+
+Capture = pytest.CaptureFixture[str]
+HEAVY = f"{Path(__file__).parents[1] / 'compare' / 'rewards.py'}:heavy"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cart-pole") / "set.parquet"
+    known, negative = experts(2), play(100, "negative")
+    save(Demonstrations(known.metadata, (*known, negative)), path)
+    return path
+
+
+@pytest.fixture
+def worked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings with which work would begin."""
+    found: list[Settings] = []
+
+    def work(folder: Path, contest: object, *more: object) -> Compared:
+        found.append(contest.settings)  # type: ignore[attr-defined]
+        return Compared(folder, (Result("bc", 0),), (), ())
+
+    monkeypatch.setattr(comparisons, "_work", work)
+    return found
+
+
+def written(folder: Path, data: Path, fit: dict[str, object] | None = None, **changes: object) -> Path:
+    """A comparison that somebody began."""
+    values = {"methods": ("bc",), "seeds": 1, "steps": 64, "data": digest_of(loaded(data)), **changes}
+    flags = {"data.demos": (str(data),), "data.held_out": 0.0, **(fit or {})}
+    folder.mkdir(exist_ok=True)
+    Settings(comparison_of(values), resolve(flags=flags)).write(folder)
+    return folder
+
+
+def test_ones_own_comparison_goes_on(data: Path, tmp_path: Path, worked: list[Settings]) -> None:
+    folder = written(tmp_path / "c", data, {"expand.trust": True}, transfer=(HEAVY,))
+    assert main(["compare", "--resume", str(folder)]) == 0
+    assert (worked[0].fit.expand.trust, worked[0].comparison.transfer) == (True, (HEAVY,))
+    folder.rename(tmp_path / "moved")
+    assert main(["compare", "--resume", str(tmp_path / "moved")]) == 0
+
+
+def test_a_strangers_comparison_runs_no_code_and_is_not_trusted(
+    data: Path, tmp_path: Path, worked: list[Settings], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    evil = trap(tmp_path)
+    fit = {"expand.trust": True, "sandbox.allow_weak": True, "model.url": "http://192.0.2.1"}
+    folder = written(tmp_path / "c", data, fit, env=evil.name, transfer=(HEAVY, evil.name))
+    stranger(monkeypatch, tmp_path)
+    resume = ["compare", "--resume", str(folder)]
+    assert main(resume) == 2
+    assert f"expected it on the command line: --env {evil.name}, --transfer-env {HEAVY}, --tr" in line(capsys)
+    assert main([*resume, "--env", HEAVY, "--transfer-env", evil.name]) == 2
+    assert f"expected it on the command line: --transfer-env {HEAVY}" in line(capsys)
+    assert not evil.sprung
+    folder = written(tmp_path / "c", data, fit, env=HEAVY)
+    stranger(monkeypatch, tmp_path)
+    assert main([*resume, "--env", HEAVY]) == 2
+    assert f"--demos {data}" in line(capsys)
+    words = ["--env", HEAVY, "--demos", str(data), "--set", "model.url=http://127.0.0.1:9"]
+    assert main([*resume, *words]) == 0
+    fitted = worked[0].fit
+    assert (fitted.expand.trust, fitted.sandbox.allow_weak) == (False, False)
+    assert fitted.model.url == "http://127.0.0.1:9"
+    assert main(resume) == 0  # from then on it is this user's
+
+
+def test_what_was_changed_in_ones_own_comparison_does_not_count(
+    data: Path, tmp_path: Path, worked: list[Settings], capsys: Capture
+) -> None:
+    evil = trap(tmp_path)
+    folder = written(tmp_path / "c", data)
+    path = folder / "compare.toml"
+    path.write_text(path.read_text().replace('env = ""', f'env = "{evil.name}"'))
+    assert main(["compare", "--resume", str(folder)]) == 2
+    assert f"--env {evil.name}" in line(capsys)
+    path.write_text(path.read_text().replace(f'env = "{evil.name}"', 'env = ""'))
+    fit = folder / "fit.toml"
+    fit.write_text(fit.read_text().replace("trust = false", "trust = true"))
+    assert main(["compare", "--resume", str(folder)]) == 0
+    assert worked[0].fit.expand.trust is False
+    assert not evil.sprung
+
+
+def test_another_comparison_is_refused(data: Path, tmp_path: Path, worked: list[Settings], capsys: Capture) -> None:
+    folder = written(tmp_path / "c", data)
+    for words in (["--env", "Pendulum-v1"], ["--trust-reward"], ["--set", "search.population=4"], ["--steps", "5"]):
+        assert main(["compare", "--resume", str(folder), *words]) == 2
+        assert "a comparison goes on with the settings that it began with" in line(capsys)
+    assert not worked
+
+
+def test_a_reward_lies_in_the_comparison(data: Path, tmp_path: Path, worked: list[Settings]) -> None:
+    """Whatever path the folder says: it has a copy of its own."""
+    folder = written(tmp_path / "c", data, reward="/etc/passwd", methods=("grace",))
+    (folder / "reward.py").write_text("class Reward:\n    def reward_fn(self, state):\n        return 0.0\n")
+    assert main(["compare", "--resume", str(folder)]) == 0
+    assert worked[0].comparison.reward == str(folder / "reward.py")
