@@ -155,6 +155,7 @@ def compare(
                     flags=flags,
                     workers=workers,
                     listener=progress,
+                    note=progress.note,
                 )
             else:
                 fit = worded(config, tuple(set_ or ()), flags, Config(data=DataConfig(held_out=0.0)))
@@ -163,7 +164,7 @@ def compare(
                         "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"
                     )
                 comparison = comparison_of({**given, "methods": named, "seeds": seeds})
-                compared = start(Settings(comparison, fit), folder, workers, progress)
+                compared = start(Settings(comparison, fit), folder, workers, progress, progress.note)
         except KeyboardInterrupt:
             progress.close()
             _leave(folder)

@@ -50,6 +50,10 @@ class ComparisonProgress:
                 self._task, total=progress.total, completed=progress.done, description=f"{failed}{running}"
             )
 
+    def note(self, text: str) -> None:
+        """Says one line above the live one."""
+        self._say(text)
+
     def _say(self, text: str) -> None:
         if self._live is not None:
             self._live.console.print(line(text), soft_wrap=True)

@@ -17,7 +17,7 @@ from grace_irl.cli.progress import FitProgress
 from grace_irl.cli.report import report_of_fit
 from grace_irl.cli.rounds import rounds_table
 from grace_irl.errors import InputError
-from grace_irl.runs import expansion
+from grace_irl.runs import expansion, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import worded
 from grace_irl.runs.estimate import estimated
@@ -108,6 +108,8 @@ def fit(
             if not resolved.data.demos:
                 raise InputError("no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj")
             if estimate:
+                if said := proposers.destination(proposers.settled(resolved)):
+                    say(said, err=True)
                 print_estimate(estimated(resolved), as_json=as_json)
                 return
             with FitProgress(resolved.search.generations) as progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.curves import Line, plot
 from grace_irl.compare.folder import ComparisonFolder, read_curve
+from grace_irl.compare.grace import Grace
 from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.outcome import Result, read_result
 from grace_irl.compare.pool import Listener, run_jobs
@@ -32,6 +33,7 @@ from grace_irl.runs.acting import spoken
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import require_absent
 from grace_irl.runs.lock import RunLock
+from grace_irl.runs.proposers import destination, settled
 from grace_irl.runs.score import read_reward
 
 SAME = "expected no change: a comparison goes on with the settings that it began with"
@@ -56,7 +58,13 @@ class Compared:
     notes: tuple[str, ...]
 
 
-def start(settings: Settings, out: Path, workers: int | None = None, listener: Listener | None = None) -> Compared:
+def start(
+    settings: Settings,
+    out: Path,
+    workers: int | None = None,
+    listener: Listener | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> Compared:
     """Begins a comparison and works on it to its end.
 
     Args:
@@ -64,6 +72,7 @@ def start(settings: Settings, out: Path, workers: int | None = None, listener: L
         out: a new folder.
         workers: jobs at once; None: one per core.
         listener: told where it stands.
+        note: told, in one line, which server gets prompts and the key.
 
     Raises:
         InputError: settings, data, methods or environments that cannot be used; nothing is written then.
@@ -78,6 +87,7 @@ def start(settings: Settings, out: Path, workers: int | None = None, listener: L
     if comparison.reward:
         contest = Contest(settings := _with_own_reward(settings, out), contest.demonstrations)
     settings.write(out)
+    _say_server(contest, note)
     return _work(out, contest, warned, workers, listener)
 
 
@@ -92,6 +102,7 @@ def resume(
     flags: Mapping[str, object] | None = None,
     workers: int | None = None,
     listener: Listener | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Compared:
     """Goes on with a comparison; jobs that failed are done again.
 
@@ -104,7 +115,7 @@ def resume(
             is learnt again, since loading one runs what its file says.
         env: the environment named again; another one would be another comparison.
         sets, flags: other settings named again, as for `grace_irl.runs.config.resolve`.
-        workers, listener: as for `start`.
+        workers, listener, note: as for `start`.
 
     Raises:
         InputError: no comparison, one with links in it, one that a live process works on, settings that nobody answers
@@ -129,7 +140,13 @@ def resume(
         )
     warned = _checked(contest)
     settings.write(folder)
+    _say_server(contest, note)
     return _work(folder, contest, warned, workers, listener)
+
+
+def _say_server(contest: Contest, note: Callable[[str], None]) -> None:
+    if Grace.name in contest.settings.comparison.methods and (said := destination(settled(contest.settings.fit))):
+        note(said)
 
 
 def _require_same(found: Settings, settings: Settings, words: Mapping[str, object]) -> None:

@@ -103,6 +103,15 @@ def test_what_was_changed_in_ones_own_comparison_does_not_count(
     assert not evil.sprung
 
 
+def test_a_comparison_says_which_server_gets_the_key(
+    data: Path, tmp_path: Path, worked: list[Settings], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own-key")
+    folder = written(tmp_path / "c", data, {"model.url": "http://127.0.0.1:9"}, methods=("grace",))
+    assert main(["compare", "--resume", str(folder)]) == 0
+    assert line(capsys) == "prompts go to http://127.0.0.1:9, with the key in OPENAI_API_KEY"
+
+
 def test_another_comparison_is_refused(data: Path, tmp_path: Path, worked: list[Settings], capsys: Capture) -> None:
     folder = written(tmp_path / "c", data)
     for words in (["--env", "Pendulum-v1"], ["--trust-reward"], ["--set", "search.population=4"], ["--steps", "5"]):
