@@ -102,6 +102,7 @@ class Store:
         self._path = path
         self._lock = threading.RLock()
         self._open = False
+        self._states: dict[str, int] | None = None  # of each trajectory, once it was asked for
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         self._columns = Columns(self._db, path)
         try:
@@ -149,6 +150,7 @@ class Store:
     def set_problem(self, problem: Problem) -> None:
         """Keeps what the run is about, in place of what was kept before it was labelled."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
+        self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def trajectories(self) -> list[TrajectoryRow]:
@@ -279,8 +281,9 @@ class Store:
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
         """See `RewardCache`."""
-        states = {row.digest: row.states for row in self.trajectories()}
-        wanted = states.keys() & set(digests)
+        if self._states is None:
+            self._states = {row.digest: row.states for row in self.trajectories()}
+        states, wanted = self._states, self._states.keys() & set(digests)
         rows = self._rows("SELECT trajectory, blob FROM rewards WHERE program = ?", (program_id,))
         with self._columns.reading("rewards"):
             return {row[0]: unpack(row[1], states[row[0]]) for row in rows if row[0] in wanted}
