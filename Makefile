@@ -61,11 +61,11 @@ $(CORE): requirements/core.lock pyproject.toml
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# torch comes with its own dependencies, which differ from machine to machine (CPU or CUDA). It comes after the locks with
-# hashes, so that what both need is there already, from a file that was checked; whatever it changes is set right again.
+# torch comes with its own dependencies, which differ from machine to machine (CPU or CUDA). It comes after full.lock, so
+# that what both need is there already, from files that were checked; whatever it changes is set right again.
 $(FULL): requirements/torch.lock requirements/full.lock requirements/baselines.lock baselines/pyproject.toml $(CORE)
 	@echo "setting up $(VENV): torch, simulators, baselines and development tools"
-	@$(PIP) --no-deps --require-hashes -r requirements/full.lock -r requirements/baselines.lock
+	@$(PIP) --no-deps --require-hashes -r requirements/full.lock
 	@$(PIP) -r requirements/torch.lock
 	@$(PIP) --no-deps --require-hashes -r requirements/full.lock -r requirements/baselines.lock
 	@$(PIP) --no-deps --no-build-isolation --editable baselines
