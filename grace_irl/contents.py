@@ -46,12 +46,21 @@ def require_plain_database(path: Path) -> None:
     if os.path.lexists(journal):
         raise InputError(f"{journal}: a rollback journal; expected the files of a run as fit writes them: remove it")
     for each in (path, *(path.with_name(f"{path.name}{end}") for end in BESIDE)):
-        try:
-            mode = os.lstat(each).st_mode
-        except OSError:
-            continue
-        if not stat.S_ISREG(mode):
-            raise _foreign(each)
+        require_own_file(each)
+
+
+def require_own_file(path: Path) -> None:
+    """Refuses what is there under this name and is no file itself; a pipe would be waited for.
+
+    Raises:
+        InputError: it is.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode):
+        raise _foreign(path)
 
 
 def _foreign(path: Path) -> InputError:

@@ -32,6 +32,10 @@ class PlainConsole(Console):
             found = found.stream
         return found
 
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        self._file = new
+
     def render_str(self, text: str, **more: Any) -> Text:
         """A text as it is; Rich calls this for every plain one, those in tables included."""
         return super().render_str(harmless(text), **more)

@@ -13,6 +13,7 @@ from rich.table import Table
 from grace_irl.cli.console import PlainConsole
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Metrics, shown
+from grace_irl.programs.characters import canonical
 from grace_irl.runs.codec import plain
 from grace_irl.text import harmless
 
@@ -52,6 +53,7 @@ def metrics_table(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -
 
 def print_source(out: PlainConsole, source: str) -> None:
     """Python source, in colours on a terminal and plain elsewhere; what a reader would not see is spelt out."""
+    source = canonical(source)
     if out.is_terminal:
         out.print(Syntax(harmless(source), "python", word_wrap=True, background_color="default"))
     else:

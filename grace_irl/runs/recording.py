@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
+from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposal
@@ -89,6 +90,8 @@ def recorded_config(path: Path) -> Config:
     Raises:
         InputError: as `opened_recording`.
     """
+    if path.is_dir():
+        require_own_file(RunPaths(path).config)
     found = opened_recording(path)
     try:
         if isinstance(found, Recorded):

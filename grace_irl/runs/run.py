@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from grace_irl.contents import require_own_file
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
@@ -116,6 +117,7 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
         raise InputError(f"{folder}: no such folder; expected the folder of a run")
     if (folder / "rounds").is_dir():
         raise InputError(f"{folder}: an expansion; expected one of its runs, such as {folder / 'rounds' / '0' / 'run'}")
+    require_own_file(paths.config)
     store = Store(paths.database)
     try:
         yield store, resolve(paths.config)

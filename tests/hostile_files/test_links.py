@@ -144,6 +144,14 @@ def test_a_database_that_is_a_pipe_is_not_waited_for(run: Path, capsys: Capture)
     refused(["show", str(run)], capsys, "neither a file nor a folder")
 
 
+@pytest.mark.parametrize("make", [fifo, lambda path: path.symlink_to("/etc/passwd")], ids=["pipe", "link"])
+@pytest.mark.parametrize("command", [["show"], ["report"], ["fit", "--resume"], ["fit", "--replay"]], ids=" ".join)
+def test_settings_are_a_file(command: list[str], make: Callable[[Path], None], run: Path, capsys: Capture) -> None:
+    (run / "config.toml").unlink()
+    make(run / "config.toml")
+    refused([*command, str(run)], capsys, "config.toml", "expected files and folders alone")
+
+
 def test_a_file_takes_the_place_of_a_link(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "reward.py").symlink_to(precious)
     write_atomically(tmp_path / "reward.py", "x = 1\n")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,22 @@ def test_line_ends_and_byte_order_marks_do_not_make_another_program(
         == 0
     )
     assert b"\r" not in RunPaths(tmp_path / "2").reward.read_bytes()
+
+
+def test_programs_of_old_runs_are_shown_in_lines_and_exported_with_lf(
+    demos: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    run = grace_irl.fit([demos], out=tmp_path / "run", proposer=Sources(REWARD), max_calls=1, workers=1)
+    with closing(sqlite3.connect(RunPaths(run.folder).database)) as database:
+        database.execute("UPDATE programs SET source = ?", (REWARD.replace("\n", "\r\n"),))
+        database.commit()
+    capsys.readouterr()
+    assert main(["show", str(run.folder), "--program", run.best.program.id]) == 0
+    shown = capsys.readouterr().out
+    assert REWARD in shown
+    assert "\\r" not in shown
+    assert main(["export", str(run.folder), "--out", str(tmp_path / "reward.py")]) == 0
+    assert b"\r" not in (tmp_path / "reward.py").read_bytes()
 
 
 def test_a_file_to_begin_with_is_refused(demos: Path, tmp_path: Path, capsys: Capture) -> None:
