@@ -85,7 +85,7 @@ def calibration_of(source: str) -> tuple[float, float] | None:
         found = float(scale), float(offset)
     except ValueError:  # none, or in another base
         return None
-    return found if found[0] > 0 else None
+    return found if found[0] > 0 and all(map(math.isfinite, found)) else None
 
 
 def program_of(source: str) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import grace_irl
 from grace_irl import load_reward
@@ -19,6 +21,7 @@ from grace_irl.demos import save
 from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.programs.characters import canonical, seen, unseen
 from grace_irl.programs.check import read
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.runs.paths import RunPaths
@@ -251,3 +254,13 @@ def test_a_synthesised_reward_spells_out_what_a_screen_hides(text: str, tmp_path
     experts = [values[-1] for values, item in zip(found, items, strict=True) if item.role == "expert"]
     others = [values[-1] for values, item in zip(found, items, strict=True) if item.role == "negative"]
     assert min(experts) > max(others)
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=()), max_size=30))
+@example("a\u200b\ufe0f\ufe0fb\u034f\r\n\x85")
+def test_what_is_taken_out_leaves_nothing_that_is_refused(text: str) -> None:
+    assert unseen(seen(text)) == ()
+    assert len(seen(text)) == len(text)
+    assert seen(seen(text)) == seen(text)
+    if unseen(canonical(text)) == ():
+        assert seen(canonical(text)) == canonical(text)

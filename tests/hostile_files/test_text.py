@@ -32,6 +32,7 @@ from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
+from grace_irl.runs.round import Round, write_round
 from grace_irl.search.protocol import Request
 from grace_irl.text import harmless, line
 from tests.fakes.data import vector_set
@@ -95,6 +96,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         database.execute("UPDATE fates SET reason = reason || ?", (HOSTILE,))
         database.execute("UPDATE functions SET name = ?", (HOSTILE,))
         database.commit()
+    (made / "expansion" / "rounds" / "0").mkdir(parents=True)
+    write_round(made / "expansion" / "rounds" / "0" / "round.json", Round(0, program=HOSTILE, reward=HOSTILE))
     (made / "failing.py").write_text(FAILING)
     (made / "hidden.py").write_text(f"# {HOSTILE}\n{FAILING}", newline="")
     return made
@@ -125,6 +128,7 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "estimate": lambda at: ["fit", "--demos", str(at / NAME), "--estimate", "--set", f"model.name='''{HOSTILE[:4]}'''"],
     "show": lambda at: ["show", str(at / "run")],
     "fates": lambda at: ["show", str(at / "run"), "--fates"],
+    "rounds": lambda at: ["show", str(at / "expansion")],
     "json": lambda at: ["show", str(at / "run"), "--json"],
     "report": lambda at: ["report", str(at / "run"), "--out", str(at / "\x1b[2J[/b].html")],
     "export": lambda at: ["export", str(at / "run"), "--out", str(at / "\x1b[2J[/b].py")],

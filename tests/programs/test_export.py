@@ -115,6 +115,8 @@ def test_exporting_an_exported_file_keeps_its_own_calibration_apart() -> None:
         ("SCALE = 1e-06\nOFFSET = -2.5e+3\n", (1e-6, -2500.0)),
         ("SCALE = -1.0\nOFFSET = 0.0\n", None),
         ("SCALE = 1.e.5\nOFFSET = 0.0\n", None),
+        ("SCALE = 1e999\nOFFSET = 0.0\n", None),
+        ("OFFSET = 3\nSCALE = 2\nOFFSET = 1.0\nx = 1\n", (2.0, 1.0)),
         ("SCALE = __import__('os')\nOFFSET = 0.0\n", None),
         ("    SCALE = 1.0\n    OFFSET = 0.0\n", None),
     ],

@@ -11,6 +11,7 @@ from itertools import accumulate
 from grace_irl.demos.ui.screen import Node, Screen
 from grace_irl.errors import InputError
 from grace_irl.propose.tokens import estimate
+from grace_irl.text import harmless
 
 LONGEST = 300
 """Characters of one text, description or id; what is longer is cut, and says how much is missing."""
@@ -191,7 +192,7 @@ class Outline:
 
 def quoted(text: str, longest: int = LONGEST) -> str:
     """A text as a Python literal, so that nothing in it is invisible; `'abc'…25` where 25 characters are left out."""
-    return f"{text[:longest]!r}…{len(text) - longest}" if len(text) > longest else repr(text)
+    return harmless(f"{text[:longest]!r}…{len(text) - longest}" if len(text) > longest else repr(text))
 
 
 def shortened(word: str, longest: int = LONGEST) -> str:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grace_irl.programs.characters import unseen
 from grace_irl.propose.synthesis.quote import packed, quoted
 
 characters = st.characters(codec=None, exclude_categories=())
@@ -18,6 +19,7 @@ characters = st.characters(codec=None, exclude_categories=())
 def test_a_literal_reads_as_the_text(text: str) -> None:
     literal = quoted(text)
     assert ast.literal_eval(literal) == text
+    assert unseen(f"x = {literal}\n") == ()
     assert literal.isprintable()
     assert literal.encode() is not None
 
@@ -49,3 +51,10 @@ def test_plain_text_stays_readable(text: str, literal: str) -> None:
 )
 def test_packed(entries: list[str], lines: list[str]) -> None:
     assert packed(entries, 14) == lines
+
+
+@pytest.mark.parametrize("text", ["\u3164", "\u034f", "a\ufe0f", "\U000e0100", "\u200d", "\ud800", "\U000e0041"])
+def test_what_a_source_may_not_hold_is_spelt_out(text: str) -> None:
+    written = quoted(text)
+    assert written == ascii(text).replace("'", '"')
+    assert unseen(f"x = {written}\n") == ()
