@@ -64,8 +64,9 @@ class Layout:
         self.boxes: dict[str, Box] = {}
         self.fields: tuple[str, ...] = ()
         if space.get("type") == "Dict":
-            parts = space.get("subspaces")
-            parts = {name: part for name, part in parts.items() if isinstance(part, Mapping)} if parts else {}
+            stated = space.get("subspaces")
+            named = stated.items() if isinstance(stated, Mapping) else ()
+            parts = {name: part for name, part in named if isinstance(part, Mapping)}
             self.text = next((key for key in TEXT_KEYS if parts.get(key, {}).get("type") == "Text"), None)
             boxes = {name: box_of(part, where) for name, part in parts.items() if part.get("type") == "Box"}
             if "image" in boxes:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,8 +41,6 @@ from grace_irl.demos.source import Allocate, build, stated_role, stated_split, t
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
 from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.errors import InputError
-
-Text = TypeVar("Text", str, str | None)
 
 BATCH_ROWS = 16_384
 """Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
@@ -102,7 +100,7 @@ class ParquetSource:
         memory.require(pages.batch_bytes(self._columns, self._batch_rows), f"{path}: a batch of rows")
         memory.require(pages.batch_bytes(["episode"], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
-        self._shared: dict[str, Any] = {}
+        self._shared: dict[str, str] = {}
         self._screens = ScreenTexts()
 
     @cached_property
@@ -205,10 +203,8 @@ class ParquetSource:
         """See `Memory.require`."""
         self._memory.require(nbytes, what)
 
-    def shared(self, text: Text) -> Text:
+    def shared(self, text: str) -> str:
         """The same text, as it was made of an earlier batch: one that is in many episodes is in memory once."""
-        if text is None:
-            return text
         if len(self._shared) >= SHARED_TEXTS:
             self._shared.clear()
         return self._shared.setdefault(text, text)
@@ -243,7 +239,7 @@ class _Episode:
         self._length = length
         self._filled = 0
         source.require(length * (8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)), self._where)
-        self._text = {name: source.shared(rows.text(name, row)) for name in TEXT_COLUMNS}
+        self._text = {name: text and source.shared(text) for name in TEXT_COLUMNS for text in [rows.text(name, row)]}
         self._states = source.states(self._where, rows, row, length, allocate)
         self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}
         self._columns |= {name: Column(length - 1, np.empty) for name in STEP_COLUMNS}

@@ -67,7 +67,7 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
         InputError: it does not fit the memory.
     """
     numbers = sum(tensor.numel() for tensor in weights.values())
-    parts = list(described.values()) if isinstance(described, Mapping) else [described]
+    parts: list[Any] = list(described.values()) if isinstance(described, Mapping) else [described]
     if not all(isinstance(part, list | tuple) and all(type(w) is int and w > 0 for w in part) for part in parts):
         raise ValueError(f"layers {str(described)[:80]}")
     layers = sum(len(part) for part in parts)
