@@ -42,7 +42,7 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
     place = _place()
     if place is None:
         return
-    record = {"anchor": str(anchor.absolute()), "inode": anchor.stat().st_ino, "acting": acting}
+    record = {"inode": anchor.stat().st_ino, "acting": acting}
     with contextlib.suppress(OSError, InputError):
         place.parent.parent.mkdir(parents=True, exist_ok=True)
         for folder in (place.parent, place):
