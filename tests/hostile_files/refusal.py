@@ -16,11 +16,12 @@ from grace_irl.cli import main
 GIGABYTE = 1 << 30
 
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from grace_irl.cli import main
 started = time.monotonic()
 code = main(sys.argv[2:])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# Not ru_maxrss, which a process has from the one that started it.
+(peak,) = (int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 open(sys.argv[1], "w").write(json.dumps([code, peak, time.monotonic() - started]))
 """
 
