@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
-
-from grace_irl.demos.arena import Arena, padded
+from grace_irl.demos.gathering import Gathering
 from grace_irl.demos.header import Header, merge
 from grace_irl.demos.links import require_inside
-from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, enough_memory, limited
+from grace_irl.demos.memory import Memory, enough_memory, limited
 from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.demos.ui import readers as ui
 from grace_irl.demos.ui import tfrecord
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.errors import InputError
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
@@ -207,56 +201,13 @@ def _load(
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
     sources = [open_source(path, memory) for path, _ in wanted]
-    headers = [source.header for source in sources]
-    metadata = merge(headers, [str(path) for path, _ in wanted])
-    capacity = exact = 0
+    metadata = merge([source.header for source in sources], [str(path) for path, _ in wanted])
+    gathering = Gathering(memory)
     for source, (path, _) in zip(sources, wanted, strict=True):
-        with enough_memory(path):
-            capacity += source.capacity
-            exact += source.capacity if source.exact else 0
-        memory.require(exact, str(path) if len(sources) == 1 else f"{path}, with the files before it,")
-    arena = Arena(min(capacity, memory.limit))  # more than the limit is never given
-    items: list[Demonstration] = []
-    texts: set[int] = set()
+        gathering.expect(source, path)
     for source, (path, forced) in zip(sources, wanted, strict=True):
-        where = str(path)
-
-        def allocate(shape: Sequence[int], dtype: DTypeLike, where: str = where) -> NDArray[Any]:
-            memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), where)
-            return arena.allocate(shape, dtype)
-
-        with enough_memory(path):
-            for item in source.demonstrations(forced or role_of(source, path), allocate):
-                items.append(item)
-                memory.take(_beside(item, texts), where)
-    arena.seal()
-    release_buffers()
-    for item in items:
-        for array in (item.trajectory.states, item.trajectory.actions):
-            if array is not None:  # a view that was taken before sealing does not follow the array it is of
-                array.flags.writeable = False
-    return Demonstrations(metadata, tuple(items))
-
-
-def _beside(item: Demonstration, texts: set[int]) -> int:
-    """Bytes of a demonstration besides its states and actions; of a text that several of them share, once."""
-    trajectory = item.trajectory
-    nbytes = EPISODE_BYTES + sum(a.nbytes for a in (trajectory.rewards, trajectory.log_probs) if a is not None)
-    words: tuple[str, ...] = ()
-    if isinstance(trajectory, AnnotatedTrajectory):
-        words = (*trajectory.action_texts, *trajectory.step_instructions)
-    nbytes += SCREENSHOT_BYTES * len(trajectory.screenshots)
-    for text in (trajectory.extra_info, item.task, *words):
-        if id(text) not in texts:
-            texts.add(id(text))
-            nbytes += sys.getsizeof(text)
-    return nbytes
-
-
-def release_buffers() -> None:
-    """Gives the memory back that Arrow keeps for its next batch, if Arrow was used."""
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
+        gathering.take(source, path, forced or role_of(source, path))
+    return Demonstrations(metadata, gathering.items())
 
 
 def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator[Demonstration]:

@@ -139,8 +139,11 @@ class MinariSource:
             if format == "hdf5":
                 from grace_irl.demos.minari_hdf5 import Hdf5Episodes
 
-                require_inside(folder / "main_data.hdf5", folder)
-                return Hdf5Episodes(folder / "main_data.hdf5", memory)
+                file = folder / "main_data.hdf5"
+                require_inside(file, folder)
+                if not file.is_file():
+                    raise InputError(f"{self.path}: no file main_data.hdf5; expected a whole dataset: copy it again")
+                return Hdf5Episodes(file, memory)
             if format in ("arrow", "parquet"):
                 from grace_irl.demos.minari_arrow import ArrowEpisodes
 

@@ -12,18 +12,15 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet_columns import (
     COLUMNS,
-    SCREENSHOT,
     STATE,
     STATE_COLUMNS,
     STEP_COLUMNS,
@@ -33,13 +30,13 @@ from grace_irl.demos.parquet_columns import (
     is_text,
     text_columns,
 )
+from grace_irl.demos.parquet_episode import ParquetEpisode
 from grace_irl.demos.parquet_pages import Pages
-from grace_irl.demos.parquet_rows import Column, Rows, Words, dtype_of, numbers_of, read_ahead, value_type
-from grace_irl.demos.parquet_screenshots import SetPictures, SetScreenshot
+from grace_irl.demos.parquet_rows import Rows, dtype_of, numbers_of, read_ahead, value_type
+from grace_irl.demos.parquet_screenshots import SetPictures
 from grace_irl.demos.parquet_states import NumberStates, ScreenStates, ScreenTexts, States
-from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
+from grace_irl.demos.source import Allocate, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.errors import InputError
 
 BATCH_ROWS = 16_384
@@ -111,7 +108,7 @@ class ParquetSource:
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
-        episode: _Episode | None = None
+        episode: ParquetEpisode | None = None
         index = 0
         before = 0
         try:
@@ -120,7 +117,7 @@ class ParquetSource:
                 start = 0
                 while start < len(rows):
                     if episode is None:
-                        episode = _Episode(self, rows, start, index, self._lengths[index], allocate)
+                        episode = ParquetEpisode(self, rows, start, index, self._lengths[index], allocate)
                     start = episode.fill(rows, start, before)
                     if episode.full:
                         yield episode.demonstration(role)
@@ -228,87 +225,6 @@ class ParquetSource:
         return sum(width * length for width, length in zip(widths, self._lengths, strict=True))
 
 
-class _Episode:
-    """A trajectory that is being filled from batches."""
-
-    def __init__(
-        self, source: ParquetSource, rows: Rows, row: int, index: int, length: int, allocate: Allocate
-    ) -> None:
-        self._source = source
-        self._where = f"{source.path}: episode {index}"
-        self._length = length
-        self._filled = 0
-        source.require(length * (8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)), self._where)
-        self._text = {name: text and source.shared(text) for name in TEXT_COLUMNS for text in [rows.text(name, row)]}
-        self._states = source.states(self._where, rows, row, length, allocate)
-        self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}
-        self._columns |= {name: Column(length - 1, np.empty) for name in STEP_COLUMNS}
-        self._columns["action"] = Column(length - 1, allocate)
-        self._words = [Words(name, length - 1) for name in WORD_COLUMNS]
-        self._screenshots: list[SetScreenshot | None] = []
-
-    @property
-    def full(self) -> bool:
-        return self._filled == self._length
-
-    def fill(self, rows: Rows, start: int, before: int) -> int:
-        """Takes this episode's rows from `start` on, `before` being those of the file that come before the batch.
-
-        Returns:
-            The row after them.
-        """
-        stop = min(len(rows), start + self._length - self._filled)
-        self._states.take(rows, start, stop)
-        for name, text in self._text.items():
-            others = sorted(other for other in rows.texts(name, start, stop) if other not in (text, None))
-            if others:
-                found = f"{self._where}: {name} {repr(text)[:80]} and then {repr(others[0])[:80]}"
-                raise InputError(
-                    f"{found}; expected one through the episode: give each trajectory an episode of its own"
-                )
-        last_step = start + self._length - 1 - self._filled
-        for name, column in self._columns.items():
-            end = min(stop, last_step) if name in STEP_COLUMNS else stop
-            column.fill(rows, name, start, end, self._filled)
-        for words in self._words:
-            words.fill(rows, start, min(stop, last_step))
-        places = rows.column(SCREENSHOT, start, stop)
-        if places is not None:
-            self._screenshots += self._source.pictures.screenshots(places, before + start)
-        self._filled += stop - start
-        return stop
-
-    def demonstration(self, role: Role | None) -> Demonstration:
-        """The whole trajectory with what it stands for."""
-        source, column = self._source, {name: column.array for name, column in self._columns.items()}
-        actions, action_shape = column["action"], source.header.action_shape
-        if actions is not None and action_shape is not None:
-            actions = actions.reshape(len(actions), *action_shape)
-        trajectory = build(
-            self._states.array(),
-            self._where,
-            source.header.metadata.fields,
-            actions=actions,
-            extra_info=self._text["instruction"] or "",
-            rewards=_floats(column["reward"]),
-            log_probs=_floats(column["log_prob"]),
-            terminated=_any(column["terminated"]),
-            truncated=_any(column["truncated"]),
-            screenshots=tuple(self._screenshots) if any(self._screenshots) else (),
-        )
-        words = [tuple(map(source.shared, column.texts(self._where))) for column in self._words]
-        if any(words):
-            trajectory = AnnotatedTrajectory.of(trajectory, *words)
-        goal = column["goal"]
-        return Demonstration(
-            trajectory,
-            stated_role(role or self._text["role"] or source.header.role, self._where),
-            self._text["task"] or "default",
-            stated_split(self._text["split"], self._where),
-            None if goal is None else tuple(int(step) for step in np.flatnonzero(goal)),
-        )
-
-
 def first_line(error: Exception) -> str:
     """The first line of an error's message, without its full stop."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
@@ -320,11 +236,3 @@ def _guess(schema: pa.Schema) -> Metadata:
         return Metadata("ui", view="uiautomator")
     kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
     return Metadata(kind)
-
-
-def _floats(array: NDArray[Any] | None) -> NDArray[np.float64] | None:
-    return None if array is None else array.astype(np.float64, copy=False)
-
-
-def _any(array: NDArray[Any] | None) -> bool:
-    return array is not None and bool(array.any())

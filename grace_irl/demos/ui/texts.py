@@ -23,6 +23,8 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     Raises:
         InputError: not readable, damaged, or longer than `limit` once unpacked.
     """
+    if path.exists() and not path.is_file():  # to open a pipe would wait for who writes to it
+        raise InputError(f"{path}: not a file; expected one: remove it")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             data = bytes(file.read(limit + 1))
