@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pty
-import re
 import shutil
 import sqlite3
 import subprocess
@@ -17,39 +15,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.progress import Progress, TextColumn
-from rich.table import Table
-from rich.text import Text
 
 import grace_irl
 from grace_irl.cli import main
-from grace_irl.cli.comparison_progress import ComparisonProgress
-from grace_irl.cli.console import PlainConsole
-from grace_irl.cli.progress import FitProgress
-from grace_irl.compare.outcome import Result
-from grace_irl.compare.pool import Progress as Standing
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
-from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.round import Round, write_round
 from grace_irl.search.protocol import Request
-from grace_irl.text import harmless, line
 from tests.fakes.data import vector_set
+from tests.hostile_files.texts import HOSTILE, ID, NAME, OF_RICH, SHOWN, is_harmless
 
 ROOT = Path(__file__).parents[2]
-HOSTILE = "a\x1b]0;owned\x07\x1b[2J\u202e[/b][red][link=file:x]:skull:\r\x9b31m\u200d\u2028\x7fz"
-"""Sets a title, clears the screen, turns the writing round, closes and opens markup, goes back on its line."""
-
-SHOWN = r"a\x1b]0;owned\x07\x1b[2J\u202e[/b][red][link=file:x]:skull:"
-"""What a reader sees of its beginning."""
-
-ID = HOSTILE.replace(":", "")
-"""The same for the name of an environment: what stands before a colon is a module there."""
-
-NAME = "n\x1b[2J\u202e[b]\x9b31m.parquet"
-"""The same for the name of a file."""
-
 FAILING = f"""
 class Reward:
     def reward_fn(self, state):
@@ -152,10 +129,6 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
 }
 
 
-def is_harmless(text: str) -> bool:
-    return all(sign.isprintable() or sign == "\n" for sign in text)
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_but_text_reaches_standard_output_and_error(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
@@ -206,10 +179,6 @@ def test_a_task_that_looks_like_markup_is_a_task(tmp_path: Path, capsys: Capture
     assert "[red]x[/red], train" in shown
 
 
-OF_RICH = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|[0-9]*[AK]|[12]?K)|\r")
-"""Colours, the cursor off and on, a line up, a line cleared."""
-
-
 @pytest.mark.parametrize("name", ["inspect", "fit", "show", "score", "score failing", "select", "command", "value"])
 def test_nothing_but_text_and_colours_reach_a_terminal(name: str, folder: Path, tmp_path: Path) -> None:
     at = Path(shutil.copytree(folder, tmp_path / "copy"))
@@ -247,99 +216,6 @@ def on_a_terminal(command: list[str], where: Path) -> tuple[int, str]:
     return process.wait(60), said.decode()
 
 
-def printed(show: Callable[[PlainConsole], object]) -> str:
-    """What a terminal gets, less what Rich adds."""
-    out = io.StringIO()
-    console = PlainConsole(file=out, force_terminal=True, width=300, color_system="truecolor")
-    show(console)
-    return OF_RICH.sub("", out.getvalue())
-
-
-def test_a_console_lets_nothing_through() -> None:
-    table = Table(HOSTILE, title=HOSTILE, caption=HOSTILE)
-    table.add_row(HOSTILE)
-    table.add_column(HOSTILE)
-    table.add_row(HOSTILE, Text(HOSTILE, style="bold"))
-
-    def live(console: PlainConsole) -> None:
-        with Progress(TextColumn("{task.description}", markup=False), console=console) as bar:
-            bar.add_task(HOSTILE)
-            bar.refresh()
-            print(HOSTILE)
-
-    def status(console: PlainConsole) -> None:
-        with console.status(Text(HOSTILE)) as line:
-            line.update(Text(f"reading {HOSTILE}"))
-            console.print(HOSTILE, soft_wrap=True)
-
-    shown: list[Callable[[PlainConsole], object]] = [
-        lambda console: console.print(table),
-        lambda console: console.print(HOSTILE, Text(HOSTILE), [HOSTILE], {HOSTILE: HOSTILE}),
-        lambda console: console.rule(HOSTILE),
-        live,
-        status,
-    ]
-    for show in shown:
-        text = printed(show)
-        assert is_harmless(text), text
-        assert r"\x1b[2J\u202e[/b][red]" in text
-
-
-def test_notes_and_lines_of_progress(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = Result(HOSTILE, 0, failure=HOSTILE + "\nsecond line")
-    standing = Standing(1, 1, 1, ((HOSTILE, 0, 5),), ended)
-    with FitProgress(3) as progress, ComparisonProgress() as comparison:
-        progress.note(HOSTILE + "\nreward: forged")
-        comparison(standing)
-    said = capsys.readouterr().err
-    assert said.count("\n") == 2
-    assert is_harmless(said)
-    for module, made in (("progress", lambda: FitProgress(3)), ("comparison_progress", ComparisonProgress)):
-        out = io.StringIO()
-        console = PlainConsole(file=out, force_terminal=True, width=300)
-        monkeypatch.setattr(f"grace_irl.cli.{module}.PlainConsole", lambda console=console, **_: console)
-        with made() as live:
-            if isinstance(live, FitProgress):
-                live.note(HOSTILE + "\nreward: forged")
-            else:
-                live(standing)
-                live(replace(standing, ended=None))
-        text = OF_RICH.sub("", out.getvalue())
-        assert is_harmless(text), text
-        assert "reward: forged" in text or "second line" in text
-
-
-NOISY = """
-import logging, sys, warnings
-from grace_irl.cli import main, show
-from grace_irl.errors import GraceError
-
-def noisy(_):
-    warnings.showwarning(UserWarning(sys.argv[1]), UserWarning, sys.argv[1], 1)
-    logging.getLogger("other").warning(sys.argv[1])
-    print(sys.argv[1])
-    sys.stderr.writelines([sys.argv[1], chr(10)])
-    raise GraceError(sys.argv[1])
-
-show.opened = noisy
-sys.exit(main(["show", "."]))
-"""
-
-
-def test_warnings_logs_and_prints_of_libraries_are_harmless_too(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", NOISY, HOSTILE],
-        capture_output=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == 1
-    assert SHOWN in out
-    assert err.count(SHOWN) == 5  # a warning has a place, too
-    assert is_harmless(out + err), err
-
-
 def test_a_defect_shows_its_traceback_harmless(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -360,21 +236,6 @@ def test_a_report_holds_nothing_that_hides_or_turns(folder: Path, tmp_path: Path
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert is_harmless(page)
     assert r"\u202e" in page
-
-
-@pytest.mark.parametrize("kind", [GraceError, InputError])
-def test_errors_are_one_harmless_line(kind: type[GraceError]) -> None:
-    said = str(kind(f"{HOSTILE}\r\nsecond"))
-    assert said.isprintable()
-    assert said.startswith(SHOWN)
-
-
-def test_what_is_harmless_stays() -> None:
-    for text in ("", "plain", "two\nlines\tand a tab", "Größe 5 µm · 日本語 · العربية · 🙂 ❤️", "[b]", "a  b"):
-        assert harmless(text) == text
-    assert harmless(harmless(HOSTILE)) == harmless(HOSTILE)
-    assert line("a\r\n\tb  c") == "a b  c"
-    assert harmless("\ud800\u3164\U000e0041\u00ad") == r"\ud800\u3164\U000e0041\xad"
 
 
 def test_a_recording_with_halves_of_characters_is_refused(folder: Path, tmp_path: Path, capsys: Capture) -> None:
