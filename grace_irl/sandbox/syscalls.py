@@ -117,9 +117,9 @@ class Rule:
 
     Attributes:
         argument: its place, from 0.
-        values: what passes, or () for anything that meets the rest.
-        below: passes where it is smaller, as an unsigned number; or 0.
-        without: passes where none of these bits is set; or 0.
+        values: what passes.
+        below: what is smaller passes, too, as an unsigned number; 0 for nothing.
+        without: what has none of these bits passes, too; 0 for nothing.
     """
 
     argument: int
@@ -127,16 +127,17 @@ class Rule:
     below: int = 0
     without: int = 0
 
-    def instructions(self) -> list[bytes]:
-        """BPF that ends the program: with the call allowed, or refused."""
+    def instructions(self, gap: int) -> list[bytes]:
+        """BPF that goes on to what lies `gap` instructions after it, or where it refuses, to the one after that."""
+        tests = [(_EQUAL, value, True) for value in self.values]
+        tests += [(_AT_LEAST, self.below, False)] if self.below else []
+        tests += [(_ANY_BIT, self.without, False)] if self.without else []
         code = [_instruction(_LOAD, 0, 0, _ARGUMENTS + 8 * self.argument)]
-        for value in self.values:
-            code += [_instruction(_EQUAL, 0, 1, value), _instruction(_RETURN, 0, 0, _ALLOW)]
-        if self.below:
-            code += [_instruction(_AT_LEAST, 1, 0, self.below), _instruction(_RETURN, 0, 0, _ALLOW)]
-        if self.without:
-            code += [_instruction(_ANY_BIT, 1, 0, self.without), _instruction(_RETURN, 0, 0, _ALLOW)]
-        return [*code, _instruction(_RETURN, 0, 0, _REFUSE)]
+        for left, (operation, operand, passes) in zip(range(len(tests) - 1, -1, -1), tests, strict=True):
+            allow = left + gap
+            other = 0 if left else allow + 1  # the next test, or the end
+            code.append(_instruction(operation, *((allow, other) if passes else (other, allow)), operand))
+        return code
 
 
 _PROT_EXEC = 4
@@ -187,11 +188,18 @@ def build_filter(arch: Architecture) -> bytes:
     ]
     if arch.foreign_from:
         program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
-    for name, number in arch.allowed.items():
-        rule = _RULES.get(name)
-        verdict = rule.instructions() if rule else [_instruction(_RETURN, 0, 0, _ALLOW)]
-        program += [_instruction(_EQUAL, 0, len(verdict), number), *verdict]
-    program.append(_instruction(_RETURN, 0, 0, _REFUSE))
+    # Calls, then rules, each once, then the two ends that all share: the kernel compiles this anew for every child.
+    rules: list[bytes] = []
+    starts: dict[Rule, int] = {}  # counted from the end of the rules
+    for rule in _RULES.values():
+        if rule not in starts:
+            rules = rule.instructions(len(rules)) + rules
+            starts[rule] = len(rules)
+    for left, (name, number) in zip(range(len(arch.allowed), 0, -1), arch.allowed.items(), strict=True):
+        start = starts[_RULES[name]] if name in _RULES else 0
+        program.append(_instruction(_EQUAL, left + len(rules) - start, 0, number))
+    program += [_instruction(_RETURN, 0, 0, _REFUSE), *rules]
+    program += [_instruction(_RETURN, 0, 0, _ALLOW), _instruction(_RETURN, 0, 0, _REFUSE)]
     return b"".join(program)
 
 
