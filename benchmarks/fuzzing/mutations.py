@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from random import Random
 from typing import Any
+
+from fuzzing.draw import Draw, change
 
 TEXTS = (
     *("", " ", "\n", "\0", "\x1b[2J", "\x7f", "\u2028", "\u202e", "\ufffe", "\U0010ffff", "\ud800", "é" * 40),
@@ -16,12 +17,13 @@ NUMBERS = (0, -1, 1, 2**31, 2**63 - 1, 2**64, -(2**63) - 1, 10**400, 1.5, 1e308,
 KEYS = ("text", "bounds", "children", "result", "class", "x2", "role", "kind", "nodes", "__class__", "", "records")
 
 
-def scalar(rng: Random) -> Any:
+def scalar(rng: Draw) -> Any:
     """Anything that JSON can hold and is not made of parts."""
     return rng.choice((None, True, False, rng.choice(NUMBERS), rng.choice(TEXTS), rng.choice(TEXTS)))
 
 
-def in_bytes(rng: Random, data: bytes) -> bytes:
+@change
+def in_bytes(rng: Draw, data: bytes) -> bytes:
     """Flips, cuts, drops, doubles and inserts."""
     at = rng.randrange(len(data) + 1)
     end = min(len(data), at + rng.choice((1, 2, 8, 64)))
@@ -39,7 +41,8 @@ def in_bytes(rng: Random, data: bytes) -> bytes:
     return data[:at] + rng.choice((b"\0", b"\xff\xfe", b"\xc0\x80", b"\xed\xa0\x80", b"\xef\xbb\xbf")) + data[end:]
 
 
-def in_text(rng: Random, text: str, token: re.Pattern[str]) -> str:
+@change
+def in_text(rng: Draw, text: str, token: re.Pattern[str]) -> str:
     """Replaces, drops, doubles, swaps or splits tokens."""
     found = [match.span() for match in token.finditer(text)]
     if not found:
@@ -60,7 +63,8 @@ def in_text(rng: Random, text: str, token: re.Pattern[str]) -> str:
     return text[:start] + str(rng.choice(NUMBERS)) + text[end:]
 
 
-def in_value(rng: Random, value: Any) -> Any:
+@change
+def in_value(rng: Draw, value: Any) -> Any:
     """The value with something in it replaced, dropped, doubled, renamed, wrapped or put elsewhere."""
     if rng.random() < 0.02:
         return deep(rng, value)
@@ -87,7 +91,7 @@ def in_value(rng: Random, value: Any) -> Any:
     return rng.choice((scalar(rng), scalar(rng), [value], {rng.choice(KEYS): value}, [], {}))
 
 
-def deep(rng: Random, value: Any) -> Any:
+def deep(rng: Draw, value: Any) -> Any:
     """The value inside many lists or objects."""
     for _ in range(rng.choice((10, 300, 900))):
         value = [value] if rng.random() < 0.3 else {rng.choice(("children", "a", "root")): [value]}
@@ -113,7 +117,8 @@ _INSERTS = (
 )
 
 
-def in_xml(rng: Random, text: str) -> str:
+@change
+def in_xml(rng: Draw, text: str) -> str:
     """Changes an attribute, a tag, the nesting, or puts in what a screen never has."""
     kind = rng.randrange(8)
     if kind < 3:
@@ -133,7 +138,7 @@ def in_xml(rng: Random, text: str) -> str:
     return re.sub(r"node|text|bounds", lambda found: rng.choice((found[0], found[0].upper(), "a")), text, count=2)
 
 
-def encoded(rng: Random, text: str) -> bytes:
+def encoded(rng: Draw, text: str) -> bytes:
     """Nearly always UTF-8; else another encoding, with or without a declaration, right or wrong."""
     if rng.random() < 0.85:
         return text.encode("utf-8", "surrogatepass")
@@ -177,7 +182,7 @@ def fields(data: bytes) -> list[Field] | None:
     return found
 
 
-def wire(rng: Random, message: list[Field], wrong: float = 0.0) -> bytes:
+def wire(rng: Draw, message: list[Field], wrong: float = 0.0) -> bytes:
     """The bytes of a message; a share `wrong` of its lengths and varints is not as it should be."""
     out = bytearray()
     for number, kind, value in message:
@@ -195,7 +200,8 @@ def wire(rng: Random, message: list[Field], wrong: float = 0.0) -> bytes:
     return bytes(out)
 
 
-def in_message(rng: Random, message: list[Field]) -> list[Field]:
+@change
+def in_message(rng: Draw, message: list[Field]) -> list[Field]:
     """A field dropped, doubled, renumbered, of another type, or with another value; or nested deep."""
     if not message:
         return [(rng.randrange(1, 20), 0, rng.choice((0, 1, 2**63)))]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from pydantic import FiniteFloat
+
+from grace_irl.typed import from_json
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,20 @@ def slug(environment: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", environment).strip("-.")
 
 
-def read_curve(path: Path) -> list[dict[str, float]]:
+def read_curve(path: Path) -> list[dict[str, Any]]:
     """The points of a learning curve so far; none where there is no file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes()
+        from_json(list[_Look], text)
+        return from_json(list[dict[str, Any]], text)
     except (OSError, ValueError):
         return []
-    return found if isinstance(found, list) else []
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a point must have to be drawn."""
+
+    steps: FiniteFloat
+    mean: FiniteFloat
+    success: FiniteFloat | None = None

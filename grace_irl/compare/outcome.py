@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from grace_irl.atomic import write_atomically
-
-if TYPE_CHECKING:
-    from grace_irl.rl.wrappers.scale import Form
+from grace_irl.rl.wrappers.scale import Form
+from grace_irl.typed import from_json
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,6 @@ def write_result(path: Path, result: Result) -> None:
 def read_result(path: Path) -> Result | None:
     """A result that was kept; None where there is none of this version: the job is then done again."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        found["outcomes"] = tuple(Outcome(**each) for each in found["outcomes"])
-        return Result(**{**found, "notes": tuple(found["notes"]), "carried": tuple(found.get("carried", ()))})
-    except (OSError, ValueError, TypeError, KeyError):
+        return from_json(Result, path.read_bytes())
+    except (OSError, ValueError):
         return None

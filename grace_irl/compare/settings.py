@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from grace_irl.rl.adapters import names_code
 from grace_irl.runs import ownership
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import Config, parsed, resolve, to_toml
+from grace_irl.toml import read_toml
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 
@@ -96,12 +97,15 @@ def comparison_of(values: dict[str, object]) -> Comparison:
         found = Comparison.model_validate({key: value for key, value in values.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        raise InputError(f"comparison setting {key!r} is {first['input']!r}: {first['msg']}") from None
+        key = ".".join(map(str, first["loc"]))[:120]
+        raise InputError(
+            f"comparison setting {key!r} is {reprlib.repr(first['input'])}; expected another value: "
+            f"{first['msg'][:200]}"
+        ) from None
     if not found.methods or len(set(found.methods)) < len(found.methods):
         raise InputError(
-            f"--methods {','.join(found.methods)!r}; expected different methods with commas between them, such as "
-            f"{','.join(ALL)}"
+            f"--methods {','.join(found.methods)[:200]!r}; expected different methods with commas between them, such "
+            f"as {','.join(ALL)}"
         )
     return found
 
@@ -118,7 +122,7 @@ def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
         key, equals, value = rest.partition("=")
         if name not in comparison.methods or not key.strip() or not equals:
             raise InputError(
-                f"--tune {text!r}; expected METHOD.KEY=VALUE with one of the methods "
+                f"--tune {reprlib.repr(text)}; expected METHOD.KEY=VALUE with one of the methods "
                 f"{', '.join(comparison.methods)}, such as airl.demo_batch_size=512"
             )
         if name == method:
@@ -134,12 +138,9 @@ def read_settings(folder: Path) -> Settings:
         InputError: the folder is none of a comparison.
     """
     path = folder / "compare.toml"
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise InputError(f"{folder}: no compare.toml; expected the folder of a comparison for --resume") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not TOML ({error}); expected what compare wrote") from None
+    if not path.is_file():
+        raise InputError(f"{folder}: no compare.toml; expected the folder of a comparison for --resume")
+    values = read_toml(path, "what compare wrote")
     return Settings(comparison_of(values), resolve(folder / "fit.toml"))
 
 

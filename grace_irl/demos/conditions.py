@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import reprlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -45,10 +47,13 @@ class Conditions:
         for name in ("goal", "not_goal"):
             pattern = getattr(self, name)
             try:
-                re.compile(pattern or "", re.IGNORECASE)
-            except re.error as error:
+                with warnings.catch_warnings():  # of what a later Python reads otherwise
+                    warnings.simplefilter("ignore")
+                    re.compile(pattern or "", re.IGNORECASE)
+            except (re.error, OverflowError, RecursionError, ValueError) as error:  # ValueError: of flags
                 raise InputError(
-                    f"{_option(name)} {pattern!r}: no regular expression ({error}); expected one of Python's"
+                    f"{_option(name)} {reprlib.repr(pattern)}: no regular expression ({str(error)[:200]}); expected "
+                    "one of Python's"
                 ) from None
         for name in ("min_states", "max_states"):
             length = getattr(self, name)

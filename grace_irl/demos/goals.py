@@ -10,7 +10,7 @@ none. A comment above each says which trajectory it is.
 from __future__ import annotations
 
 import re
-import tomllib
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstration
 from grace_irl.errors import InputError
 from grace_irl.text import shows
+from grace_irl.toml import read_toml
 
 Goals = Mapping[str, tuple[int, ...]]
 """From a trajectory's digest to the 1-based indices of its goal states."""
@@ -95,24 +96,16 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
     Raises:
         InputError: no such file, not TOML, or an entry that is not a digest with whole numbers from 1 on.
     """
-    try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file of goal states") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text in UTF-8; expected a file of goal states") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(
-            f"{path}: not TOML ({error}); expected one line for each trajectory, such as 3f2a9c0d11e8b745 = [11, 12]"
-        ) from None
+    table = read_toml(path, "goal states: one line for each trajectory, such as 3f2a9c0d11e8b745 = [11, 12]")
     goals: dict[str, tuple[int, ...]] = {}
     for digest, indices in table.items():
         if not DIGEST.fullmatch(digest):
-            raise InputError(f"{path}: {digest!r}; expected a trajectory's digest, 16 digits from 0 to f")
+            raise InputError(f"{path}: {reprlib.repr(digest)}; expected a trajectory's digest, 16 digits from 0 to f")
         whole = isinstance(indices, list) and all(type(index) is int and index >= 1 for index in indices)
         if not whole:
             raise InputError(
-                f"{path}: {digest} = {indices!r}; expected a list of state numbers from 1 on, or [] for none"
+                f"{path}: {digest} = {reprlib.repr(indices)}; expected a list of state numbers from 1 on, or [] for "
+                "none"
             )
         goals[digest] = tuple(indices)
     return goals

@@ -74,9 +74,13 @@ class Header:
                 dtype=str(about.get("dtype", "")),
                 action_shape=None if action_shape is None else tuple(int(n) for n in action_shape),
             )
+            if any(n is not None and n < 0 for n in (*header.shape, *(header.action_shape or ()))):
+                raise ValueError("a shape with a side below 0")
+            header.to_json().encode()  # half of a character is text to JSON, and to nothing else
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(
-                f"{where}: metadata {KEY!r} is not usable ({error}); expected the JSON object of docs/demonstrations.md"
+                f"{where}: metadata {KEY!r} is not usable ({str(error)[:200]}); expected the JSON object of "
+                "docs/demonstrations.md"
             ) from None
         if version > FORMAT_VERSION:
             raise InputError(f"{where}: format {version}; this version reads up to {FORMAT_VERSION}: upgrade grace-irl")

@@ -110,6 +110,10 @@ class ScreenTexts:
             start = 0
             while start < len(rows):
                 if not left:
+                    if len(widths) == len(lengths):
+                        raise InputError(
+                            f"{where}: more states than episodes say; expected one row for each: write the file again"
+                        )
                     left = lengths[len(widths)]
                     widths.append(0)
                 episode = len(widths) - 1

@@ -176,9 +176,9 @@ class ScrambleMap:
                 codes=codes,
                 words={str(old): str(new) for old, new in about["words"].items()},
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise InputError(
-                f"{path}: not a scramble map ({type(error).__name__}: {error}); expected the JSON that "
+                f"{path}: not a scramble map ({type(error).__name__}: {str(error)[:200]}); expected the JSON that "
                 "grace-irl demos scramble writes"
             ) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.select import Selection
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
+from grace_irl.toml import read_toml
 
 LISTS = ("package", "not_package")
 TYPES: Mapping[str, type] = {
@@ -49,38 +50,35 @@ def read_select_recipe(path: str | Path) -> SelectRecipe:
     Raises:
         InputError: not TOML, or keys that are unknown, missing or of another type or value.
     """
-    try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not readable as TOML ({error}); expected a recipe with [[file]] tables") from None
+    document = read_toml(path, "a recipe with [[file]] tables")
     tables, seed = document.get("file"), document.get("seed", 0)
     if not isinstance(tables, list) or not tables or not set(document) <= {"file", "seed", "label"}:
         raise InputError(
-            f"{path}: keys {', '.join(document) or 'none'}; expected [[file]] tables, seed, label, nothing else"
+            f"{path}: keys {', '.join(document)[:200] or 'none'}; expected [[file]] tables, seed, label, nothing else"
         )
     if type(seed) is not int or seed < 0:
-        raise InputError(f"{path}: seed = {seed!r}; expected a whole number of at least 0")
+        raise InputError(f"{path}: seed = {reprlib.repr(seed)}; expected a whole number of at least 0")
     label = document.get("label")
     if label is not None and label not in get_args(LabelRule):
-        raise InputError(f"{path}: label = {label!r}; expected one of {', '.join(get_args(LabelRule))}")
+        raise InputError(f"{path}: label = {reprlib.repr(label)}; expected one of {', '.join(get_args(LabelRule))}")
     selections = tuple(_selection(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
     return SelectRecipe(selections, seed, label)
 
 
 def _selection(table: object, where: str) -> Selection:
     if not isinstance(table, dict):
-        raise InputError(f"{where}: {table!r}; expected a table")
+        raise InputError(f"{where}: {reprlib.repr(table)}; expected a table")
     for key, value in table.items():
         if key not in TYPES or not _is(value, TYPES[key]):
             raise InputError(
-                f"{where}: {key} = {value!r}; expected the keys "
+                f"{where}: {key[:80]} = {reprlib.repr(value)}; expected the keys "
                 + ", ".join(
                     f"{name} ({'list of str' if kind is list else kind.__name__})" for name, kind in TYPES.items()
                 )
             )
     for name in ("role", "from_role"):
         if name in table and table[name] not in get_args(Role):
-            raise InputError(f"{where}: {name} {table[name]!r}; expected 'expert' or 'negative'")
+            raise InputError(f"{where}: {name} {reprlib.repr(table[name])}; expected 'expert' or 'negative'")
     require_within(str(table.get("out", "")), where)
     names = {field.name for field in fields(Conditions)}
     about: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
@@ -94,7 +92,7 @@ def _selection(table: object, where: str) -> Selection:
 def require_within(out: str, where: str) -> None:
     """Raises InputError for a file of a recipe that would not lie in the set's folder."""
     path = Path(out)
-    if not path.name or path.is_absolute() or ".." in path.parts:
+    if not path.name or path.is_absolute() or ".." in path.parts or "\0" in out:
         raise InputError(f"{where}: out = {out!r}; expected the name of a file in the set's folder")
 
 

@@ -111,7 +111,21 @@ def build(states: NDArray[Any], where: str, fields: Sequence[str] = (), **parts:
             f"{where}, step {step}: found action {actions[step].tolist()}; expected finite numbers: "
             "clean the data, or leave the actions out"
         )
+    unicode_text(parts.get("extra_info", ""), where)
     return Trajectory(states, source=where, **parts)
+
+
+def unicode_text(text: str, where: str) -> str:
+    """The text, unless it is half of a character, which can be written neither to a database nor to a report.
+
+    Raises:
+        InputError: such a text.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: {text[:80]!a} is not Unicode; expected text: write it again") from None
+    return text
 
 
 def stated_role(value: object, where: str) -> Role:

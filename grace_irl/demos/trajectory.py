@@ -73,9 +73,15 @@ class Trajectory:
             raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")
         for name in ("actions", "rewards", "log_probs"):
             column = getattr(self, name)
-            if column is not None and len(column) != self.num_steps:
+            if column is not None and (column.ndim == 0 or len(column) != self.num_steps):
+                found = "one number as" if column.ndim == 0 else str(len(column))
+                raise InputError(f"{where}: {found} {name} for {len(self.states)} states; expected {self.num_steps}")
+        for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # of a probability of 0
+            column = getattr(self, name)
+            if column is not None and (column.ndim != 1 or not ((column >= least) & (column < np.inf)).all()):
                 raise InputError(
-                    f"{where}: {len(column)} {name} for {len(self.states)} states; expected {self.num_steps}"
+                    f"{where}: {name} of shape {column.shape}, or not finite; expected one finite number for each "
+                    "step: clean the data, or leave them out"
                 )
         if self.screenshots and len(self.screenshots) != len(self.states):
             raise InputError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+Origin = Literal["file", "data", "model"]
+
 
 @dataclass(frozen=True)
 class GoalAnswer:
@@ -23,7 +25,7 @@ class GoalAnswer:
 
     digest: str
     attempt: int
-    origin: Literal["file", "data", "model"]
+    origin: Origin
     indices: tuple[int, ...] | None
     failure: str = ""
     prompt: str = ""

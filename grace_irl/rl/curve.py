@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from grace_irl import typed
 from grace_irl.rl.rollouts import Rollout
 
 
@@ -65,4 +66,4 @@ def to_json(points: Sequence[Point]) -> str:
 
 def from_json(text: str) -> tuple[Point, ...]:
     """What `to_json` wrote."""
-    return tuple(Point(**each) for each in json.loads(text))
+    return typed.from_json(tuple[Point, ...], text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +14,7 @@ from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
 from grace_irl.rl.collect import Tally, collect
+from grace_irl.toml import read_toml
 
 FILES = (".parquet", ".npz")
 
@@ -49,13 +50,12 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
     Raises:
         InputError: not TOML, or keys that are unknown, missing or of another type.
     """
-    try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not readable as TOML ({error}); expected a recipe with [[file]] tables") from None
+    document = read_toml(path, "a recipe with [[file]] tables")
     tables = document.get("file")
     if not isinstance(tables, list) or not tables or set(document) != {"file"}:
-        raise InputError(f"{path}: keys {', '.join(document) or 'none'}; expected [[file]] tables and nothing else")
+        raise InputError(
+            f"{path}: keys {', '.join(document)[:200] or 'none'}; expected [[file]] tables and nothing else"
+        )
     return tuple(_file(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
 
 
@@ -88,26 +88,28 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
 
 def _file(table: object, where: str) -> FileRecipe:
     if not isinstance(table, dict):
-        raise InputError(f"{where}: {table!r}; expected a table")
+        raise InputError(f"{where}: {reprlib.repr(table)}; expected a table")
     types = {"str": str, "Role": str, "int": int, "bool": bool}
     known = {field.name: types[str(field.type)] for field in fields(FileRecipe)}
     for key, value in table.items():
         if key not in known or type(value) is not known[key]:
             raise InputError(
-                f"{where}: {key} = {value!r}; expected the keys "
+                f"{where}: {key[:80]} = {reprlib.repr(value)}; expected the keys "
                 + ", ".join(f"{name} ({kind.__name__})" for name, kind in known.items())
             )
     missing = [name for name in ("out", "env", "policy", "role", "episodes") if name not in table]
     if missing:
         raise InputError(f"{where}: no {missing[0]!r}; expected out, env, policy, role and episodes")
     if table["role"] not in get_args(Role):
-        raise InputError(f"{where}: role {table['role']!r}; expected 'expert' or 'negative'")
+        raise InputError(f"{where}: role {reprlib.repr(table['role'])}; expected 'expert' or 'negative'")
     require_within(table["out"], where)
     if Path(table["out"]).suffix not in FILES:
-        raise InputError(f"{where}: out = {table['out']!r}; expected a file that ends in {' or '.join(FILES)}")
+        raise InputError(
+            f"{where}: out = {reprlib.repr(table['out'])}; expected a file that ends in {' or '.join(FILES)}"
+        )
     if names_code(table["env"]):
         raise InputError(
-            f"{where}: env = {table['env']!r}, which runs code of the recipe's choice; expected a registered Gymnasium "
-            f"id, or this file collected with --env {table['env']} on the command line"
+            f"{where}: env = {reprlib.repr(table['env'])}, which runs code of the recipe's choice; expected a registered Gymnasium "
+            f"id, or this file collected with --env on the command line"
         )
     return FileRecipe(**table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import reprlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,9 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
         found = read_weights(Path(path).read_bytes(), device)
         about = json.loads(found["about"])
         if about["format"] != FORMAT:
-            raise InputError(f"{path}: format {about['format']}; expected {FORMAT}: it is of another version")
+            raise InputError(
+                f"{path}: format {reprlib.repr(about['format'])}; expected {FORMAT}: it is of another version"
+            )
         fields = _tuples(about["observer"])
         observer = {name: made for made, name in _KINDS.items()}[fields.pop("kind")](**fields)
         settings = Hyperparameters(**_tuples(about["settings"]))

@@ -7,7 +7,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.typed import from_json
 
 
 def to_text(evaluation: Evaluation) -> str:
@@ -19,24 +20,9 @@ def from_text(text: str) -> Evaluation:
     """The evaluation of `to_text`.
 
     Raises:
-        ValueError, TypeError, LookupError, AttributeError, RecursionError: another text.
+        ValueError: another text.
     """
-    tree: dict[str, Any] = json.loads(text)
-    tree["train"], tree["held_out"] = _metrics(tree["train"]), _metrics(tree["held_out"])
-    tree["tasks"] = {name: (_needed(a), _metrics(b)) for name, (a, b) in tree["tasks"].items()}
-    tree["failures"] = tuple(Failure(**failure) for failure in tree["failures"])
-    return Evaluation(**tree)
-
-
-def _needed(tree: dict[str, Any]) -> Metrics:
-    wrong = next((name for name, value in tree.items() if not isinstance(value, int | float | None)), None)
-    if wrong is not None:
-        raise TypeError(f"{wrong} is {type(tree[wrong]).__name__}, not a number")
-    return Metrics(**tree)
-
-
-def _metrics(tree: dict[str, Any] | None) -> Metrics | None:
-    return None if tree is None else _needed(tree)
+    return from_json(Evaluation, text)
 
 
 def plain(value: object) -> Any:

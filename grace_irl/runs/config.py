@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grace_irl.errors import InputError
+from grace_irl.toml import read_toml
 
 
 class _Section(BaseModel):
@@ -250,7 +252,7 @@ def resolve(
     """
     tree: dict[str, Any] = {} if base is None else base.model_dump()
     if file is not None:
-        _merge(tree, _read(file))
+        _merge(tree, read_toml(file, "a TOML file of settings, such as a run's config.toml"))
     for text in sets:
         key, found, value = text.partition("=")
         if not found:
@@ -310,17 +312,6 @@ def _literal(value: object) -> str:
     return repr(value)
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"{file}: {error.strerror}; expected a TOML file of settings, such as a run's config.toml"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: not TOML ({error}); expected the shape of a run's config.toml") from None
-
-
 def _merge(tree: dict[str, Any], other: Mapping[str, Any]) -> None:
     for key, value in other.items():
         if isinstance(value, dict) and isinstance(tree.setdefault(key, {}), dict):
@@ -344,18 +335,21 @@ def parsed(text: str) -> object:
         return None
     try:
         return tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # besides what is no TOML, a number of more digits than Python takes
         return text
 
 
 def _said(error: ValidationError) -> str:
     """The first problem, in one line."""
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "configuration"
+    key = ".".join(str(part) for part in first["loc"])[:120] or "configuration"
     if first["type"] == "extra_forbidden":
-        return f"setting {key!r} is unknown; expected one of {', '.join(_known())}"
-    return f"setting {key!r} is {first['input']!r}: {first['msg']}"
+        return f"setting {key!r} is unknown; expected one of {', '.join(_known(str(first['loc'][0])))}"
+    return f"setting {key!r} is {reprlib.repr(first['input'])}; expected another value: {first['msg'][:200]}"
 
 
-def _known() -> list[str]:
-    return list(flat(Config()))
+def _known(section: str) -> list[str]:
+    """The settings of a section; where there is no such section, all sections."""
+    values = Config().model_dump()
+    own = values.get(section)
+    return [f"{section}.{key}" for key in own] if isinstance(own, dict) else list(values)

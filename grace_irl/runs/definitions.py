@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
-from grace_irl.programs.definition import Definition
+from grace_irl.programs.definition import Definition, Within
 from grace_irl.programs.library import segment
 from grace_irl.programs.program import Program
 
@@ -29,5 +29,7 @@ def definitions(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Definition, 
     """Functions by program, from rows of `DEFINITION_COLUMNS` in order."""
     found: dict[str, list[Definition]] = {}
     for program, digest, name, within, calls, first, last in rows:
+        if within not in get_args(Within):
+            raise ValueError(f"{within!r} is none of {', '.join(get_args(Within))}")
         found.setdefault(program, []).append(Definition(name, digest, within, calls, first, last))
     return {program: tuple(each) for program, each in found.items()}

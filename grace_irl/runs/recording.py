@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,39 @@ from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.run import is_own
 from grace_irl.runs.store import Store
 from grace_irl.runs.trajectory_row import TrajectoryRow
+from grace_irl.typed import from_json
 
 FORMAT, OLD_FORMAT = "grace-irl recording 2", "grace-irl recording 1"  # the old one names no data
+_MOST = 2**53
+"""Largest number of a token or an answer."""
 _NEEDED = {"source", "failure"}
 
 
 Content = list[tuple[str, str, str, str]]
 """Trajectories by digest, role, task and split, in order of these."""
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The header, but for the settings: how many answers were told, and what the run was about."""
+
+    calls: int
+    data: Content = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Which request a line answers; attempt 1 is a repair."""
+
+    index: int
+    attempt: int
+
+
+@dataclass(frozen=True)
+class _Goals:
+    """A line about goal states."""
+
+    goals: GoalAnswer
 
 
 class Recorded:
@@ -167,33 +193,29 @@ def _read(path: Path) -> Recorded:
         raise InputError(f"{path}: {error.strerror}; expected the folder of a run, or a recording") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; expected a recording made by grace-irl export --recording") from None
-    names = {field.name for field in fields(Proposal)}
     answers, goals = {}, []
     reached = 1
     try:
         header = json.loads(lines[0])
         if header.get("format") not in (FORMAT, OLD_FORMAT):
             raise ValueError(f"format {header.get('format')!r}")
-        config, calls = Config.model_validate(header["config"]), int(header["calls"])
-        content = [_four(each) for each in header["data"]] if header["format"] == FORMAT else []
+        config, head = Config.model_validate(header["config"]), from_json(_Head, lines[0])
+        content = sorted(head.data) if header["format"] == FORMAT else []
         for line in lines[1:]:
             reached += 1
-            row = json.loads(line)
-            json.dumps(row, ensure_ascii=False).encode()  # halves of characters, which no database keeps
-            if "goals" in row:
-                said = row["goals"]
-                indices = None if said["indices"] is None else tuple(map(int, said["indices"]))
-                goals.append(GoalAnswer(**(said | {"indices": indices})))
+            json.dumps(json.loads(line), ensure_ascii=False).encode()  # halves of characters, which no database keeps
+            if line.startswith('{"goals"'):
+                goals.append(said := from_json(_Goals, line).goals)
+                if max(map(abs, (said.attempt, said.tokens_in, said.tokens_out))) > _MOST:
+                    raise ValueError("a number that no run has")
                 continue
-            answers[int(row["index"]), int(row["attempt"])] = Proposal(**{k: v for k, v in row.items() if k in names})
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+            place, answer = from_json(_Place, line), from_json(Proposal, line)
+            if max(map(abs, (place.index, place.attempt, answer.tokens_in, answer.tokens_out))) > _MOST:
+                raise ValueError("a number that no run has")
+            answers[place.index, place.attempt] = answer
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
         raise InputError(
-            f"{path}, line {reached}: not a recording ({said}); expected one made by grace-irl export --recording"
+            f"{path}, line {reached}: not a recording ({reason}); expected one made by grace-irl export --recording"
         ) from None
-    return Recorded(config, answers, calls, goals, content)
-
-
-def _four(each: Sequence[str]) -> tuple[str, str, str, str]:
-    digest, role, task, split = map(str, each)
-    return digest, role, task, split
+    return Recorded(config, answers, head.calls, goals, content)

@@ -10,7 +10,8 @@ from typing import ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from grace_irl.atomic import write_atomically
-from grace_irl.errors import GraceError
+from grace_irl.errors import InputError
+from grace_irl.typed import from_json
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,6 @@ class Round:
         components: mean sums of the environment's own reward components over the rollouts.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
-
     number: int
     run: str = ""
     program: str = ""
@@ -64,9 +63,6 @@ class Round:
     components: dict[str, float] = field(default_factory=dict)
 
 
-_ROUND = TypeAdapter(Round)
-
-
 def write_round(path: Path, done: Round) -> None:
     """Keeps a round, whole or not at all.
 
@@ -80,23 +76,24 @@ def read_round(path: Path) -> Round | None:
     """A round that was kept; None where it is not complete.
 
     Raises:
-        GraceError: the file is not one of this version, or names files outside of its expansion.
+        InputError: the file is not one of this version, or names files outside of its expansion.
     """
+    instead = "expected one of this version: delete it to do the round's end again"
     try:
         text = path.read_bytes()
-        found = _ROUND.validate_json(text)
-        if set(json.loads(text)) != {each.name for each in fields(Round)}:
-            raise ValueError("fields are missing")
+        done = from_json(Round, text)
+        names = set(from_json(dict[str, object], text))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        said = f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}" if isinstance(error, ValidationError) else error
-        raise GraceError(f"{path}: not a round of this version ({said}); delete it to do the round's end again") from None
+        raise InputError(f"{path}: not readable as a round ({error}); {instead}") from None
+    if names != {each.name for each in fields(Round)}:
+        raise InputError(f"{path}: a round with other fields; {instead}")
     folder = path.parents[2]
-    for name in (found.run, found.reward, found.shaped, found.trained_on, found.policy):
+    for name in (done.run, done.reward, done.shaped, done.trained_on, done.policy):
         if not _within(folder, name):
-            raise GraceError(f"{path}: names {name!r}, outside of {folder}; delete it to do the round's end again")
-    return found
+            raise InputError(f"{path}: names {name!r}, outside of {folder}; {instead}")
+    return done
 
 
 def _within(folder: Path, name: str) -> bool:

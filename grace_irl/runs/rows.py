@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grace_irl.errors import GraceError
+from grace_irl.errors import InputError
 
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, zlib.error)
 """What reading a row raises that is not as it was written."""
@@ -39,7 +39,7 @@ class Columns:
             rows: of it.
 
         Raises:
-            GraceError: such a value.
+            InputError: such a value.
         """
         if not rows:
             return
@@ -57,13 +57,13 @@ class Columns:
         """What is raised within is damage of this table.
 
         Raises:
-            GraceError: in its place.
+            InputError: in its place.
         """
         try:
             yield
         except DAMAGE as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
-            raise GraceError(
+            raise InputError(
                 f"{self._path}: a row of {table!r} is damaged ({reason}); expected it as grace-irl wrote it: "
                 "put a copy of the file back, or fit into a new folder"
             ) from None

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.definition import Definition
 from grace_irl.programs.library import Known
 from grace_irl.programs.program import Program
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.goal_answer import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
 from grace_irl.contents import require_plain_database
@@ -33,6 +33,7 @@ from grace_irl.runs.schema import SCHEMA, require_schema
 from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.search.ranks import Scored
+from grace_irl.typed import from_json
 
 LONGEST = 1 << 28  # bytes of one value
 MOST_STATES = 100_000_000
@@ -128,10 +129,15 @@ class Store:
         found = self.meta("format")
         if not found.isdigit() or int(found) > FORMAT:
             raise InputError(
-                f"{self._path.parent}: a run of format {found or 'unknown'}; "
+                f"{self._path.parent}: a run of format {(found or 'unknown')[:20]}; "
                 f"this version reads format {FORMAT} and older: use the version of grace-irl that made it"
             )
         require_schema(self._db, self._path, tables)
+        for table, column, other, key in _REFERENCES:
+            rows = f"{column} FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT {key} FROM {other})"
+            if self._db.execute(f"SELECT {rows} LIMIT 1").fetchone():
+                with self._columns.reading(table):
+                    raise ValueError(f"a {column} that is not in {other!r}")
 
     def close(self) -> None:
         """Closes the file."""
@@ -172,7 +178,7 @@ class Store:
         """What was said of goal states, in order."""
         rows = self._rows("SELECT * FROM goals ORDER BY rowid")
         with self._columns.reading("goals"):
-            return [GoalAnswer(row[0], row[1], row[2], _indices(row[3]), *row[4:]) for row in rows]
+            return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
         """Keeps a request; one that is kept already must be the same.
@@ -201,12 +207,7 @@ class Store:
 
     def requests(self) -> dict[int, tuple[int, str]]:
         """Generation and operator of each request, by index."""
-        found = {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
-        with self._columns.reading("requests"):
-            for (index,) in self._rows("SELECT idx FROM results"):
-                if index not in found:
-                    raise ValueError(f"result {index} answers a request that is not there")
-        return found
+        return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
 
     def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0) -> None:
         """Keeps an answer; attempt 1 is a repair."""
@@ -248,13 +249,7 @@ class Store:
 
     def told(self) -> dict[int, Told]:
         """Every result that was told, by index."""
-        found = {row[0]: Told(*row) for row in self._rows("SELECT * FROM results")}
-        known = {row[0] for row in self._rows("SELECT id FROM programs")}
-        with self._columns.reading("results"):
-            for told in found.values():
-                if not {told.program_id, told.draft_id} - {None} <= known:
-                    raise ValueError(f"result {told.index} names a program that is not there")
-        return found
+        return {row[0]: Told(*row) for row in self._rows("SELECT * FROM results")}
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
         """Keeps what was decided because the run ended, in place of what an earlier end decided."""
@@ -269,7 +264,9 @@ class Store:
     def records(self) -> dict[str, Record]:
         """Every program that was told, by id, in the order of asking."""
         columns = "id, source, nodes, operator, parents, prior, evaluation, idx"
-        found = definitions(self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place"))
+        defined = self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place")
+        with self._columns.reading("definitions"):
+            found = definitions(defined)
         rows = self._rows(f"SELECT {columns} FROM programs ORDER BY idx")
         with self._columns.reading("programs"):
             return {row[0]: _record(row, found.get(row[0], ())) for row in rows}
@@ -340,21 +337,44 @@ class Store:
         except sqlite3.DatabaseError as error:
             if not self._open or isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
                 raise
-            raise GraceError(
+            kind = GraceError if getattr(error, "sqlite_errorcode", 0) & 0xFF in _MACHINE else InputError
+            raise kind(
                 f"{self._path}: {error}; expected a whole database, on a disk with room: "
                 "free some space, or put a copy back"
             ) from None
 
 
+_MACHINE = (
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL),
+    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM),
+)
+"""Errors that say nothing about the file."""
+_REFERENCES = (
+    ("results", "idx", "requests", "idx"),
+    ("results", "program", "programs", "id"),
+    ("results", "draft", "programs", "id"),
+    ("programs", "idx", "requests", "idx"),
+    ("definitions", "program", "programs", "id"),
+    ("functions", "program", "programs", "id"),
+)
+"""Columns whose values must be in a column of another table."""
 _TABLE = re.compile(r" FROM (\w+)")
+_INDICES: Any = tuple[int, ...] | None
 _ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def _indices(text: str) -> tuple[int, ...] | None:
-    listed = json.loads(text)
-    if listed is not None and any(type(index) is not int or index < 1 for index in tuple(listed)):
-        raise ValueError("an index of a goal state is no whole number above 0")
-    return None if listed is None else tuple(listed)
+    found: tuple[int, ...] | None = from_json(_INDICES, text)
+    if found is not None and min(found, default=1) < 1:
+        raise ValueError("an index of a goal state is below 1")
+    return found
+
+
+def _one_of(value: Any, allowed: Any) -> Any:
+    """A word of a row, if it is one of those."""
+    if value not in get_args(allowed):
+        raise ValueError(f"{value!r} is none of {', '.join(get_args(allowed))}")
+    return value
 
 
 def _marks(row: Sequence[object]) -> str:
@@ -373,6 +393,6 @@ def _fate_rows(fates: Sequence[Fate], index: int, generation: int, *, final: boo
 
 def _record(row: Sequence[object], functions: tuple[Definition, ...]) -> Record:
     name, source, nodes, operator, parents, prior, evaluation, index = row
-    lineage = tuple(json.loads(str(parents)))
+    lineage = from_json(tuple[str, ...], str(parents))
     program = Program(str(name), str(source), int(str(nodes)), str(operator), lineage, float(str(prior)), functions)
     return Record(program, from_text(str(evaluation)), int(str(index)))

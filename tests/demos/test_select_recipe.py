@@ -63,7 +63,7 @@ def test_a_recipe(tmp_path: Path) -> None:
         ("[[file]]\nout = 'a'\nsample = true", "sample = True; expected the keys"),
         ("[[file]]\nout = 'a'\nrole = 'boss'", "file 1: role 'boss'; expected 'expert' or 'negative'"),
         ("[[file]]\nout = 'a'\n[[file]]\nout = 'b'\ngoal = '('", "file 2: --goal '(': no regular expression"),
-        ("[[file]", "not readable as TOML"),
+        ("[[file]", "not TOML"),
     ],
 )
 def test_recipes_that_cannot_be(tmp_path: Path, text: str, said: str) -> None:

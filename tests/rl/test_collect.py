@@ -150,7 +150,7 @@ def test_the_recipe_makes_the_shipped_files(name: str) -> None:
         ("[[file]]\nout = 3", "out = 3; expected the keys"),
         ("[[file]]\nout = 'a.parquet'", "no 'env'"),
         ("[[file]]\nextra = 1", "extra = 1"),
-        ("[[file]", "not readable as TOML"),
+        ("[[file]", "not TOML"),
         ("[[file]]\nout='a'\nenv='b'\npolicy='c'\nrole='tutor'\nepisodes=1", "'tutor'"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos.labels import label
-from grace_irl.errors import GraceError
+from grace_irl.errors import InputError
 from grace_irl.programs.program import Program
 from grace_irl.propose.goal_answer import GoalAnswer
 from grace_irl.propose.protocol import Proposal
@@ -70,8 +70,8 @@ EVALUATION = json.loads(to_text(FULL))
 @pytest.mark.parametrize(
     ("read", "sql", "value", "said"),
     [
-        ("goals", "UPDATE goals SET indices = ?", "[1", "'goals' is damaged (JSONDecodeError"),
-        ("goals", "UPDATE goals SET indices = ?", "3", "'goals' is damaged (TypeError"),
+        ("goals", "UPDATE goals SET indices = ?", "[1", "'goals' is damaged (ValueError"),
+        ("goals", "UPDATE goals SET indices = ?", "3", "'goals' is damaged (ValueError"),
         ("goals", "UPDATE goals SET tokens_in = ?", "many", "'goals' is damaged (TypeError: tokens_in is str, not int"),
         ("requests", "UPDATE requests SET generation = ?", "first", "(TypeError: generation is str, not int)"),
         ("proposal", "UPDATE proposals SET source = ?", b"\x00", "(TypeError: source is bytes, not str)"),
@@ -79,17 +79,17 @@ EVALUATION = json.loads(to_text(FULL))
         ("spent", "UPDATE proposals SET seconds = ?", "long", "'proposals' is damaged"),
         ("told", "UPDATE results SET seconds = ?", b"1", "(TypeError: seconds is bytes"),
         ("fates", "UPDATE fates SET verdict = ?", b"kept", "(TypeError: verdict is bytes, not str)"),
-        ("records", "UPDATE programs SET evaluation = ?", "{", "'programs' is damaged (JSONDecodeError"),
-        ("records", "UPDATE programs SET evaluation = ?", "[" * 100_000, "'programs' is damaged (RecursionError"),
-        ("records", "UPDATE programs SET evaluation = ?", "{}", "'programs' is damaged (KeyError: 'train')"),
-        ("records", "UPDATE programs SET evaluation = ?", "null", "'programs' is damaged (TypeError"),
+        ("records", "UPDATE programs SET evaluation = ?", "{", "'programs' is damaged (ValueError: Invalid JSON"),
+        ("records", "UPDATE programs SET evaluation = ?", "[" * 100_000, "(ValueError: Invalid JSON: recursion limit"),
+        ("records", "UPDATE programs SET evaluation = ?", "{}", "'programs' is damaged (ValueError: status: Field req"),
+        ("records", "UPDATE programs SET evaluation = ?", "null", "'programs' is damaged (ValueError"),
         (
             "records",
             "UPDATE programs SET evaluation = ?",
             json.dumps({**EVALUATION, "train": {**EVALUATION["train"], "auc": "high"}}),
-            "(TypeError: auc is str, not a number)",
+            "(ValueError: train.auc: Input should be a valid number)",
         ),
-        ("records", "UPDATE programs SET parents = ?", "a, b", "'programs' is damaged (JSONDecodeError"),
+        ("records", "UPDATE programs SET parents = ?", "a, b", "'programs' is damaged (ValueError"),
         ("records", "UPDATE programs SET nodes = ?", "seven", "(TypeError: nodes is str, not int)"),
         ("rewards", "UPDATE rewards SET blob = ?", b"no zlib", "'rewards' is damaged (error: Error -3"),
         ("rewards", "UPDATE rewards SET blob = ?", "text", "(TypeError: blob is str, not bytes)"),
@@ -101,14 +101,14 @@ EVALUATION = json.loads(to_text(FULL))
 def test_a_damaged_row_is_one_line(read: str, sql: str, value: Any, said: str, tmp_path: Path) -> None:
     path = full(tmp_path / "run.db")
     change(path, sql, value)
-    with closing(Store(path)) as store, pytest.raises(GraceError) as caught:
+    with closing(Store(path)) as store, pytest.raises(InputError) as caught:
         READS[read](store)
     message = str(caught.value)
     assert said in message
     assert message.startswith(f"{path}: a row of ")
     assert message.endswith("expected it as grace-irl wrote it: put a copy of the file back, or fit into a new folder")
     assert len(message.splitlines()) == 1
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
 
 
 def test_a_whole_database_is_read(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_whole_database_is_read(tmp_path: Path) -> None:
 def test_the_format_of_a_damaged_database(tmp_path: Path) -> None:
     path = full(tmp_path / "run.db")
     change(path, "UPDATE meta SET value = ? WHERE key = 'format'", b"\x01")
-    with pytest.raises(GraceError, match="a row of 'meta' is damaged"):
+    with pytest.raises(InputError, match="a row of 'meta' is damaged"):
         Store(path)
 
 
@@ -135,7 +135,7 @@ def test_show_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         database.execute("UPDATE programs SET evaluation = '{}'")
     capsys.readouterr()
     for command in (["show", str(run)], ["fit", "--resume", str(run)]):
-        assert main(command) == 1
+        assert main(command) == 2
         err = capsys.readouterr().err
-        assert "run.db: a row of 'programs' is damaged (KeyError: 'train'); expected it as" in err
+        assert "run.db: a row of 'programs' is damaged (ValueError: status: Field required); expected it as" in err
         assert "defect" not in err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import re
@@ -11,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 
 from fuzzing import mutations as m
+from fuzzing.draw import Draw
 
-Maker = Callable[[Random, Path], Path]
+Maker = Callable[[Draw, Path], Path]
 """Writes an input into an empty folder and gives its path."""
 
 DUMP = (
@@ -75,28 +74,22 @@ RECORDS = {
 }
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000090000000908")
-_PATHS = (None, "b.png", "a.parquet", "gone.png", "../a.png", "/dev/zero", "/etc/hostname", "http://a/b.png", "", "\0")
 
 _LIST_TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|\w+|[=(),]")
 _YAML_TOKEN = re.compile(r"[\w.-]+|[<>'\":\[\]{}&*!|-]|\n *")
 _YAML_INSERTS = ("&a ", "*a", "!!python/name:os.system ", "? ", "---\n", "...\n", "\t", "|\n", "[", "{", "%YAML 9.9\n")
 
 
-def rounds(rng: Random) -> range:
-    """How many changes: mostly one to three, at times none."""
-    return range(rng.choice((0, 1, 1, 1, 2, 2, 3, 6)))
-
-
-def dump(rng: Random) -> bytes:
+def dump(rng: Draw) -> bytes:
     """The bytes of one dump."""
     text = DUMP
-    for _ in rounds(rng):
+    for _ in rng.rounds():
         text = m.in_xml(rng, text)
     data = m.encoded(rng, text)
-    return m.in_bytes(rng, data) if rng.random() < 0.15 else data
+    return m.in_bytes(rng, data) if rng.may(0.15) else data
 
 
-def xml(rng: Random, folder: Path) -> Path:
+def xml(rng: Draw, folder: Path) -> Path:
     """A dump, or a folder of some, with a task file that may be changed, too."""
     if rng.random() < 0.7:
         path = folder / "a.xml"
@@ -105,72 +98,77 @@ def xml(rng: Random, folder: Path) -> Path:
     inner = folder / "hierarchy" if rng.random() < 0.5 else folder
     inner.mkdir(exist_ok=True)
     for number in range(rng.choice((1, 1, 2))):
-        (inner / f"step_{rng.choice((number, number * 7, '٣', 'x'))}.xml").write_bytes(dump(rng))
+        name = f"step_{rng.choice((number, number, number * 7, '٣', 'x'))}"
+        (inner / f"{name}.xml").write_bytes(dump(rng))
+        if rng.random() < 0.3:
+            (inner / f"{name}.png").write_bytes(m.in_bytes(rng, PNG) if rng.may(0.3) else PNG)
     about: Any = {"task": "Set an alarm", "success": True, "role": "expert"}
-    for _ in rounds(rng):
+    for _ in rng.rounds():
         about = m.in_value(rng, about)
     (folder / "task.json").write_bytes(written(rng, about))
     return folder
 
 
-def written(rng: Random, value: Any) -> bytes:
+def written(rng: Draw, value: Any) -> bytes:
     """A value as JSON; seldom with bytes changed."""
     try:
         text = json.dumps(value, ensure_ascii=rng.random() < 0.5)
     except RecursionError:
         text = "[" * 5000
     data = text.encode("utf-8", "surrogatepass")
-    return m.in_bytes(rng, data) if rng.random() < 0.1 else data
+    return m.in_bytes(rng, data) if rng.may(0.1) else data
 
 
-def json_(rng: Random, folder: Path) -> Path:
+def json_(rng: Draw, folder: Path) -> Path:
     """A history or a tree, at times gzipped."""
     value: Any = rng.choice(([STEP], [STEP, STEP], TREE, {**TREE, "trailblazeNodeTree": None}, TREE["viewHierarchy"]))
-    for _ in rounds(rng):
+    for _ in rng.rounds():
         value = m.in_value(rng, value)
     if rng.random() < 0.3:
         shown: Any = STEP["ui_description"]
         text = m.in_text(rng, shown[0]["ui_description"], _LIST_TOKEN)
         value = [{**STEP, "ui_description": [{**shown[0], "ui_description": text}]}]
     data = written(rng, value)
+    if rng.random() < 0.2:
+        (folder / "a.webp").write_bytes(PNG)
     if rng.random() < 0.8:
         path = folder / "a.json"
     else:
         path = folder / "a.json.gz"
         data = gzip.compress(data, 1)
-        data = m.in_bytes(rng, data) if rng.random() < 0.5 else data
+        data = m.in_bytes(rng, data) if rng.may(0.5) else data
     path.write_bytes(data)
     return path
 
 
-def elements(rng: Random, folder: Path) -> Path:
+def elements(rng: Draw, folder: Path) -> Path:
     """A list of elements as Python prints it."""
     text = LIST * rng.choice((1, 2)) if rng.random() < 0.8 else f"[{LIST.strip()}, {LIST.strip()}]"
-    for _ in rounds(rng):
+    for _ in rng.rounds():
         text = m.in_text(rng, text, _LIST_TOKEN)
     data = text.encode("utf-8", "surrogatepass")
     path = folder / "a_ui_element.txt"
-    path.write_bytes(m.in_bytes(rng, data) if rng.random() < 0.15 else data)
+    path.write_bytes(m.in_bytes(rng, data) if rng.may(0.15) else data)
     return path
 
 
-def yaml(rng: Random, folder: Path) -> Path:
+def yaml(rng: Draw, folder: Path) -> Path:
     """Records in blocks, or as JSON, which is YAML too."""
     if rng.random() < 0.3:
         value: Any = RECORDS
-        for _ in rounds(rng):
+        for _ in rng.rounds():
             value = m.in_value(rng, value)
         data = written(rng, value)
     else:
         text = YAML
-        for _ in rounds(rng):
+        for _ in rng.rounds():
             text = m.in_text(rng, text, _YAML_TOKEN)
-            if rng.random() < 0.3:
+            if rng.changed(0.3):
                 at = rng.randrange(len(text) + 1)
                 text = text[:at] + rng.choice(_YAML_INSERTS) * rng.choice((1, 1, 1, 2000)) + text[at:]
         data = text.encode("utf-8", "surrogatepass")
     path = folder / "a_utg.yaml"
-    path.write_bytes(m.in_bytes(rng, data) if rng.random() < 0.1 else data)
+    path.write_bytes(m.in_bytes(rng, data) if rng.may(0.1) else data)
     return path
 
 
@@ -192,23 +190,24 @@ def record() -> Any:
     return Record(5, "set alarm", trees, ('{"action_type": "click"}',), ("tap",), (PNG, b""), ((9, 9),) * 2, about)
 
 
-def _tree(rng: Random, tree: bytes) -> bytes:
+def _tree(rng: Draw, tree: bytes) -> bytes:
     """A forest, changed inside."""
     message = m.fields(tree) or []
-    for _ in rounds(rng):
+    for _ in rng.rounds() if rng.random() < 0.4 else ():
         message = m.in_message(rng, message)
-    return m.wire(rng, message, rng.choice((0.0, 0.0, 0.0, 0.01)))
+    return m.wire(rng, message, 0.01 if rng.changed(0.1) else 0.0)
 
 
-def tfrecord(rng: Random, folder: Path) -> Path:
+def tfrecord(rng: Draw, folder: Path) -> Path:
     """A shard of one or two records, its checksums right but for some; mostly not gzipped, which is faster."""
     from grace_irl.demos.ui.tfrecord import write_record
 
     stream = io.BytesIO()
+    rng.calm = rng.random() < 0.25
     for _ in range(rng.choice((1, 1, 1, 2))):
         about = record().about if rng.random() < 0.6 else None
         if about is not None and rng.random() < 0.4:
-            for _ in rounds(rng):
+            for _ in rng.rounds():
                 about = m.in_value(rng, about)
         kept = written(rng, about).decode("utf-8", "replace")
         trees = [_tree(rng, tree) for tree in record().trees]
@@ -217,111 +216,16 @@ def tfrecord(rng: Random, folder: Path) -> Path:
             value = [(1, 2, kept.encode())]
             entry: list[m.Field] = [(1, 2, b"grace_irl"), (2, 2, [(1, 2, value)])]
             message.append((1, 2, [(1, 2, entry)]))
-        for _ in rounds(rng) if rng.random() < 0.4 else ():
+        for _ in rng.rounds() if rng.random() < 0.4 else ():
             message = m.in_message(rng, message)
-        data = m.wire(rng, message, rng.choice((0.0, 0.0, 0.0, 0.02)))
-        write_record(stream, m.in_bytes(rng, data) if rng.random() < 0.1 else data)
+        data = m.wire(rng, message, 0.02 if rng.changed(0.1) else 0.0)
+        write_record(stream, m.in_bytes(rng, data) if rng.may(0.1) else data)
     data = stream.getvalue()
-    if rng.random() < 0.1:
+    if rng.may(0.1):
         data = m.in_bytes(rng, data)
     if rng.random() < 0.3:
         data = gzip.compress(data, 1)
-        data = m.in_bytes(rng, data) if rng.random() < 0.2 else data
-    path = folder / rng.choice(("android_control-00000-of-00020", "a.tfrecord"))
+        data = m.in_bytes(rng, data) if rng.may(0.2) else data
+    path = folder / rng.choice(("android_control-00000-of-00020", "a.tfrecord", "shard", "shard.gz"))
     path.write_bytes(data)
     return path
-
-
-def parquet(rng: Random, folder: Path) -> Path:
-    """A table of screens, its columns and the metadata changed, and at times its bytes."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    screens = [dump(rng).decode("utf-8", "replace") if rng.random() < 0.2 else DUMP, DUMP, "<hierarchy/>"]
-    columns: dict[str, Any] = {
-        "episode": [0, 0, 1],
-        "state": screens,
-        "instruction": ["set", "set", "b"],
-        "role": ["expert", "expert", "negative"],
-        "task": ["a", "a", "b"],
-        "split": ["train", "train", None],
-        "reward": [1.0, None, None],
-        "action": [3, None, None],
-        "terminated": [False, True, True],
-        "goal": [False, True, None],
-        "action_text": ['{"action_type": "click"}', None, None],
-        "step_instruction": ["tap", None, None],
-        "screenshot": (cells := [_screenshot(rng) for _ in screens]),
-    }
-    about: Any = {"kind": "ui", "view": "uiautomator", "format": 1, "role": "mixed", "tasks": ["a"], "shape": []}
-    for _ in rounds(rng):
-        name = rng.choice(list(columns))
-        kind = rng.randrange(6)
-        if kind == 0 and len(columns) > 1:
-            del columns[name]
-        elif kind == 1:
-            columns[rng.choice(("height", "log_prob", "truncated", "state", ""))] = columns[name]
-        elif kind < 4:
-            columns[name] = [m.scalar(rng) if rng.random() < 0.4 else old for old in columns[name]]
-        elif kind == 4:
-            columns[name] = [rng.choice(([], [1.0, 2.0], "a", 0, None))] * 3
-        else:
-            about = m.in_value(rng, about)
-    arrays = {name: _array(pa, rng, values) for name, values in columns.items()}
-    if columns.get("screenshot") == cells:
-        arrays["screenshot"] = _screenshots(pa, rng, cells)
-    table = pa.table(arrays)
-    if rng.random() < 0.8:
-        table = table.replace_schema_metadata({"grace_irl": written(rng, about)})
-    stream = io.BytesIO()
-    pq.write_table(table, stream, write_page_checksum=True, row_group_size=rng.choice((1, 2, 100)))
-    data = stream.getvalue()
-    (folder / "b.png").write_bytes(PNG)
-    path = folder / "a.parquet"
-    path.write_bytes(m.in_bytes(rng, data) if rng.random() < 0.15 else data)
-    return path
-
-
-def _screenshot(rng: Random) -> Any:
-    """What a row may say of its screenshot: a picture, or where one lies."""
-    cell: dict[str, Any] = {"bytes": PNG if rng.random() < 0.5 else None, "path": rng.choice(_PATHS)}
-    if rng.random() < 0.4:
-        cell |= {name: rng.choice((0, 1, 7, -1, 2**62, None)) for name in ("start", "length", "record", "step")}
-        cell["sha256"] = rng.choice((None, "", "0" * 64, hashlib.sha256(PNG).hexdigest()))
-    return rng.choice((cell, cell, cell, None))
-
-
-def _screenshots(pa: Any, rng: Random, cells: list[Any]) -> Any:
-    """The column of such rows, seldom with a field of another type or without one."""
-    numbers = ("start", "length", "record", "step")
-    kinds = {"bytes": pa.binary(), "path": pa.string(), "sha256": pa.string(), **dict.fromkeys(numbers, pa.int64())}
-    if rng.random() < 0.5:
-        name = rng.choice(list(kinds))
-        del kinds[name]
-        if rng.random() < 0.5:
-            kinds[name] = rng.choice((pa.null(), pa.binary(), pa.string(), pa.float64(), pa.list_(pa.int8())))
-    try:
-        return pa.array(cells, pa.struct(list(kinds.items())))
-    except (pa.ArrowException, TypeError):
-        return pa.array([{"path": str(cell)} for cell in cells])
-
-
-def _array(pa: Any, rng: Random, values: list[Any]) -> Any:
-    try:
-        array = pa.array(values, None if any(value is not None for value in values) else pa.string())
-        if rng.random() < 0.1:
-            array = array.cast(rng.choice((pa.string(), pa.large_string(), pa.binary(), pa.float32(), pa.int16())))
-        return array.dictionary_encode() if rng.random() < 0.1 else array
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return pa.array([str(value).encode("utf-8", "replace").decode() for value in values])
-
-
-READERS: dict[str, tuple[Maker, int]] = {
-    "xml": (xml, 30),
-    "json": (json_, 25),
-    "elements": (elements, 15),
-    "yaml": (yaml, 10),
-    "tfrecord": (tfrecord, 15),
-    "parquet": (parquet, 5),
-}
-"""Makers by reader, with their shares of all inputs in percent."""

@@ -1,0 +1,137 @@
+"""Every reader of files that nobody vouches for: who makes its inputs, who judges what it gives, where its code is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fuzzing import archives, datasets, judges, policies, records, screens, settings, tables
+from fuzzing.draw import Draw
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One reader.
+
+    Attributes:
+        make: writes an input into an empty folder and gives its path.
+        judge: reads it: InputError, or data that it has checked.
+        share: of all inputs, beside the shares of the others.
+        modules: where the reader's code is; of each, the functions that do not read.
+        command: what to give the command line, now and then, for the same input; None: there is no such command.
+    """
+
+    make: Callable[[Draw, Path], Path]
+    judge: Callable[[Path], None]
+    share: int
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    command: Callable[[Path], list[str]] | None = None
+
+
+def _inspect(path: Path) -> list[str]:
+    return ["demos", "inspect", str(path), "--json"]
+
+
+def _select(path: Path) -> list[str]:
+    return ["demos", "select", "--recipe", str(path), "--from", str(path), "--out", str(path.parent / "out")]
+
+
+def _goals(path: Path) -> list[str]:
+    return ["demos", "inspect", str(DATA / "expert.parquet"), "--goals", str(path)]
+
+
+def _estimate(path: Path) -> list[str]:
+    return ["fit", "--config", str(path), "--demos", str(path), "--out", str(path.parent / "run")]
+
+
+DATA = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
+_D, _U, _R = "grace_irl.demos.", "grace_irl.demos.ui.", "grace_irl.runs."
+_SET = {
+    f"{_D}files": ("open_writer", "save", "require_roles", "describe", "iter_trajectories", "open_source.<locals>"),
+    f"{_D}header": ("Header.to_json", "HeaderBuilder.__init__", "HeaderBuilder.add", "HeaderBuilder.header", "_common"),
+    f"{_D}source": (),
+    f"{_D}trajectory": ("Demonstrations.select", "Demonstrations.tasks", "Demonstrations.__getitem__"),
+}
+_SCREENS = {
+    f"{_U}readers": (),
+    f"{_U}markup": (),
+    f"{_U}texts": (),
+    f"{_U}folder": (),
+    f"{_U}episode": (),
+    f"{_U}fields": (),
+    f"{_U}trees": (),
+    f"{_U}androidworld": (),
+    f"{_U}autodroid": (),
+    f"{_U}annotated": (),
+}
+_TABLE = {f"{_D}parquet": (), f"{_D}parquet_rows": (), f"{_D}parquet_columns": (), f"{_D}parquet_states": ()}
+
+READERS: dict[str, Reader] = {
+    "xml": Reader(screens.xml, judges.screens, 15, _SCREENS, _inspect),
+    "json": Reader(screens.json_, judges.screens, 12, {}, _inspect),
+    "elements": Reader(screens.elements, judges.screens, 6, {}, _inspect),
+    "yaml": Reader(screens.yaml, judges.screens, 5, {}, _inspect),
+    "tfrecord": Reader(
+        screens.tfrecord,
+        judges.screens,
+        8,
+        {f"{_U}tfrecord": ("write_record", "Writer"), f"{_U}androidcontrol": (), f"{_U}shard": (), f"{_U}record": ()},
+        _inspect,
+    ),
+    "screen-parquet": Reader(
+        tables.screens, judges.screens, 6, {**_TABLE, f"{_D}parquet_screenshots": (), f"{_D}screenshots": ()}, _inspect
+    ),
+    "parquet": Reader(tables.numbers, judges.demonstrations, 10, _TABLE, _inspect),
+    "npz": Reader(archives.npz, judges.demonstrations, 14, {f"{_D}npz": (), **_SET}, _inspect),
+    "minari-hdf5": Reader(datasets.hdf5, judges.demonstrations, 4, {f"{_D}minari": ()}, _inspect),
+    "minari-arrow": Reader(datasets.arrow, judges.demonstrations, 4, {}, _inspect),
+    "folder": Reader(datasets.mixed, judges.demonstrations, 3, {}, _inspect),
+    "recipe": Reader(
+        settings.recipe,
+        judges.recipe,
+        4,
+        {f"{_D}select_recipe": (), f"{_D}conditions": ("shows", "Conditions.checks")},
+        _select,
+    ),
+    "collecting": Reader(settings.collecting, judges.collecting, 2, {"grace_irl.rl.recipe": ("run_recipe",)}),
+    "goals": Reader(settings.goals, judges.goals, 3, {f"{_D}goals": ()}, _goals),
+    "config": Reader(settings.config, judges.config, 4, {f"{_R}config": ("parsed", "_put")}, _estimate),
+    "recording": Reader(
+        records.recording, judges.recording, 4, {f"{_R}recording": ("write_recording", "_without_defaults")}
+    ),
+    "database": Reader(
+        records.database,
+        judges.database,
+        2,
+        {f"{_R}rows": (), f"{_R}codec": ("to_text", "plain"), f"{_R}history": ()},
+        lambda path: ["show", str(path), "--json"],
+    ),
+    "round": Reader(
+        records.round_, judges.round_, 2, {f"{_R}round": ("write_round",)}, lambda path: ["show", str(path.parents[2])]
+    ),
+    "comparison": Reader(
+        records.comparison,
+        judges.comparison,
+        2,
+        {
+            "grace_irl.compare.settings": ("located", "_path", "_function", "digest_of", "Settings.write"),
+            "grace_irl.compare.outcome": ("write_result", "Result.ended"),
+            "grace_irl.compare.folder": (),
+        },
+    ),
+    "scramble": Reader(records.scramble, judges.scramble, 1, {}),
+    "reward": Reader(records.reward, judges.reward, 2, {"grace_irl.programs.export": ()}),
+    "policy": Reader(policies.saved, judges.saved, 1, {"grace_irl.rl.trained": ("TrainedPolicy.save", "_described")}),
+    "checkpoint": Reader(policies.checkpoint, judges.checkpoint, 1, {}),
+    "stable-baselines": Reader(policies.stable_baselines, judges.stable_baselines, 1, {"grace_irl.rl.checkpoint": ()}),
+}
+"""By name. Shares follow how much code a reader has, and how long an input takes."""
+
+
+def modules() -> dict[str, tuple[str, ...]]:
+    """Where readers are; of each module, what does not read."""
+    found: dict[str, tuple[str, ...]] = {}
+    for reader in READERS.values():
+        found |= reader.modules
+    return found

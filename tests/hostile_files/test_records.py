@@ -1,0 +1,178 @@
+"""What runs and comparisons leave, one change from right: one line with exit code 2, or as if it were not there."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zipfile
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grace_irl import load_reward
+from grace_irl.cli import main
+from grace_irl.compare.folder import read_curve
+from grace_irl.compare.outcome import Outcome, Result, read_result, write_result
+from grace_irl.errors import InputError
+from grace_irl.programs.export import export_source, program_of
+from grace_irl.runs.round import Round
+from tests.hostile_files.test_nearly_right import DEEP, SHIPPED, refused
+from tests.runs.test_damage import full
+
+DONE = asdict(Round(0, "rounds/0/run", "p", -0.5, 0.9))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP,
+        "[]",
+        json.dumps({**DONE, "steps": []}),
+        json.dumps({**DONE, "components": {"a": "b"}}),
+        json.dumps({**DONE, "mean": "high"}),
+        json.dumps({**DONE, "reward": None}),
+        json.dumps({**DONE, "unknown": 1}),
+    ],
+)
+def test_rounds(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "rounds" / "0" / "round.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    assert "delete it to do the round's end again" in refused(capsys, "show", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The lines of a recording."""
+    folder = tmp_path_factory.mktemp("recorded")
+    fit = ["fit", "--demos", str(SHIPPED), "--out", str(folder / "run"), "--generations", "1", "--population", "2"]
+    assert main(fit) == 0
+    assert main(["export", str(folder / "run"), "--recording", str(folder / "a.jsonl")]) == 0
+    return (folder / "a.jsonl").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        (1, {"source": 3}),
+        (1, {"source": {"a": 1}}),
+        (1, {"raw": False, "source": "x"}),
+        (1, {"tokens_in": "many"}),
+        (1, {"tokens_out": 2**70}),
+        (1, {"index": 2**70}),
+        (1, {"index": "0"}),
+        (1, {"seconds": [1]}),
+        (0, {"calls": "1"}),
+        (0, {"calls": 1.5}),
+    ],
+)
+def test_recordings(
+    line: int, change: dict[str, Any], recording: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [*recording]
+    lines[line] = json.dumps(json.loads(lines[line]) | change)
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    said = refused(capsys, "fit", "--demos", SHIPPED, "--replay", path, "--out", tmp_path / "run")
+    assert f"line {line + 1}: not a recording" in said
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("DELETE FROM requests", "a idx that is not in 'requests'"),
+        ("DELETE FROM programs", "that is not in 'programs'"),
+        ("DROP TABLE fates", "no such table: fates"),
+        ("ALTER TABLE fates RENAME COLUMN verdict TO other", "no such column: verdict"),
+        ("UPDATE goals SET origin = 'nobody'", "'nobody' is none of file, data, model"),
+        ("""UPDATE goals SET indices = '["a"]'""", "a row of 'goals' is damaged"),
+        ("UPDATE programs SET parents = '[1]'", "a row of 'programs' is damaged"),
+        ("UPDATE programs SET evaluation = json_set(evaluation, '$.failures', '3')", "a row of 'programs' is damaged"),
+        ("UPDATE meta SET value = 'x' || hex(zeroblob(5000)) WHERE key = 'format'", "a run of format x0"),
+    ],
+)
+def test_databases(sql: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = full(tmp_path / "run.db")
+    (tmp_path / "config.toml").write_text("seed = 0\n")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(sql)
+    assert said in refused(capsys, "show", tmp_path)
+
+
+def test_rewards_that_unpack_to_more_than_any_have(tmp_path: Path) -> None:
+    from grace_irl.evaluate import cache
+
+    bomb = cache.zlib.compress(bytes(cache.MAX_BYTES + 8), 9)
+    with pytest.raises(ValueError, match="more than"):
+        cache.unpack(bomb)
+
+
+OUTCOME = Outcome("A-v0", False, 3, 1.5, 0.5, None, 9.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outcomes": 3},
+        {"outcomes": [{"environment": 3}]},
+        {"seed": "0"},
+        {"notes": [1]},
+        {"failure": None},
+        {"form": "x"},
+    ],
+)
+def test_a_result_of_other_types_is_none(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    result = Result("grace", 0, (OUTCOME,), ("a",), carried=("A-v0",))
+    write_result(path, result)
+    assert read_result(path) == result
+    path.write_text(json.dumps({**asdict(result), **change}))
+    assert read_result(path) is None
+    path.write_text(DEEP)
+    assert read_result(path) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["[3]", '[{"steps": 1}]', '[{"steps": "a", "mean": 1}]', '[{"steps": 1, "mean": NaN}]', DEEP]
+)
+def test_a_curve_of_other_points_is_empty(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "curve.json"
+    points = [{"steps": 5, "mean": 0.5, "success": None, "paid": 2.0}]
+    path.write_text(json.dumps(points))
+    assert read_curve(path) == points
+    path.write_text(text)
+    assert read_curve(path) == []
+
+
+@pytest.mark.parametrize("scale", ["1e999", "1e-400", "-1e999", "0", "1.2.3", "9" * 400])
+def test_a_calibration_that_is_no_number_is_none(scale: str, tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(f"SCALE = {scale}\nOFFSET = 0.5\n")
+    assert (load_reward(path).scale, load_reward(path).offset) == (1.0, 0.0)
+    path.write_text("SCALE = 2.0\nOFFSET = 1e999\n")
+    assert (load_reward(path).scale, load_reward(path).offset) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("docstring", ['"\\N{nothing}"', '"\\x0"', '"a\\d"', '"\\777"', '"a\0"'])
+def test_a_docstring_of_no_characters_is_the_program_s(docstring: str, recwarn: pytest.WarningsRecorder) -> None:
+    source = f"{docstring}\n\n\nclass Reward:\n    pass\n"
+    exported = export_source(source, title="t", facts=[("a", "b")], scale=1.0, offset=0.0)
+    assert "class Reward:" in program_of(exported)
+    exported.encode()
+    program_of(exported).encode()
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("data", ["[]", "3", DEEP, '{"policy_class": []}'])
+def test_checkpoints_of_stable_baselines(data: str, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    from grace_irl.rl.checkpoint import CheckpointPolicy
+
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("data", data)
+    with pytest.raises(InputError, match="expected"):
+        CheckpointPolicy(tmp_path / "a.zip")
