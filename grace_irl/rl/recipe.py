@@ -102,14 +102,13 @@ def _file(table: object, where: str) -> FileRecipe:
         raise InputError(f"{where}: no {missing[0]!r}; expected out, env, policy, role and episodes")
     if table["role"] not in get_args(Role):
         raise InputError(f"{where}: role {reprlib.repr(table['role'])}; expected 'expert' or 'negative'")
-    require_within(table["out"], where)
-    if Path(table["out"]).suffix not in FILES:
+    out, env = table["out"], table["env"]
+    require_within(out, where)
+    if Path(out).suffix not in FILES:
+        raise InputError(f"{where}: out = {reprlib.repr(out)}; expected a file that ends in {' or '.join(FILES)}")
+    if names_code(env):
         raise InputError(
-            f"{where}: out = {reprlib.repr(table['out'])}; expected a file that ends in {' or '.join(FILES)}"
-        )
-    if names_code(table["env"]):
-        raise InputError(
-            f"{where}: env = {reprlib.repr(table['env'])}, which runs code of the recipe's choice; expected a registered Gymnasium "
-            f"id, or this file collected with --env on the command line"
+            f"{where}: env = {reprlib.repr(env)}, which runs code of the recipe's choice; expected a registered "
+            "Gymnasium id, or this file collected with --env on the command line"
         )
     return FileRecipe(**table)
