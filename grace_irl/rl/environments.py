@@ -81,7 +81,7 @@ def make(
             environment = gymnasium.make(environment_id, disable_env_checker=True, **chosen)
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
-    except gymnasium.error.Error as error:
+    except (gymnasium.error.Error, ImportError, ValueError) as error:  # the latter of a module that an id names
         raise InputError(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
             "BabyAI-GoToObj-v0 or Hopper-v5"
