@@ -18,7 +18,7 @@ from tests.frame.tree import ROOT
 
 NOBODY = 65534
 NEEDED = "import numpy, pytest, grace_irl, tests.hostile"
-_NOT_NEEDED = shutil.ignore_patterns("site-packages", "test", "idlelib", "ensurepip", "tkinter", "__pycache__")
+_NOT_NEEDED = shutil.ignore_patterns("site-packages", "test", "idlelib", "ensurepip", "tkinter")
 
 
 class PlainUser:

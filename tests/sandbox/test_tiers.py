@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -44,7 +45,7 @@ with open_sandbox(1, allow_weak=True) as sandbox:
 
 def denied(layers: str, code: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run code where the kernel refuses these layers, with nothing but `path` to find commands in."""
-    environment = {"PATH": path if path is not None else "/nonexistent"}
+    environment = {"PATH": path if path is not None else "/nonexistent", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     command = [sys.executable, str(DENY), layers, code]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
 
