@@ -12,19 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
-FILTERS = {
-    h5py.h5z.FILTER_DEFLATE: "gzip",
-    h5py.h5z.FILTER_SHUFFLE: "shuffle",
-    h5py.h5z.FILTER_FLETCHER32: "fletcher32",
-    h5py.h5z.FILTER_LZF: "lzf",
-}
+FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
 """Those that h5py has with it and that write no more than they are given, but for `UNPACKED`."""
 
 UNPACKED = 1032
@@ -45,9 +39,13 @@ class Hdf5Episodes:
 
     Raises:
         InputError: not HDF5.
+        ImportError: h5py is not installed.
     """
 
     def __init__(self, file: Path, memory: Memory) -> None:
+        import h5py
+
+        self._h5py: Any = h5py
         self._memory = memory
         try:
             self._file = h5py.File(file, "r")
@@ -63,7 +61,9 @@ class Hdf5Episodes:
         for name in ("total_steps", "grace_irl"):
             if name in group.attrs:
                 kept = group.attrs.get_id(name)
-                if kept.shape != () or (kept.dtype.kind not in "iu" and h5py.check_string_dtype(kept.dtype) is None):
+                if kept.shape != () or (
+                    kept.dtype.kind not in "iu" and self._h5py.check_string_dtype(kept.dtype) is None
+                ):
                     raise InputError(f"{where}: attribute {name!r} is {kept.dtype}; expected a number or text")
                 about[name] = group.attrs[name]
         return about
@@ -80,7 +80,7 @@ class Hdf5Episodes:
     def text(self, index: int, names: tuple[str, ...], where: str) -> str:
         """See `Episodes.text`."""
         found = self._dataset(index, names, where)
-        about = h5py.check_string_dtype(found.dtype)
+        about = self._h5py.check_string_dtype(found.dtype)
         if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
             raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected texts")
         if not found.shape[0]:
@@ -90,11 +90,11 @@ class Hdf5Episodes:
 
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """See `Episodes.holds`."""
-        return isinstance(self._opened((f"episode_{index}", *names), where, missing=True), h5py.Dataset)
+        return isinstance(self._opened((f"episode_{index}", *names), where, missing=True), self._h5py.Dataset)
 
     def _dataset(self, index: int, names: tuple[str, ...], where: str) -> Any:
         found = self._opened((f"episode_{index}", *names), where)
-        if not isinstance(found, h5py.Dataset):
+        if not isinstance(found, self._h5py.Dataset):
             raise InputError(f"{where}: {'/'.join(names)} is a group; expected a dataset")
         self._check(found, f"{where}: {'/'.join(names)}")
         return found
@@ -103,7 +103,7 @@ class Hdf5Episodes:
         """What lies under a path of plain links; None where nothing does, if it may be missing."""
         found: Any = self._file
         for name in names:
-            if "/" in name or name in ("", ".") or not isinstance(found, h5py.Group):
+            if "/" in name or name in ("", ".") or not isinstance(found, self._h5py.Group):
                 raise InputError(
                     f"{where}: no {name[:80]!r} in {found.name}; expected what Minari writes: write it again"
                 )
@@ -112,7 +112,7 @@ class Hdf5Episodes:
                 if missing:
                     return None
                 raise InputError(f"{where}: no {name[:80]!r} in {found.name}; expected a whole dataset: write it again")
-            if not isinstance(link, h5py.HardLink):
+            if not isinstance(link, self._h5py.HardLink):
                 to = getattr(link, "filename", "") or "another place"
                 raise InputError(f"{where}: {found.name}/{name} is a link to {str(to)[:200]!r}; {_AGAIN}")
             found = found[name]
@@ -124,7 +124,7 @@ class Hdf5Episodes:
         if made.get_external_count():
             name = made.get_external(0)[0]
             raise InputError(f"{where}: its data lie in {name[:200].decode(errors='replace')!r}; {_AGAIN}")
-        if made.get_layout() == h5py.h5d.VIRTUAL:
+        if made.get_layout() == self._h5py.h5d.VIRTUAL:
             raise InputError(f"{where}: a virtual dataset, whose data lie in other files; {_AGAIN}")
         numbers = [made.get_filter(position)[0] for position in range(made.get_nfilters())]
         unknown = next((number for number in numbers if number not in FILTERS), None)
@@ -132,7 +132,7 @@ class Hdf5Episodes:
             raise InputError(
                 f"{where}: filter {unknown}; expected none, or {', '.join(FILTERS.values())}: write it again"
             )
-        if numbers and made.get_layout() == h5py.h5d.CHUNKED:
+        if numbers and made.get_layout() == self._h5py.h5d.CHUNKED:
             chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
             stored: list[int] = [0]
             dataset.id.chunk_iter(lambda info: stored.append(info.size))

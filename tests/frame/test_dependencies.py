@@ -240,12 +240,9 @@ for module in pkgutil.walk_packages(grace_irl.__path__, "grace_irl."):
     try:
         importlib.import_module(module.name)
     except ModuleNotFoundError as error:
-        if (module.name, error.name) == ("grace_irl.demos.minari_hdf5", "h5py"):
-            pass  # only the reader of such a file imports it
-        elif not module.name.startswith("grace_irl.rl.") or error.name.partition(".")[0] not in SIMULATORS:
+        if not module.name.startswith("grace_irl.rl.") or error.name.partition(".")[0] not in SIMULATORS:
             raise
-        else:
-            learning.append(module.name)
+        learning.append(module.name)
     count += 1
 for name in grace_irl.__all__:
     getattr(grace_irl, name)
