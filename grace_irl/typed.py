@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+if TYPE_CHECKING:  # a tenth of a second, which those who read no record need not wait
+    from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
 
@@ -21,6 +22,8 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     Raises:
         ValueError: another text, or a field of another type; says which, in one line.
     """
+    from pydantic import ValidationError
+
     try:
         found: T = _adapter(cast(Hashable, kind)).validate_json(text, strict=True)
     except ValidationError as error:
@@ -37,4 +40,6 @@ def problem(error: ValidationError) -> str:
 
 @cache
 def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
     return TypeAdapter(cast(Any, kind))

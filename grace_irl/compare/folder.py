@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from pydantic import FiniteFloat
 
 from grace_irl.typed import from_json
 
@@ -91,8 +90,9 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
     """The points of a learning curve so far; none where there is no file."""
     try:
         text = path.read_bytes()
-        from_json(list[_Look], text)
-        return from_json(list[dict[str, Any]], text)
+        looks = from_json(list[_Look], text)
+        numbers = [number for each in looks for number in (each.steps, each.mean, each.success) if number is not None]
+        return from_json(list[dict[str, Any]], text) if all(map(math.isfinite, numbers)) else []
     except (OSError, ValueError):
         return []
 
@@ -101,6 +101,6 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
 class _Look:
     """What a point must have to be drawn."""
 
-    steps: FiniteFloat
-    mean: FiniteFloat
-    success: FiniteFloat | None = None
+    steps: float
+    mean: float
+    success: float | None = None
