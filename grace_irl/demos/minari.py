@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,9 @@ from grace_irl.demos.source import Allocate, build, stated_role, stated_split, t
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
+
+MOST = 1 << 40
+"""Episodes or steps that a dataset may claim."""
 
 WIDEST = 8
 """Bytes of a number, at most: Minari stores those that an environment gave, whatever its space says."""
@@ -111,10 +115,7 @@ class MinariSource:
                 f"{path}: grids of {shape} are stored as JPEG, which changes their codes; "
                 "expected jpeg_encoding=False: create the dataset again"
             )
-        counts = [about.get(name) for name in ("total_episodes", "total_steps")]
-        if not all(type(count) is int and 0 <= count < 1 << 40 for count in counts):
-            raise InputError(f"{path}: {counts} episodes and steps in metadata.json; expected counts: write it again")
-        self._count, steps = (int(count or 0) for count in counts)
+        self._count, steps = (_count(about.get(name), f"{path}: {name}") for name in ("total_episodes", "total_steps"))
         if not self._count:
             raise InputError(f"{path}: no episodes; expected at least one trajectory")
         self.header = self._header(about)
@@ -237,6 +238,12 @@ def _whole(where: str) -> Iterator[None]:
     except Exception as error:  # KeyError, OSError, RuntimeError, ValueError, ArrowInvalid and others
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"{where} is damaged ({reason}); expected a whole dataset: write it again") from None
+
+
+def _count(value: object, what: str) -> int:
+    if type(value) is not int or not 0 <= value < MOST:
+        raise InputError(f"{what} is {reprlib.repr(value)}; expected how many there are: write the dataset again")
+    return value
 
 
 def _is_dataset(file: Path) -> bool:

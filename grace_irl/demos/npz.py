@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz_member import DAMAGED, Member
-from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
+from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
 from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 
@@ -84,15 +84,21 @@ class NpzSource:
             expected = len(self._lengths) if name == "final_observations" else self._rows
             if name not in ("observations", "next_observations") and len(member) != expected:
                 raise InputError(f"{self.path}: {len(member)} {name} for {expected} rows; expected one each")
+            like = rows["observations"] if name.endswith("_observations") else member
+            if member.dtype.kind not in "biuf" or (member.shape[1:], member.dtype) != (like.shape[1:], like.dtype):
+                raise InputError(
+                    f"{self.path}: {name} are {member.dtype} of shape {member.shape}; expected numbers, and states "
+                    "of one shape and type"
+                )
         members = {name: self._open(name) for name in EPISODE_ARRAYS if self._has(name)}
         nbytes = sum(member.nbytes for member in members.values()) + INTEGER_BYTES * len(self._lengths)
         self._memory.require(nbytes, f"{self.path}: {len(self._lengths):,} episodes")
         per_episode = {name: member.whole() for name, member in members.items()}
         for name, values in per_episode.items():
-            if len(values) != len(self._lengths):
+            if values.shape != self._lengths.shape or values.dtype.kind not in ("U" if name in TEXTS else "biuf"):
                 raise InputError(
-                    f"{self.path}: {len(values)} entries in {name!r} for {len(self._lengths)} episodes; "
-                    "expected one each"
+                    f"{self.path}: {len(np.atleast_1d(values))} entries in {name!r} for {len(self._lengths)} episodes, "
+                    f"{values.dtype} of shape {values.shape}; expected one {'text' if name in TEXTS else 'bool'} each"
                 )
         for index, length in enumerate(self._lengths.tolist()):
             about = {name: values[index] for name, values in per_episode.items()}
@@ -146,7 +152,7 @@ class NpzSource:
         return Demonstration(
             trajectory,
             stated_role(role or str(about.get("roles", self.header.role)), where),
-            str(about.get("tasks", "default")),
+            unicode_text(str(about.get("tasks", "default")), where),
             stated_split(str(about.get("splits", "")), where),
         )
 
@@ -158,7 +164,7 @@ class NpzSource:
             if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < least).any():
                 raise InputError(
                     f"{self.path}: episode_lengths are {lengths.dtype} of shape {lengths.shape}"
-                    f"{f', the least {lengths.min()}' if lengths.size else ''}; "
+                    f"{f', the least {lengths.min()}' if lengths.size and lengths.dtype.kind in 'iu' else ''}; "
                     f"expected one count of at least {least} for each episode"
                 )
             if (lengths > rows).any() or lengths.sum() != rows:
@@ -169,12 +175,13 @@ class NpzSource:
                 )
         else:
             indices, rows = self._open("indices").whole(), len(self._open("actions"))
+            if indices.ndim != 1 or indices.dtype.kind not in "iu":
+                raise InputError(
+                    f"{self.path}: indices are {indices.dtype} of shape {indices.shape}; expected the row at which "
+                    "each trajectory but the first begins"
+                )
             lengths = np.diff(np.concatenate([[0], indices.astype(np.int64), [rows]]))
-            if (
-                indices.dtype.kind not in "iu"
-                or (lengths < 0).any()
-                or len(self._open("observations")) != rows + len(lengths)
-            ):
+            if (lengths < 0).any() or len(self._open("observations")) != rows + len(lengths):
                 raise InputError(
                     f"{self.path}: {len(self._open('observations'))} obs for {rows} acts in {len(lengths)} "
                     "trajectories; "
@@ -209,5 +216,6 @@ class NpzSource:
         return name
 
 
-EPISODE_ARRAYS = ("instructions", "tasks", "roles", "splits", "terminated", "truncated", "terminal")
+TEXTS = ("instructions", "tasks", "roles", "splits")
+EPISODE_ARRAYS = (*TEXTS, "terminated", "truncated", "terminal")
 """Arrays with one entry for each episode, all optional."""

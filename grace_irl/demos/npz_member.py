@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import math
+import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -14,18 +17,14 @@ from numpy.typing import NDArray
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    EOFError,
-    ValueError,
-    RuntimeError,
-    TypeError,
-    SyntaxError,
-    KeyError,
+DAMAGED: tuple[type[Exception], ...] = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, RuntimeError, TypeError, KeyError),
+    *(SyntaxError, tokenize.TokenError, OverflowError, MemoryError, struct.error),
 )
-"""What numpy and zipfile raise for archives that are cut, encrypted or not archives."""
+"""What numpy and zipfile raise for archives that are cut, encrypted or not archives; numpy parses headers as Python."""
+
+MAX_DIMENSIONS = 16
+"""Of an array. A grid has four."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """How numpy writes arrays. Others may unpack to a thousand times as much, or need a dictionary of gigabytes."""
@@ -64,7 +63,8 @@ class Member:
             self.shape, fortran, self.dtype = read(self._stream)
             self.nbytes = math.prod(self.shape) * self.dtype.itemsize
             if not self.dtype.hasobject and (
-                min(self.shape, default=0) < 0
+                any(type(side) is not int or side < 0 for side in self.shape)
+                or len(self.shape) > MAX_DIMENSIONS
                 or self.nbytes != about.file_size - self._stream.tell()
                 or not (self.dtype.itemsize or self.dtype.kind in "SU")
             ):

@@ -42,6 +42,8 @@ from grace_irl.errors import InputError
 BATCH_ROWS = 16_384
 """Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
 
+UNEVEN = "columns of different numbers of rows"
+
 SCREEN_ROWS = 512
 """The same for screens, which are large."""
 
@@ -116,6 +118,8 @@ class ParquetSource:
             for rows in read_ahead(batches):
                 start = 0
                 while start < len(rows):
+                    if index == len(self._lengths):
+                        raise pa.ArrowInvalid(UNEVEN)
                     if episode is None:
                         episode = ParquetEpisode(self, rows, start, index, self._lengths[index], allocate)
                     start = episode.fill(rows, start, before)
@@ -123,6 +127,8 @@ class ParquetSource:
                         yield episode.demonstration(role)
                         episode, index = None, index + 1
                 before += len(rows)
+            if index < len(self._lengths):
+                raise pa.ArrowInvalid(UNEVEN)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{self.path}: episode {index} is damaged ({first_line(error)}); expected a whole Parquet "
@@ -154,8 +160,6 @@ class ParquetSource:
             found = self._schema.field(name).type if name in names else None
             if found is not None and not fits(found):
                 raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
-        if self._file.metadata.num_rows == 0:
-            raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
         """Rows of each episode, from the one small column: memory is asked for before states come."""
@@ -184,6 +188,8 @@ class ParquetSource:
             raise InputError(
                 f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers without nulls"
             ) from None
+        if not lengths:
+            raise InputError(f"{self.path}: no rows; expected at least one trajectory")
         return lengths
 
     def _bytes(self, name: str) -> int:
@@ -218,6 +224,8 @@ class ParquetSource:
         try:
             batches = self._file.iter_batches(SCREEN_ROWS, columns=["state"], use_threads=False)
             widths = self._screens.widths(map(Rows, batches), self._lengths, str(self.path))
+            if len(widths) < len(self._lengths):
+                raise pa.ArrowInvalid(UNEVEN)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{self.path}: column 'state' cannot be read ({first_line(error)}); expected texts without nulls"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +75,9 @@ class ParquetEpisode:
         source, column = self._source, {name: column.array for name, column in self._columns.items()}
         actions, action_shape = column["action"], source.header.action_shape
         if actions is not None and action_shape is not None:
+            if math.prod(action_shape) != math.prod(actions.shape[1:]):
+                found = f"{self._where}: actions of shape {actions.shape[1:]}, and {action_shape} in the metadata"
+                raise InputError(f"{found}; expected one shape: write the file again")
             actions = actions.reshape(len(actions), *action_shape)
         trajectory = build(
             self._states.array(),

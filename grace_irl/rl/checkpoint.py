@@ -7,10 +7,13 @@ weights-only loader. What the JSON says of layers counts once the weights are th
 
 from __future__ import annotations
 
-import json
+import lzma
 import re
+import reprlib
+import warnings
 import zipfile
 import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ import numpy as np
 
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
+from grace_irl.typed import from_json
 
 # The policy class of each module that SB3's own algorithms come from ("MlpPolicy").
 POLICIES = {
@@ -41,6 +45,18 @@ READABLE = (
 MAX_DATA = 64 * 1024 * 1024
 """Bytes of the JSON of a checkpoint. Real ones have 20 KB to 2 MB."""
 
+DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, LookupError, ValueError, OSError, EOFError, RuntimeError)
+"""What zipfile raises for archives that are cut, encrypted or of another compression."""
+
+
+@dataclass(frozen=True)
+class _About:
+    """What is read of a checkpoint's settings."""
+
+    policy_class: dict[str, Any] = field(default_factory=dict)
+    policy_kwargs: dict[str, Any] | None = None
+    use_sde: bool = False
+
 
 class CheckpointPolicy:
     """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically where it is
@@ -61,14 +77,13 @@ class CheckpointPolicy:
         if not path.is_file():
             raise InputError(f"--policy {path}: no such file; expected bot, random or a Stable-Baselines3 .zip")
         try:
-            about = json.loads(_member(path, "data", MAX_DATA))
-            if not isinstance(about, dict) or not isinstance(about.get("policy_class", {}), dict):
-                raise ValueError("no object")
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, KeyError, ValueError, OSError, EOFError) as error:
+            about = from_json(_About, _member(path, "data", MAX_DATA))
+        except DAMAGED as error:
             raise InputError(
-                f"--policy {path}: not a Stable-Baselines3 checkpoint ({error}); expected what model.save() wrote"
+                f"--policy {path}: not a Stable-Baselines3 checkpoint ({str(error)[:200]}); expected what model.save() "
+                "wrote"
             ) from None
-        self._module = str(about.get("policy_class", {}).get("__module__", ""))
+        self._module = str(about.policy_class.get("__module__", ""))[:80]
         if self._module not in POLICIES:
             raise InputError(
                 f"--policy {path}: a policy from {self._module or 'an unknown module'}; expected an "
@@ -127,7 +142,9 @@ class CheckpointPolicy:
             data = _member(self._path, "policy.pth", Memory().limit // weights.COPIES)
             found = weights.require_tensors(weights.read_weights(data))
             weights.require_layers(found, options.get("net_arch", []), state.size, options.get("n_critics", 1))
-            policy = make(space, self._space, lambda _: 0.0, **options)
+            with warnings.catch_warnings():  # about layers as older versions wrote them, which are read the same
+                warnings.simplefilter("ignore", UserWarning)
+                policy = make(space, self._space, lambda _: 0.0, **options)
             policy.load_state_dict(found)
         except InputError:
             raise
@@ -135,30 +152,29 @@ class CheckpointPolicy:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise InputError(
                 f"--policy {self._path}: its weights do not fit states of shape {state.shape} and actions of "
-                f"{self._space} ({lines[-1].strip()}); expected a policy trained on this environment's states"
+                f"{self._space} ({lines[-1].strip()[:200]}); expected a policy trained on this environment's states"
             ) from None
         policy.set_training_mode(False)
         return policy
 
-    def _policy_options(self, about: dict[str, Any]) -> dict[str, Any]:
+    def _policy_options(self, about: _About) -> dict[str, Any]:
         """Layers and activation, where they are not the defaults."""
-        stated = about.get("policy_kwargs") or {}
-        if not isinstance(stated, dict):
-            raise InputError(f"--policy {self._path}: policy_kwargs {str(stated)[:80]!r}; expected an object")
-        if about.get("use_sde"):
+        stated = about.policy_kwargs or {}
+        if about.use_sde:
             raise InputError(f"--policy {self._path}: state-dependent exploration; expected a policy without it")
         known = (*READABLE, "use_sde")
         unknown = [key for key in stated if key not in known and not key.startswith((":", "optimizer"))]
         if unknown:
             raise InputError(
-                f"--policy {self._path}: policy_kwargs {unknown[0]!r}; expected only {', '.join(READABLE)}"
+                f"--policy {self._path}: policy_kwargs {reprlib.repr(unknown[0])}; expected only {', '.join(READABLE)}"
             )
         options = {key: stated[key] for key in READABLE if key in stated}
         if "activation_fn" in options:
             found = re.fullmatch(r"<class 'torch\.nn\.modules\.activation\.(\w+)'>", str(options["activation_fn"]))
             if found is None or found[1] not in ACTIVATIONS:
                 raise InputError(
-                    f"--policy {self._path}: activation {options['activation_fn']}; expected {', '.join(ACTIVATIONS)}"
+                    f"--policy {self._path}: activation {reprlib.repr(options['activation_fn'])}; expected "
+                    f"{', '.join(ACTIVATIONS)}"
                 )
             options["activation_fn"] = found[1]
         return options
