@@ -1,6 +1,7 @@
 """What a run's folder may hold: files and folders of its own, and no way out of it.
 
-Folders are passed on. A link in one that came from somebody else would have us write to its target.
+Folders are passed on. A link in one that came from somebody else would have us write to its target; so would a hard
+link, which archives can hold, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ BESIDE = ("-wal", "-shm")
 
 
 def require_no_links(folder: Path) -> None:
-    """Refuses a folder that holds a link, a pipe, a socket or a device, however deep.
+    """Refuses a folder that holds a link of either kind, a pipe, a socket or a device, however deep.
 
     Raises:
         InputError: it does.
@@ -28,7 +29,7 @@ def require_no_links(folder: Path) -> None:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    elif not entry.is_file(follow_symlinks=False):
+                    elif not _plain(entry.stat(follow_symlinks=False)):
                         raise _foreign(Path(entry.path))
         except OSError:  # gone meanwhile, or not ours to read: who opens it will say so
             continue
@@ -56,15 +57,22 @@ def require_own_file(path: Path) -> None:
         InputError: it is.
     """
     try:
-        mode = os.lstat(path).st_mode
+        found = os.lstat(path)
     except OSError:
         return
-    if not stat.S_ISREG(mode):
+    if not _plain(found):
         raise _foreign(path)
 
 
+def _plain(found: os.stat_result) -> bool:
+    """Whether it is a file, and no other name of another one."""
+    return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
+
+
 def _foreign(path: Path) -> InputError:
-    kind = "a symbolic link" if path.is_symlink() else "neither a file nor a folder"
+    kind = (
+        "a symbolic link" if path.is_symlink() else "a hard link" if path.is_file() else "neither a file nor a folder"
+    )
     return InputError(
         f"{path}: {kind}; expected files and folders alone in the folder of a run: "
         "remove it, or put what it stands for in its place"

@@ -136,7 +136,7 @@ def compare(
         "sandbox.allow_weak": allow_weak_sandbox,
     }
     if resume_ is not None:
-        rest = {"out": out, "config": config, "data.label": label, "data.held_out": held_out, "expand.rounds": expand}
+        rest = {"out": out, "config": None if options.mirrored("config", config) else config}
         others = [name for name, value in {**given, **rest}.items() if value is not None and name not in AGAIN]
         if others:
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")

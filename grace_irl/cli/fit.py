@@ -92,7 +92,8 @@ def fit(
     sets = tuple(set_ or ())
     try:
         if resume is not None:
-            if out is not None or config is not None or replay is not None or estimate:
+            own = None if options.mirrored("config", config) else config
+            if out is not None or own is not None or replay is not None or estimate:
                 raise InputError(
                     "--resume with --out, --config, --replay or --estimate; "
                     "expected one or the other: the run has its own"

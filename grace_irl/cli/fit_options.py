@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,11 @@ def _switch(name: str, help: str, default: bool, panel: str) -> Any:
         envvar=_mirror(name),
         rich_help_panel=panel,
     )
+
+
+def mirrored(name: str, value: object) -> bool:
+    """Whether a value is only that of the option's variable: it is meant for other commands, too."""
+    return value is not None and os.environ.get(_mirror(name)) == str(value)
 
 
 def _mirror(name: str) -> str:

@@ -29,7 +29,7 @@ from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
 from grace_irl.rl.method import Method, Problem
-from grace_irl.runs.acting import spoken
+from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import require_absent
 from grace_irl.runs.lock import RunLock
@@ -37,8 +37,11 @@ from grace_irl.runs.proposers import destination, settled
 from grace_irl.runs.score import read_reward
 
 SAME = "expected no change: a comparison goes on with the settings that it began with"
-MAY_MOVE = ("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context")
-"""What may lie elsewhere when it is named again; what the demonstrations hold is compared."""
+MAY_CHANGE = (
+    *("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context"),
+    *DROPPED,
+)
+"""What may lie elsewhere when it is named again (what the demonstrations hold is compared), and what changes no result."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def _require_same(found: Settings, settings: Settings, words: Mapping[str, objec
         began = before or "the environment that its demonstrations name"
         raise InputError(f"--env {after} on --resume, and it began with {began}; {SAME}")
     kept = flat(found.fit)
-    other = next((key for key, value in words.items() if key not in MAY_MOVE and value != kept[key]), None)
+    other = next((key for key, value in words.items() if key not in MAY_CHANGE and value != kept[key]), None)
     if other is not None:
         raise InputError(f"{other} = {words[other]!r} on --resume, and it began with {kept[other]!r}; {SAME}")
 
@@ -177,7 +180,8 @@ def _work(
         done = {job: read_result(place.job(*job).result) for job in jobs}
         left = [job for job, found in done.items() if found is None or not found.ended(comparison.transfer)]
         try:
-            run_jobs(folder, left, comparison.transfer, workers or os.cpu_count() or 1, listener or (lambda _: None))
+            told, digest = listener or (lambda _: None), contest.settings.digest()
+            run_jobs(folder, left, comparison.transfer, workers or os.cpu_count() or 1, told, digest)
         finally:
             results = tuple(found for job in jobs if (found := read_result(place.job(*job).result)) is not None)
             compared = _written(place, contest, results, warned)

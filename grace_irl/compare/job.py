@@ -1,6 +1,6 @@
 """One job of a comparison: one method with one seed, in a process of its own.
 
-    python -m grace_irl.compare.job FOLDER METHOD SEED SANDBOX_WORKERS
+    python -m grace_irl.compare.job FOLDER METHOD SEED SANDBOX_WORKERS [SETTINGS]
 
 It ends when its standard input is closed, so that it does not outlive whoever started it.
 """
@@ -35,19 +35,25 @@ EVALUATION = 7919
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
 
-def run_job(folder: Path, method: str, seed: int, workers: int | None = None) -> Result:
+def run_job(folder: Path, method: str, seed: int, workers: int | None = None, digest: str = "") -> Result:
     """Does one job and keeps what it gave, failures included.
 
     Args:
         folder: of the comparison.
         method, seed: which job.
         workers: of the sandbox in the search; None: as the settings say.
+        digest: of the settings that the user answers for; "" takes those that are there.
     """
     place = ComparisonFolder(folder).job(method, seed)
     place.path.mkdir(parents=True, exist_ok=True)
     with _lock(place.path / "lock"):
         try:
-            contest = Contest.of(read_settings(folder), workers)
+            settings = read_settings(folder)
+            if digest and settings.digest() != digest:
+                raise InputError(
+                    f"{folder}: its settings changed while it was worked on; expected those that it began with"
+                )
+            contest = Contest.of(settings, workers)
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
             result = _failed(place, method, seed, str(error))
@@ -119,7 +125,8 @@ class _Job:
         if not found.form:
             return None
         fit = self.contest.settings.fit
-        program = ProgramReward(self.place.program, fit.expand.trust, fit.sandbox.allow_weak, found.form)
+        # Trust is for what this process recovers, and not for whatever file lies there by now.
+        program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
         return _Recovered(program), found
 
     def _learnt(self, method: Method, problem: Problem) -> tuple[_Recovered, Result]:
@@ -267,10 +274,10 @@ def _end_with_parent() -> None:
 
 def main() -> None:
     """See the module."""
-    folder, method, seed, workers = sys.argv[1:]
+    folder, method, seed, workers, *digest = sys.argv[1:]
     _end_with_parent()
     try:
-        run_job(Path(folder), method, int(seed), int(workers))
+        run_job(Path(folder), method, int(seed), int(workers), *digest)
     except InputError as error:  # the job's folder cannot be used
         sys.exit(str(error))
 

@@ -86,6 +86,7 @@ def write_result(path: Path, result: Result) -> None:
 def read_result(path: Path) -> Result | None:
     """A result that was kept; None where there is none of this version: the job is then done again."""
     try:
-        return from_json(Result, path.read_bytes())
+        found = from_json(Result, path.read_bytes())
+        return found if path.parent.name == f"{found.method}-{found.seed}" else None
     except (OSError, ValueError):
         return None

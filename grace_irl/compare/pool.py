@@ -14,6 +14,9 @@ from grace_irl.compare.folder import ComparisonFolder, JobFolder, read_curve
 from grace_irl.compare.outcome import Result, read_result, write_result
 from grace_irl.demos import memory
 
+PACKAGES = Path(__file__).parents[2]
+JOB = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.compare.job import main; main()"
+
 POLL_S = 0.2
 """Between two looks at the processes."""
 END_S = 5.0
@@ -43,7 +46,9 @@ class Progress:
 Listener = Callable[[Progress], None]
 
 
-def run_jobs(folder: Path, jobs: Sequence[Job], transfer: Sequence[str], workers: int, listener: Listener) -> None:
+def run_jobs(
+    folder: Path, jobs: Sequence[Job], transfer: Sequence[str], workers: int, listener: Listener, settings: str = ""
+) -> None:
     """Does jobs; each leaves a result in its folder, whatever becomes of it.
 
     Args:
@@ -52,6 +57,7 @@ def run_jobs(folder: Path, jobs: Sequence[Job], transfer: Sequence[str], workers
         transfer: environments that rewards are carried to.
         workers: processes at once.
         listener: told of each end, and now and then in between.
+        settings: digest of those that the user answers for (`Settings.digest`); a job does no other.
 
     Raises:
         KeyboardInterrupt: the jobs at work were stopped; what had ended is kept.
@@ -64,7 +70,7 @@ def run_jobs(folder: Path, jobs: Sequence[Job], transfer: Sequence[str], workers
         while waiting or running:
             while waiting and len(running) < workers:
                 job = waiting.pop(0)
-                running[job] = _start(folder, job, share)
+                running[job] = _start(folder, job, share, settings)
             time.sleep(POLL_S)
             for job, process in list(running.items()):
                 if process.poll() is None:
@@ -78,7 +84,7 @@ def run_jobs(folder: Path, jobs: Sequence[Job], transfer: Sequence[str], workers
         _stop(running.values())
 
 
-def _start(folder: Path, job: Job, share: int) -> subprocess.Popen[bytes]:
+def _start(folder: Path, job: Job, share: int, settings: str) -> subprocess.Popen[bytes]:
     """A process of its own session, so that Ctrl-C reaches it by way of us and not beside us."""
     place = ComparisonFolder(folder).job(*job)
     place.path.mkdir(parents=True, exist_ok=True)
@@ -88,9 +94,11 @@ def _start(folder: Path, job: Job, share: int) -> subprocess.Popen[bytes]:
     else:
         place.result.unlink(missing_ok=True)  # of a failure that is tried again
     method, seed = job
+    place.log.unlink(missing_ok=True)  # it may be another name of somebody's file
     with place.log.open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "grace_irl.compare.job", str(folder), method, str(seed), str(share)],
+            # Neither the current directory nor the comparison's is where code comes from.
+            [sys.executable, "-P", "-c", JOB, str(PACKAGES), str(folder), method, str(seed), str(share), settings],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

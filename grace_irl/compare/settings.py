@@ -80,6 +80,10 @@ class Settings:
         ownership.keep(token.read_text().strip(), token, self.acting())
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
 
+    def digest(self) -> str:
+        """SHA-256 (16 hex digits) of all settings."""
+        return hashlib.sha256((to_toml(self.comparison) + to_toml(self.fit)).encode()).hexdigest()[:16]
+
     def acting(self) -> dict[str, object]:
         """The settings that act for the user (`grace_irl.runs.acting`), as JSON has them."""
         named = {"env": self.comparison.env, "transfer": [*filter(names_code, self.comparison.transfer)]}

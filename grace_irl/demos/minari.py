@@ -13,6 +13,7 @@ import os
 import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,10 +24,11 @@ from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari_space import Layout, box_of, described
-from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes
+from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
+from grace_irl.typed import from_json
 
 MOST = 1 << 40
 """Episodes or steps that a dataset may claim."""
@@ -159,7 +161,7 @@ class MinariSource:
     def _demonstration(self, index: int, where: str, left: int, role: Role | None, allocate: Allocate) -> Demonstration:
         episodes = self._episodes
         about = episodes.about(index, where)
-        ours = json.loads(about[KEY]) if KEY in about else {}
+        ours = from_json(_Ours, about[KEY]) if KEY in about else _Ours()
         steps = int(about["total_steps"])
         if not 0 <= steps < left:
             raise InputError(f"{where}: {steps} steps; expected at most {left - 1} of what metadata.json counts")
@@ -183,20 +185,19 @@ class MinariSource:
             placed,
             where,
             self.header.metadata.fields,
-            actions=None if ours.get("actions") is False else self._placed_actions(index, steps, where, allocate),
+            actions=self._placed_actions(index, steps, where, allocate) if ours.actions else None,
             extra_info=text,
-            rewards=None if ours.get("rewards") is False else ends["rewards"].astype(np.float64),
+            rewards=ends["rewards"].astype(np.float64) if ours.rewards else None,
             log_probs=log_probs,
             terminated=bool(ends["terminations"].any()),
             truncated=bool(ends["truncations"].any()),
         )
-        goals = ours.get("goals")
         return Demonstration(
             trajectory,
-            stated_role(role or ours.get("role") or self.header.role, where),
-            str(ours.get("task", "default")),
-            stated_split(ours.get("split"), where),
-            None if goals is None else tuple(int(step) for step in goals),
+            stated_role(role or ours.role or self.header.role, where),
+            unicode_text(ours.task, where),
+            stated_split(ours.split, where),
+            ours.goals,
         )
 
     def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
@@ -224,6 +225,18 @@ class MinariSource:
             environment = str(json.loads(about["env_spec"])["id"])
         label: LabelRule = "last" if self._layout.kind == "grid" else "all"
         return Header(Metadata(self._layout.kind, self._layout.fields, environment, label=label))
+
+
+@dataclass(frozen=True)
+class _Ours:
+    """What a writer of this project keeps with each episode."""
+
+    role: str | None = None
+    task: str = "default"
+    split: str | None = None
+    goals: tuple[int, ...] | None = None
+    actions: bool = True
+    rewards: bool = True
 
 
 @contextmanager

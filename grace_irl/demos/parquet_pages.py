@@ -162,12 +162,14 @@ class Pages:
         values = 0
         while start < end and values < about.num_values:
             page, length = self._header(file, start, where)
-            kind, unpacked, packed = (page.get(field) for field in (1, 2, 3))
-            if kind is None or unpacked is None or packed is None or min(unpacked, packed) < 0:
+            kind, unpacked, packed = (page.get(field, -1) for field in (1, 2, 3))
+            inner = page.get(_HEADERS.get(kind, -1) if type(kind) is int else -1, {})
+            counts: list[Any] = [inner.get(field, 0) for field in (1, 2, 4)] if isinstance(inner, dict) else [None]
+            if not all(type(each) is int for each in (kind, unpacked, packed, *counts)) or min(unpacked, packed) < 0:
                 raise InputError(f"{where}: a page without its size; {_AGAIN}")
             begin = start + length
             start = begin + packed
-            values += page.get(_HEADERS.get(kind, -1), {}).get(1, 0) if kind in (_DATA, _DATA_V2) else 0
+            values += counts[0] if kind in (_DATA, _DATA_V2) else 0
             if start > end:
                 raise InputError(f"{where}: a page that is cut off; {_AGAIN}")
             yield page, begin

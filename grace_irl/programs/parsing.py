@@ -10,6 +10,7 @@ import ast
 import subprocess
 import sys
 import threading
+import warnings
 
 _LOCK = threading.Lock()
 _COMPILE = "import sys; compile(sys.stdin.buffer.read(), sys.argv[1], 'exec', dont_inherit=True)"
@@ -22,13 +23,15 @@ def parse(source: str, filename: str = "<unknown>") -> ast.Module:
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
     """
-    with _LOCK:
+    with _LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that a later Python refuses
         return ast.parse(source, filename)
 
 
 def literal(text: str) -> object:
     """The value of literals; raises as `parse`."""
-    with _LOCK:
+    with _LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         return ast.literal_eval(text)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from grace_irl.demos.files import save
+from grace_irl.demos.links import require_inside
 from grace_irl.demos.select_recipe import require_within
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
@@ -17,6 +18,7 @@ from grace_irl.rl.collect import Tally, collect
 from grace_irl.toml import read_toml
 
 FILES = (".parquet", ".npz")
+NAMED = ("bot", "random")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class FileRecipe:
     Attributes:
         out: the file, in the folder of the recipe.
         env: Gymnasium id, a registered one.
-        policy: "bot", "random", or a checkpoint's path.
+        policy: "bot", "random", or a checkpoint's path, in the folder of the recipe.
         role: of every episode.
         episodes: how many to keep.
         seed: of the first environment.
@@ -65,15 +67,19 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
     Raises:
         InputError: a recipe that cannot be used, or, without `force`, a file that exists already.
     """
-    recipes = read_recipe(path)
-    taken = next((out for out in (Path(path).parent / each.out for each in recipes) if out.exists()), None)
+    recipes, folder = read_recipe(path), Path(path).parent
+    for each in recipes:
+        require_inside((folder / each.out).parent, folder)
+        if each.policy not in NAMED:
+            require_inside(folder / each.policy, folder)
+    taken = next((out for out in (folder / each.out for each in recipes) if out.exists()), None)
     if taken is not None and not force:
         raise InputError(f"{taken}: exists already; expected new files: move it, or overwrite it with --force")
     for recipe in recipes:
         tally = Tally()
         demonstrations = collect(
             recipe.env,
-            recipe.policy,
+            recipe.policy if recipe.policy in NAMED else str(folder / recipe.policy),
             recipe.episodes,
             recipe.role,
             recipe.seed,
@@ -81,7 +87,7 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
             keep_successes=recipe.keep_successes,
             tally=tally,
         )
-        out = Path(path).parent / recipe.out
+        out = folder / recipe.out
         save(demonstrations, out)
         yield out, tally
 
@@ -102,8 +108,10 @@ def _file(table: object, where: str) -> FileRecipe:
         raise InputError(f"{where}: no {missing[0]!r}; expected out, env, policy, role and episodes")
     if table["role"] not in get_args(Role):
         raise InputError(f"{where}: role {reprlib.repr(table['role'])}; expected 'expert' or 'negative'")
-    out, env = table["out"], table["env"]
+    out, env, policy = table["out"], table["env"], table["policy"]
     require_within(out, where)
+    if policy not in NAMED and (Path(policy).is_absolute() or ".." in Path(policy).parts or "\0" in policy):
+        raise InputError(f"{where}: policy = {reprlib.repr(policy)}; expected bot, random or a file beside the recipe")
     if Path(out).suffix not in FILES:
         raise InputError(f"{where}: out = {reprlib.repr(out)}; expected a file that ends in {' or '.join(FILES)}")
     if names_code(env):

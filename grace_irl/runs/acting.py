@@ -17,6 +17,9 @@ from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_set
 DATA = ("data.demos", "data.negatives")
 """What demonstrations in memory stand for."""
 
+PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
+"""What each run of an expansion has of its own."""
+
 NAMED = {
     "data.demos": "--demos",
     "data.negatives": "--negatives",
@@ -109,9 +112,11 @@ def authorised(
     changes: dict[str, object] = {}
     missing: list[str] = []
     for key, value in theirs.items():
-        if key in kept and kept[key] == _plain(value):
+        if vouched is not None and key not in PATHS:
+            changes[key] = flat(vouched)[key]  # the whole may have another server or less trust by now
+        elif key in kept and kept[key] == _plain(value):
             continue
-        if key in words:
+        elif key in words:
             changes[key] = words[key]
         elif vouched is not None:
             changes[key] = flat(vouched)[key]

@@ -13,13 +13,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from grace_irl.demos import load
+from grace_irl.atomic import write_atomically
+from grace_irl.contents import require_no_links
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import fit as fits
 from grace_irl.runs import ownership
 from grace_irl.runs.acting import authorised
-from grace_irl.runs.config import Config, resolve
+from grace_irl.runs.config import Config, resolve, to_toml
 from grace_irl.runs.expanding import Expanding, place_of
-from grace_irl.runs.folder import require_absent
+from grace_irl.runs.folder import own, require_absent
 from grace_irl.runs.learner import Learner, PpoLearner
 from grace_irl.runs.lock import RunLock
 from grace_irl.runs.paths import RunPaths, default_folder
@@ -34,7 +36,12 @@ def is_expansion(folder: Path) -> bool:
 
 
 def rounds_of(folder: Path) -> tuple[Round, ...]:
-    """The rounds that are complete."""
+    """The rounds that are complete.
+
+    Raises:
+        InputError: a round that is none of this version, or a folder with links in it.
+    """
+    require_no_links(folder)
     found: list[Round] = []
     while (done := read_round(place_of(folder, len(found)) / "round.json")) is not None:
         found.append(done)
@@ -94,7 +101,8 @@ def resume(
     with RunLock(RunPaths(folder).lock):
         began = _began(folder, flags, sets, parts, vouched)
         config = resolve(sets=sets, flags=flags, base=began)
-        if config.expand.model_copy(update={"rounds": 0}) != began.expand.model_copy(update={"rounds": 0}):
+        may = {"rounds": 0, "trust": False}
+        if config.expand.model_copy(update=may) != began.expand.model_copy(update=may):
             raise InputError(
                 f"{folder}: settings of the expansion differ from those that it began with; expected no change but in "
                 "the number of rounds: start a new one"
@@ -121,11 +129,13 @@ def _began(
     """The settings that an expansion began with, as far as somebody answers for them."""
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
-        kept = ownership.kept(store.meta("token"), paths.database)
-    in_memory = parts.demonstrations is not None
-    return authorised(
-        resolve(paths.config), str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory
-    )
+        kept, in_memory = ownership.kept(store.meta("token"), paths.database), parts.demonstrations is not None
+        found = resolve(paths.config)
+        began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
+        if began != found:
+            write_atomically(paths.config, to_toml(began))
+            own(paths.database, store, began)
+    return began
 
 
 def _learner(config: Config, parts: fits.Parts) -> Learner:

@@ -44,6 +44,7 @@ CHANGEABLE = (
     "data.negatives",
     "sandbox.workers",
     "sandbox.allow_weak",
+    "expand.trust",
     "model.url",
     "model.concurrency",
     "model.patience",

@@ -57,7 +57,8 @@ def _opened(path: Path) -> int:
         raise InputError(
             f"{path}: cannot be opened ({error.strerror}); expected a file that this user may write, or none"
         ) from None
-    if stat.S_ISREG(os.fstat(file).st_mode):
+    found = os.fstat(file)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
         return file
     os.close(file)
-    raise InputError(f"{path}: not a file; expected the lock of a run: remove it")
+    raise InputError(f"{path}: not a file, or another name of one; expected the lock of a run: remove it")

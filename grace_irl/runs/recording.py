@@ -201,6 +201,8 @@ def _read(path: Path) -> Recorded:
             raise ValueError(f"format {header.get('format')!r}")
         config, head = Config.model_validate(header["config"]), from_json(_Head, lines[0])
         content = sorted(head.data) if header["format"] == FORMAT else []
+        if header["format"] == FORMAT and not content:
+            raise ValueError("no data")
         for line in lines[1:]:
             reached += 1
             json.dumps(json.loads(line), ensure_ascii=False).encode()  # halves of characters, which no database keeps

@@ -89,6 +89,8 @@ def read_round(path: Path) -> Round | None:
         raise InputError(f"{path}: not readable as a round ({error}); {instead}") from None
     if names != {each.name for each in fields(Round)}:
         raise InputError(f"{path}: a round with other fields; {instead}")
+    if not 0 <= done.alike <= done.rollouts or (path.parent.name.isdigit() and str(done.number) != path.parent.name):
+        raise InputError(f"{path}: counts that no round has; {instead}")
     folder = path.parents[2]
     for name in (done.run, done.reward, done.shaped, done.trained_on, done.policy):
         if not _within(folder, name):

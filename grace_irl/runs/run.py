@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from grace_irl.contents import require_own_file
+from grace_irl.contents import require_no_links, require_own_file
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
@@ -115,6 +115,7 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
     paths = RunPaths(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected the folder of a run")
+    require_no_links(folder)
     if (folder / "rounds").is_dir():
         raise InputError(f"{folder}: an expansion; expected one of its runs, such as {folder / 'rounds' / '0' / 'run'}")
     require_own_file(paths.config)

@@ -11,8 +11,10 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 from grace_irl.cli import main
 from grace_irl.compare import comparison as comparisons
 from grace_irl.compare.comparison import Compared
-from grace_irl.compare.outcome import Result
-from grace_irl.compare.settings import Settings, comparison_of, digest_of
+from grace_irl.compare.folder import ComparisonFolder
+from grace_irl.compare.job import run_job
+from grace_irl.compare.outcome import Result, read_result, write_result
+from grace_irl.compare.settings import Settings, comparison_of, digest_of, read_settings
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.config import resolve
@@ -114,10 +116,59 @@ def test_a_comparison_says_which_server_gets_the_key(
 
 def test_another_comparison_is_refused(data: Path, tmp_path: Path, worked: list[Settings], capsys: Capture) -> None:
     folder = written(tmp_path / "c", data)
-    for words in (["--env", "Pendulum-v1"], ["--trust-reward"], ["--set", "search.population=4"], ["--steps", "5"]):
+    for words in (["--env", "Pendulum-v1"], ["--set", "search.population=4"], ["--steps", "5"]):
         assert main(["compare", "--resume", str(folder), *words]) == 2
         assert "a comparison goes on with the settings that it began with" in line(capsys)
     assert not worked
+
+
+def test_trust_may_be_given_and_withdrawn(data: Path, tmp_path: Path, worked: list[Settings]) -> None:
+    folder = written(tmp_path / "c", data, {"expand.trust": True})
+    for flag in ("--no-trust-reward", "--trust-reward"):
+        assert main(["compare", "--resume", str(folder), flag]) == 0
+    assert [each.fit.expand.trust for each in worked] == [False, True]
+
+
+@pytest.mark.slow
+def test_code_in_the_current_directory_is_not_the_jobs(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody's folder, in which the user stands, may hold modules of any name."""
+    mark = tmp_path / "mark"
+    for name in ("tomllib.py", "grace_irl.py", "torch.py", "json.py"):
+        (tmp_path / name).write_text(f"open({str(mark)!r}, 'w')\nraise ImportError")
+    folder = written(tmp_path / "c", data)
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", "--resume", "c", "--methods", "bc"]) == 0
+    assert not mark.exists()
+    assert (folder / "jobs" / "bc-0" / "result.json").is_file()
+
+
+def test_a_job_does_no_other_settings_than_those_that_the_user_answers_for(data: Path, tmp_path: Path) -> None:
+    folder = written(tmp_path / "c", data)
+    digest = read_settings(folder).digest()
+    path = folder / "compare.toml"
+    path.write_text(path.read_text().replace('env = ""', f'env = "{trap(tmp_path).name}"'))
+    assert "its settings changed while it was worked on" in run_job(folder, "bc", 0, 1, digest).failure
+    assert not (tmp_path / "mark").exists()
+
+
+def test_mirrors_of_flags_in_the_environment_change_no_comparison(
+    data: Path, tmp_path: Path, worked: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "c", data)
+    monkeypatch.setenv("GRACE_IRL_CONFIG", str(tmp_path / "absent.toml"))
+    monkeypatch.setenv("GRACE_IRL_ALLOW_WEAK_SANDBOX", "1")
+    assert main(["compare", "--resume", str(folder)]) == 0
+    assert worked
+
+
+def test_results_of_other_jobs_are_not_read(data: Path, tmp_path: Path) -> None:
+    place = ComparisonFolder(written(tmp_path / "c", data)).job("bc", 0)
+    write_result(place.result, Result("bc", 7))
+    assert read_result(place.result) is None
+    write_result(place.result, Result("bc", 0))
+    assert read_result(place.result) == Result("bc", 0)
 
 
 def test_a_reward_lies_in_the_comparison(data: Path, tmp_path: Path, worked: list[Settings]) -> None:

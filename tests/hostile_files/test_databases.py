@@ -110,7 +110,7 @@ def test_a_blob_is_inflated_to_the_length_that_it_must_have(copy: Path, capsys: 
     execute(copy, "UPDATE rewards SET blob = ?", values=(bomb,))
     tracemalloc.start()
     try:
-        assert main(["report", str(copy)]) == 1
+        assert main(["report", str(copy)]) == 2
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -181,5 +181,5 @@ def test_a_round_that_names_files_elsewhere(made: Path, tmp_path: Path, capsys: 
     for name in ("../../../../../../etc/passwd", "/etc/passwd", "rounds/0/run/../../../../up"):
         write_round(folder / "rounds" / "0" / "round.json", Round(0, run=name, reward="rounds/0/run/reward.py"))
         for command in (["show", str(folder)], ["report", str(folder)]):
-            assert main(command) == 1
+            assert main(command) == 2
             assert f"names {name!r}, outside of" in line(capsys)

@@ -81,6 +81,8 @@ def recipe(folder: Path, **changes: object) -> Path:
         ({"out": "/tmp/absolute.parquet"}, "expected the name of a file in the set's folder"),
         ({"out": "mujoco/hopper/expert-v0"}, "expected a file that ends in .parquet or .npz"),
         ({"out": ".bashrc"}, "expected a file that ends in .parquet or .npz"),
+        ({"policy": "../private.zip"}, "expected bot, random or a file beside the recipe"),
+        ({"policy": "/etc/passwd"}, "expected bot, random or a file beside the recipe"),
         ({"env": "evil.py:make"}, "runs code of the recipe's choice"),
         ({"env": "evil:Name-v0"}, "runs code of the recipe's choice"),
     ],
@@ -97,6 +99,17 @@ def test_a_recipe_writes_in_its_folder_and_imports_nothing(
     assert not evil.sprung
     assert sorted(tmp_path.iterdir()) == before
     assert [each.name for each in (tmp_path / "set").iterdir()] == ["recipe.toml"]
+
+
+@pytest.mark.parametrize("change", [{"out": "sub/a.parquet"}, {"policy": "sub/a.zip"}])
+def test_a_recipe_follows_no_link_out_of_its_folder(change: dict[str, object], tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.zip").write_text("")
+    (tmp_path / "set" / "sub").symlink_to(tmp_path / "elsewhere")
+    assert main(["collect", "--recipe", str(recipe(tmp_path / "set", **change))]) == 2
+    assert "a link out of its folder" in line(capsys)
+    assert [each.name for each in (tmp_path / "elsewhere").iterdir()] == ["a.zip"]
 
 
 def test_a_recipe_overwrites_nothing_unasked(tmp_path: Path, capsys: Capture) -> None:

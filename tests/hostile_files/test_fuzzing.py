@@ -191,7 +191,7 @@ def test_lines_that_no_input_reached(fuzzing: ModuleType, tmp_path: Path) -> Non
     [
         ("a.xml: 日 – é", "a.xml: 日 – é"),
         ("two\nlines", "two lines"),
-        ("\x1b[2J\0\r", "\\x1b[2J\\x00\\r"),
+        ("\x1b[2J\0\r", "\\x1b[2J\\x00 "),
         ("\ud800\u202e\u2028", "\\ud800\\u202e\\u2028"),
     ],
 )

@@ -182,3 +182,34 @@ def test_a_run_is_resumed_in_a_folder_that_a_link_leads_to(run: Path, made: Path
     (tmp_path / "link").symlink_to(run)
     data = next(made.parent.glob("set.parquet"))
     assert main(["fit", "--resume", str(tmp_path / "link"), "--demos", str(data), "--json"]) == 0
+
+
+def test_hard_links_are_links(run: Path, precious: Path, capsys: Capture) -> None:
+    """An archive may hold them, too: another name for a file of the user's, inside of the run."""
+    for name in ("run.db-shm", "lock", "report.html", "deep/er/file"):
+        place = run / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.unlink(missing_ok=True)
+        os.link(precious, place)
+        commands = [["fit", "--resume", str(run)], ["show", str(run)], ["report", str(run)]]
+        for command in commands:
+            refused(command, capsys, "a hard link", name)
+        place.unlink()
+        if name == "lock":
+            os.link(precious, place)
+            with pytest.raises(InputError):
+                RunLock(place)
+            place.unlink()
+
+
+def test_an_expansion_holds_its_runs_itself(made: Path, tmp_path: Path, capsys: Capture) -> None:
+    """A report would write the states of the run that a link leads to into somebody's folder."""
+    folder = tmp_path / "expansion"
+    (folder / "rounds" / "0").mkdir(parents=True)
+    (folder / "rounds" / "0" / "run").symlink_to(made)
+    for command in (["report", str(folder)], ["show", str(folder)], ["fit", "--resume", str(folder)]):
+        refused(command, capsys, "a symbolic link")
+    (folder / "rounds" / "0" / "run").unlink()
+    os.mkfifo(folder / "rounds" / "0" / "round.json")
+    for command in (["report", str(folder)], ["show", str(folder)]):
+        refused(command, capsys, "neither a file nor a folder")

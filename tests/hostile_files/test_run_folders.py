@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.errors import InputError
 from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import resolve
@@ -223,3 +224,37 @@ def test_the_settings_of_a_file_say_nothing_that_only_the_user_says(
     (tmp_path / "0.toml").write_text(f'[model]\nurl = "http://192.0.2.1"\n[data]\ndemos = ["{data}"]\n')
     words = ("--llm-url", server.url, "--answer-format", "code", "--samples-per-call", "1")
     assert main(["fit", "--config", str(tmp_path / "0.toml"), "--out", str(tmp_path / "y"), *words, *SMALL]) == 0
+
+
+def test_the_server_of_the_whole_is_that_of_its_parts(
+    tmp_path: Path, server: ChatServer, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run within an expansion is the user's own, too: it must not go on with the server that it began with."""
+    data = demos(tmp_path)
+    whole = resolve(flags={"data.demos": (str(data),), "model.url": "http://127.0.0.1:9", "expand.rounds": 1})
+    inner = asked_of(server, tmp_path, "--trust-reward", "--set", "sandbox.wall_s=50")
+    asked = len(server.authorizations)
+    with pytest.raises(InputError, match=r"no server at http://127\.0\.0\.1:9"):
+        fits.resume(inner, {"stop.max_calls": 9, "search.generations": 5}, vouched=whole)
+    assert len(server.authorizations) == asked
+
+
+def test_an_expansion_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = demos(tmp_path)
+    folder = tmp_path / "expansion"
+    inner = run(tmp_path, data)
+    (folder / "rounds" / "0").mkdir(parents=True)
+    inner.rename(folder / "rounds" / "0" / "run")
+    stranger(monkeypatch, tmp_path)
+    shutil.move(data, tmp_path / "moved.parquet")
+
+    def stop(config: object, parts: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(expansion, "_learner", stop)
+    resumed = ["fit", "--resume", str(folder)]
+    assert main(resumed) == 2
+    assert main([*resumed, "--demos", str(tmp_path / "moved.parquet")]) == 130
+    assert main(resumed) == 130
