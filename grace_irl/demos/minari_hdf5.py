@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.hdf5_heaps import require_whole_heaps
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
@@ -47,6 +48,7 @@ class Hdf5Episodes:
 
         self._h5py: Any = h5py
         self._memory = memory
+        require_whole_heaps(file)
         try:
             self._file = h5py.File(file, "r")
         except (OSError, RuntimeError, ValueError) as error:

@@ -337,3 +337,15 @@ def test_what_is_whole_is_read(dataset: Path, tmp_path: Path) -> None:
     after = load([dataset])
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one.trajectory.states, other.trajectory.states)
+
+
+@pytest.mark.parametrize("size", [0, 8, 1 << 40, 2**64 - 16])
+def test_a_heap_without_end(size: int, dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """HDF5 goes on by the size that an object states, for ever."""
+    path = dataset / "data" / "main_data.hdf5"
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL\1\0\0\0")
+    content[heap + 16 : heap + 18] = b"\0\0"
+    content[heap + 24 : heap + 32] = size.to_bytes(8, "little")
+    path.write_bytes(bytes(content))
+    refused(capsys, ["demos", "inspect", str(dataset)], "main_data.hdf5", "a heap of texts is damaged")
