@@ -108,7 +108,9 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=1_000_000, help="number of inputs in all (default: 1000000)")
     parser.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
-    parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS), help="some of them only")
+    parser.add_argument(
+        "--readers", nargs="+", metavar="READER", choices=READERS, default=list(READERS), help="some of them only"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help=f"folder of what was done (default: {OUT})")
     parser.add_argument("--only", metavar="READER:NUMBER", help="one input, which is kept in --out")
     parser.add_argument("--batch", help=argparse.SUPPRESS)

@@ -41,7 +41,7 @@ MAY_CHANGE = (
     *("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context"),
     *DROPPED,
 )
-"""What may lie elsewhere when it is named again (what the demonstrations hold is compared), and what changes no result."""
+"""What may lie elsewhere when it is named again (demonstrations are compared), and what changes no result."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import lzma
 import math
 import struct
 import tokenize
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -60,7 +61,9 @@ class Member:
             self._stream: IO[bytes] = archive.open(about)
             version = np.lib.format.read_magic(self._stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            self.shape, fortran, self.dtype = read(self._stream)
+            with warnings.catch_warnings():  # numpy parses a header as Python, which may warn of its escapes
+                warnings.simplefilter("ignore")
+                self.shape, fortran, self.dtype = read(self._stream)
             self.nbytes = math.prod(self.shape) * self.dtype.itemsize
             if not self.dtype.hasobject and (
                 any(type(side) is not int or side < 0 for side in self.shape)

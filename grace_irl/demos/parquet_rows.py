@@ -129,7 +129,7 @@ class Rows:
         if column is None:
             return None
         part = column.slice(start, stop - start)
-        if part.null_count:
+        if part.null_count or pa.types.is_null(part.type):
             return None
         if not is_list(part.type):
             return numbers_of(part)

@@ -103,7 +103,7 @@ def build(states: NDArray[Any], where: str, fields: Sequence[str] = (), **parts:
             )
         check_finite(states, where, fields)
     actions = parts.get("actions")
-    if actions is not None and actions.dtype.kind not in "biuf":
+    if actions is not None and (actions.dtype.kind not in "biuf" or actions.dtype.itemsize > 8):
         raise InputError(f"{where}: actions are {actions.dtype}; expected numbers: write them as numbers, or none")
     if actions is not None and actions.dtype.kind == "f" and not np.isfinite(actions).all():
         step = int(np.argwhere(~np.isfinite(actions))[0][0])

@@ -14,6 +14,7 @@ from grace_irl.demos.files import describe, iter_trajectories
 from grace_irl.demos.header import merge
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.demos.ui.census import ScreenCensus
+from grace_irl.errors import InputError
 
 EXAMPLES = 5
 """Instructions that are kept as examples."""
@@ -126,6 +127,12 @@ class Summary:
         """Counts one demonstration."""
         trajectory = demonstration.trajectory
         states = trajectory.states
+        width = len(self.values.low) if isinstance(self.values, VectorRanges) else None
+        if trajectory.kind != self.metadata.kind or (width is not None and states.shape[1] != width):
+            raise InputError(
+                f"{trajectory.source}: {trajectory.kind} states of shape {states.shape[1:]} in a set of "
+                f"{self.metadata.kind} states{f' of {width} numbers' if width else ''}; expected one kind and width"
+            )
         self.groups.setdefault((demonstration.task, demonstration.role), GroupSummary()).add(demonstration)
         self.shapes[states.shape[1:], "str" if trajectory.kind == "ui" else states.dtype.name] += 1
         if self.values is None:
@@ -189,7 +196,8 @@ class Summary:
         if not isinstance(self.values, VectorRanges):
             return []
         width = len(self.values.low)
-        names = self.metadata.fields or tuple(f"[{number}]" for number in range(width))
+        stated = self.metadata.fields  # of another file of the set, perhaps, which has no trajectory
+        names = stated if len(stated) == width else tuple(f"[{number}]" for number in range(width))
         low, mean, high = self.values.low.tolist(), self.values.mean.tolist(), self.values.high.tolist()
         return list(zip(names, low, mean, high, strict=True))
 

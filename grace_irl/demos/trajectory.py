@@ -66,8 +66,8 @@ class Trajectory:
             )
         if 0 in self.states.shape:
             raise InputError(f"{where}: states of shape {self.states.shape[1:]}; expected at least one number in each")
-        if self.kind == "vector" and self.states.dtype.kind not in "fiu":
-            raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers")
+        if self.kind == "vector" and (self.states.dtype.kind not in "fiu" or self.states.dtype.itemsize > 8):
+            raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers of at most 64 bits")
         if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():
             row = int(np.flatnonzero(~np.isfinite(self.states).all(axis=1))[0])
             raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")

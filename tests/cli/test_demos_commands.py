@@ -61,7 +61,7 @@ def test_a_terminal_without_unicode_is_no_failure() -> None:
 
 def test_json_is_strict_where_a_mean_is_infinite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     huge = np.full((4, 1), 1.5e308)
-    np.savez(tmp_path / "expert.npz", observations=huge, episode_lengths=[4], rewards=np.full(4, np.nan))
+    np.savez(tmp_path / "expert.npz", observations=huge, episode_lengths=[4], rewards=huge[:, 0])
     with np.errstate(over="ignore"):
         code, out, _ = run(capsys, "demos", "inspect", tmp_path / "expert.npz", "--json")
     assert code == 0
@@ -199,7 +199,7 @@ def test_collect(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("demos", "convert", SHIPPED, "x.parquet"), "expected a folder"),
         (("demos", "scramble", SHIPPED), "no DST"),
         (("collect", "--env", "BabyAI-GoToObj-v0"), "no --policy"),
-        (("collect", "--recipe", "nothing.toml"), "nothing.toml: not readable"),
+        (("collect", "--recipe", "nothing.toml"), "nothing.toml: cannot be read"),
         (("collect", "--recipe", "x.toml", "--env", "X-v0"), "one or the other"),
     ],
 )

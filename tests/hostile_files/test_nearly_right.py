@@ -56,6 +56,7 @@ ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
     "one role for all": ({"roles": np.array("expert")}, "1 entries in 'roles' for 2 episodes"),
     "ends that are texts": ({"truncated": np.array(["no", "yes"])}, "expected one bool each"),
     "roles that are bytes": ({"roles": np.array([b"expert", b"negative"])}, "expected one text each"),
+    "states of 128 bits": ({"observations": np.zeros((4, 2), np.longdouble)}, "at most 64 bits"),
     "half of a character": ({"tasks": np.array(["a", "\ud800"])}, "is not Unicode"),
     "lengths that are texts": ({"episode_lengths": np.array(["a", "b"])}, "episode_lengths are <U1"),
     "states that go on as others": ({"next_observations": np.zeros((4, 3))}, "states of one shape and type"),
@@ -67,6 +68,12 @@ ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
 def test_arrays(arrays: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "a.npz", **{**PLAIN, **arrays})
     assert said in refused(capsys, "demos", "inspect", tmp_path / "a.npz")
+
+
+def test_a_folder_of_two_widths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "expert_a.npz", observations=np.zeros((4, 2)), episode_lengths=np.array([4]))
+    np.savez(tmp_path / "expert_b.npz", observations=np.zeros((4, 3)), episode_lengths=np.array([4]))
+    assert "expected one kind and width" in refused(capsys, "demos", "inspect", tmp_path)
 
 
 @pytest.mark.parametrize("indices", [np.array([["a"]]), np.array([[2]]), np.array(2)])
@@ -102,6 +109,13 @@ def test_actions_of_another_shape_than_the_metadata_say(tmp_path: Path, capsys: 
     about = json.loads(pq.read_metadata(path).metadata[b"grace_irl"]) | {"action_shape": [3]}
     pq.write_table(table.replace_schema_metadata({"grace_irl": json.dumps(about)}), path)
     assert "one shape" in refused(capsys, "demos", "inspect", path)
+
+
+def test_a_column_of_nulls_of_no_step_is_no_warning(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    path = tmp_path / "expert.parquet"
+    pq.write_table(pa.table({"episode": [0], "state": [[1.0]], "reward": pa.nulls(1)}), path)
+    assert main(["demos", "inspect", str(path)]) == 0
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("column", ["episode", "state"])
