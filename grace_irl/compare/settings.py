@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import reprlib
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,12 +179,12 @@ def authorised_settings(
         comparison = comparison.model_copy(update={"env": env})
     known = kept.get("compare.transfer")
     missing = [
-        f"--transfer-env {name}"
+        f"--transfer-env {shlex.quote(name)}"
         for name in comparison.transfer
         if names_code(name) and name not in transfer and not (isinstance(known, list) and name in known)
     ]
     if env is None and names_code(comparison.env) and kept.get("compare.env") != comparison.env:
-        missing.insert(0, f"--env {comparison.env}")
+        missing.insert(0, f"--env {shlex.quote(comparison.env)}")
     if missing:
         raise InputError(
             f"{folder}: this user did not make it on this machine, or not with these settings, so that what it names "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,7 +37,7 @@ def environment_for(
     if not name and names_code(chosen):
         raise InputError(
             f"the demonstrations name {chosen!r} as their environment, which runs code of their choice; expected a "
-            f"registered Gymnasium id there, or, if you trust that code, --env {chosen}"
+            f"registered Gymnasium id there, or, if you trust that code, --env {shlex.quote(chosen)}"
         )
     if not demonstrations.items:
         raise InputError("no demonstrations; expected at least one, whose states tell what the environment must show")

@@ -7,6 +7,7 @@ a run that is trusted already began this one (docs/security.md).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -166,9 +167,10 @@ def _flag(key: str, value: object) -> str:
 
 
 def _shown(value: object) -> str:
+    """A value as a shell takes it: whoever copies the line runs nothing that a folder says."""
     if isinstance(value, tuple | list):
-        return " ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return " ".join(shlex.quote(str(each)) for each in value)
+    return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
 
 
 def _plain(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +82,17 @@ def test_what_is_named_again_counts_and_needs_no_naming_after_that(
         assert f"prompts go to {mine.url}, with the key in GRACE_IRL_API_KEY" in said.err
         assert KEY not in said.err + said.out
         assert main(["fit", "--resume", str(folder), "--generations", "3", "--max-calls", "8"]) == 0
+
+
+def test_a_line_that_is_copied_into_a_shell_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = changed(run(tmp_path, demos(tmp_path)), model__url="http://h/$(touch x); touch y", expand__env="a b:$(z)")
+    stranger(monkeypatch, tmp_path)
+    assert main(["fit", "--resume", str(folder)]) == 2
+    said = line(capsys).partition("command line: ")[2].removesuffix(" (docs/security.md)")
+    words = shlex.split(said.replace(", --", " --"))
+    assert words[2:] == ["--llm-url", "http://h/$(touch x); touch y", "--env", "a b:$(z)"]
 
 
 def test_other_demonstrations_named_again_are_refused(
