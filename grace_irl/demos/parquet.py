@@ -160,6 +160,8 @@ class ParquetSource:
             found = self._schema.field(name).type if name in names else None
             if found is not None and not fits(found):
                 raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
+        if self._file.metadata.num_rows == 0:
+            raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
         """Rows of each episode, from the one small column: memory is asked for before states come."""
