@@ -109,6 +109,7 @@ def _recording() -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.jsonl"
         with closing(Store(Path(folder) / "run.db", create=True)) as store:
+            store._write([("INSERT INTO trajectories VALUES (0, 'd', 'expert', 'a', 'train', 2, 1, 'f')", [()])])
             store.add_goals(
                 [GoalAnswer("d" * 16, 0, "model", (1, 2), prompt="p"), GoalAnswer("e" * 16, 0, "model", None, "no")]
             )
@@ -133,7 +134,7 @@ def round_(rng: Draw, folder: Path) -> Path:
     about: Any = {**asdict(done), "components": {"forward": 1.5}}
     for _ in rng.rounds():
         about = _entry_changed(rng, about)
-    path = folder / "rounds" / "0" / "round.json"
+    path = folder / "rounds" / "1" / "round.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(written(rng, about))
     return path

@@ -20,7 +20,7 @@ from grace_irl.errors import InputError
 
 DAMAGED: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, RuntimeError, TypeError, KeyError),
-    *(SyntaxError, tokenize.TokenError, OverflowError, MemoryError, struct.error),
+    *(SyntaxError, tokenize.TokenError, OverflowError, struct.error),
 )
 """What numpy and zipfile raise for archives that are cut, encrypted or not archives; numpy parses headers as Python."""
 
