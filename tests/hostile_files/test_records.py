@@ -126,7 +126,7 @@ OUTCOME = Outcome("A-v0", False, 3, 1.5, 0.5, None, 9.0)
     ],
 )
 def test_a_result_of_other_types_is_none(change: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "result.json"
+    path = tmp_path / "grace-0" / "result.json"
     result = Result("grace", 0, (OUTCOME,), ("a",), carried=("A-v0",))
     write_result(path, result)
     assert read_result(path) == result
