@@ -58,8 +58,9 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Demonstrations(Metadata("ui", environment=plain[0]), tuple(items)),
         folder / f"{plain[4][:9].strip('</')}.parquet",
     )
-    comments = "".join(f"# {text}\n" for text in plain)
-    source = f'"""{plain[0]}"""\n{comments}TEXT = {json.dumps(plain)}\n' + program("float('True' in state)")
+    seen = [each.replace("\u202e", "") for each in plain]  # a program that hides something is refused
+    comments = "".join(f"# {text}\n" for text in seen)
+    source = f'"""{seen[0]}"""\n{comments}TEXT = {json.dumps(plain)}\n' + program("float('True' in state)")
     flags = {"data.label": "last", "data.held_out": 0.0}
     return fitted(folder / "run", next(folder.glob("*.parquet")), Given(source, *(f"{t} (" for t in plain)), **flags)
 
