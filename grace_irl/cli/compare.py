@@ -136,6 +136,8 @@ def compare(
         "sandbox.allow_weak": allow_weak_sandbox,
     }
     if resume_ is not None:
+        if options.mirrored("label", label):
+            flags["data.label"] = None
         rest = {"out": out, "config": None if options.mirrored("config", config) else config}
         others = [name for name, value in {**given, **rest}.items() if value is not None and name not in AGAIN]
         if others:

@@ -159,6 +159,7 @@ def test_mirrors_of_flags_in_the_environment_change_no_comparison(
     folder = written(tmp_path / "c", data)
     monkeypatch.setenv("GRACE_IRL_CONFIG", str(tmp_path / "absent.toml"))
     monkeypatch.setenv("GRACE_IRL_ALLOW_WEAK_SANDBOX", "1")
+    monkeypatch.setenv("GRACE_IRL_LABEL", "last")
     assert main(["compare", "--resume", str(folder)]) == 0
     assert worked
 
