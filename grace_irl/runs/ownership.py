@@ -45,7 +45,7 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
     record = {"inode": anchor.stat().st_ino, "acting": acting}
     with contextlib.suppress(OSError, InputError):
         there = next(parent for parent in (place, *place.parents) if parent.exists())
-        if there.stat().st_uid != os.geteuid():  # root in a user's home would lock the user out
+        if os.geteuid() == 0 and there.stat().st_uid != 0:  # root in a user's home would lock the user out
             return
         place.parent.parent.mkdir(parents=True, exist_ok=True)
         for folder in (place.parent, place):

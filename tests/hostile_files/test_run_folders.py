@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -137,6 +138,17 @@ def test_a_state_directory_that_others_write_is_not_believed(tmp_path: Path, mon
     assert main(["fit", "--resume", str(folder), *MORE]) == 0
     records.chmod(0o777)
     assert main(["fit", "--resume", str(folder), "--max-calls", "8"]) == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be in the home of somebody else")
+def test_root_keeps_nothing_in_the_home_of_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with sudo: a folder of root's there would be one in which the user keeps nothing any more."""
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 12345, 12345)
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / ".local" / "state"))
+    run(tmp_path, demos(tmp_path))
+    assert not list(home.iterdir())
 
 
 def test_a_folder_trusts_no_reward_and_imports_no_environment(
