@@ -78,7 +78,12 @@ class PlainUser:
         for shared in (real.parent.parent / "lib").glob("libpython*.so*"):
             shutil.copy(shared, self._folder / "lib" / shared.name)
         (self._folder / "bin").mkdir()
-        return str(shutil.copy(real, self._folder / "bin" / real.name))
+        copy = Path(shutil.copy(real, self._folder / "bin" / real.name))
+        # It looks for its library where it was built for, and would take the operating system's in its place.
+        there, here = str(real.parent.parent / "lib").encode(), b"$ORIGIN/../lib"
+        if len(there) >= len(here):
+            copy.write_bytes(copy.read_bytes().replace(there + b"\0", here.ljust(len(there), b"\0") + b"\0"))
+        return str(copy)
 
 
 @contextmanager

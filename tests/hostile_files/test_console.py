@@ -112,7 +112,7 @@ def test_warnings_logs_and_prints_of_libraries_are_harmless_too(tmp_path: Path) 
         [sys.executable, "-c", NOISY, HOSTILE],
         capture_output=True,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
     )
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == 1
