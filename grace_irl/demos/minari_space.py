@@ -119,7 +119,7 @@ def box_of(space: Mapping[str, Any], where: str) -> Box:
     sides, name = space.get("shape"), str(space.get("dtype"))[:40]
     try:
         dtype = np.dtype(name)
-    except TypeError:
+    except (TypeError, ValueError):
         dtype = np.dtype(object)
     counts = isinstance(sides, list) and len(sides) <= 32 and all(type(side) is int and side >= 0 for side in sides)
     if not counts or dtype.kind not in "biuf":

@@ -73,6 +73,7 @@ class Pages:
         self._about: Any = file.metadata
         self._size = path.stat().st_size
         self._chunks: dict[tuple[int, int], Chunk] = {}
+        self._require_plain_chunks()
 
     def chunks(self, names: Sequence[str], group: int | None = None) -> dict[int, list[Chunk]]:
         """The chunks of some columns, by row group.
@@ -121,11 +122,9 @@ class Pages:
         if (group, column) in self._chunks:
             return self._chunks[group, column]
         about = self._about.row_group(group).column(column)
-        where = f"{self._path}: column {about.path_in_schema!r}, row group {group}"
         kind = self._about.schema.column(column)
+        where = f"{self._path}: column {kind.path!r}, row group {group}"
         text = about.physical_type == "BYTE_ARRAY"
-        if about.file_path:
-            raise InputError(f"{where}: lies in another file, {about.file_path[:200]!r}; expected it in this one")
         values = unpacked = largest = longest = 0
         for page, start in self._headers(file, about, where):
             self._memory.require(page[2], f"{where}: a page")
@@ -135,7 +134,7 @@ class Pages:
             if page[1] in (_DATA, _DATA_V2):
                 values += numbers.get(1, 0)
             encoding = numbers.get(4 if page[1] == _DATA_V2 else 2, 0)
-            if text and page[1] == _DICTIONARY and "." in about.path_in_schema:
+            if text and page[1] == _DICTIONARY and "." in kind.path:
                 longest = _longest(file, start, page, about.compression)
             if text and numbers and encoding not in TEXT_ENCODINGS:
                 raise InputError(
@@ -150,6 +149,38 @@ class Pages:
         width = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12, "FIXED_LEN_BYTE_ARRAY": max(kind.length, 0)}
         chunk = Chunk(values, unpacked, largest, text, longest if text else width.get(about.physical_type, 8))
         return self._chunks.setdefault((group, column), chunk)
+
+    def _require_plain_chunks(self) -> None:
+        """Refuses chunks in other files, encrypted ones, and statistics of sizes that are not of their columns.
+
+        pyarrow ends the process where it would say so of the last two.
+
+        Raises:
+            InputError: such a chunk, or a footer that cannot be read.
+        """
+        with self._path.open("rb") as file:
+            file.seek(max(self._size - 8, 0))
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(max(self._size - 8 - length, 0))
+            data = file.read(length)
+        try:
+            groups = _Reading(data).struct().get(4)
+            for number, group in enumerate(groups or []):
+                for column, chunk in enumerate(group[1]):
+                    self._require_plain(chunk, f"{self._path}: column {column}, row group {number}", column)
+        except (IndexError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise InputError(f"{self._path}: a footer that is damaged ({error}); {_AGAIN}") from None
+
+    def _require_plain(self, chunk: dict[int, Any], where: str, column: int) -> None:
+        if 1 in chunk:
+            raise InputError(f"{where}: lies in another file; expected it in this one")
+        if 3 not in chunk or 8 in chunk or 9 in chunk:
+            raise InputError(f"{where}: encrypted, or without a description; expected plain columns: write it again")
+        kind, sizes = self._about.schema.column(column), chunk[3].get(16, {})
+        levels = ((2, kind.max_repetition_level), (3, kind.max_definition_level))
+        wrong = any(len(sizes.get(field) or range(most + 1)) != most + 1 for field, most in levels)
+        if wrong or (1 in sizes and kind.physical_type != "BYTE_ARRAY"):
+            raise InputError(f"{where}: statistics of sizes that are of another column; {_AGAIN}")
 
     def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
         """The headers of a chunk's pages, by the numbers of their fields, and where each page itself begins."""
@@ -219,7 +250,7 @@ class _Reading:
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct by their numbers: whole numbers, truths and structs; others are passed over."""
+        """The fields of a struct by their numbers: whole numbers, truths, lists and structs; of others, None."""
         if depth > 8:
             raise ValueError("nested too deep")
         fields: dict[int, Any] = {}
@@ -242,9 +273,8 @@ class _Reading:
             return self._skip(self._varint())
         if kind in (9, 10):
             head = self._byte()
-            for _ in range(head >> 4 if head >> 4 < 15 else self._varint()):
-                self._value(head & 15, depth + 1, listed=True)
-            return None
+            count = head >> 4 if head >> 4 < 15 else self._varint()
+            return [self._value(head & 15, depth + 1, listed=True) for _ in range(count)]
         if kind == 12:
             return self.struct(depth + 1)
         raise ValueError(f"a field of type {kind}")

@@ -50,6 +50,8 @@ def require_tensors(found: object) -> dict[str, torch.Tensor]:
             raise ValueError(f"weight {str(name)[:80]!r} is no plain tensor")
         if tensor.device.type == "meta" or tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size():
             raise ValueError(f"weight {name[:80]!r} of shape {tuple(tensor.shape)} has fewer numbers than its shape")
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"weight {name[:80]!r} holds NaN or infinity")
     return dict(found)
 
 

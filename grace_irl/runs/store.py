@@ -114,7 +114,7 @@ class Store:
                 self._create()
             self._check()
             self._open = True
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self._db.close()
             raise InputError(f"{path}: not the database of a run ({error}); expected one made by fit") from None
         except BaseException:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import struct
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -246,3 +248,35 @@ def test_a_pattern_that_a_later_python_reads_otherwise_is_no_warning(tmp_path: P
 def test_a_name_that_no_file_can_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "r.toml").write_text('[[file]]\nout = "a\\u0000.parquet"\n')
     assert "expected the name of a file" in refused(capsys, *COMMANDS["recipe"](tmp_path / "r.toml"))
+
+
+def test_statistics_of_another_column(tmp_path: Path) -> None:
+    """pyarrow ends the process where it looks at such a column: a process of its own reads the file."""
+    file = tmp_path / "expert.parquet"
+    pq.write_table(pa.table({"episode": [0, 0, 1, 1], "state": [[0.0], [1.0], [2.0], [3.0]]}), file)
+    optional, required = (b"\x25" + kind + b"\x18\x07episode" for kind in (b"\x02", b"\x00"))
+    data = file.read_bytes()
+    assert data.count(optional) == 1
+    file.write_bytes(data.replace(optional, required))
+    command = [sys.executable, "-m", "grace_irl", "demos", "inspect", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done
+    assert "statistics of sizes that are of another column" in done.stderr
+
+
+def test_names_of_columns_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "expert.parquet"
+    pq.write_table(pa.table({"episode": [0, 0], "state": [[0.0], [1.0]]}), file)
+    data = file.read_bytes()
+    for name in (b"episode", b"state"):
+        file.write_bytes(data.replace(name, b"\xff" + name[1:]))
+        refused(capsys, "demos", "inspect", file)
+
+
+def test_policies_of_no_numbers(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from grace_irl.rl.weights import require_tensors
+
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            require_tensors({"a": torch.tensor([0.0, value])})
