@@ -228,7 +228,8 @@ def database(folder: Path) -> None:
             _typed(record)
         history(store)
         reuse(store)
-        best_record(store, folder)
+        if store.meta("best") in store.records():  # elsewhere there is no valid program yet
+            best_record(store, folder)
 
 
 def round_(path: Path) -> None:
