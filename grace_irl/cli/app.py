@@ -1,4 +1,4 @@
-"""Which command is where."""
+"""The commands and the modules that hold them."""
 
 from __future__ import annotations
 

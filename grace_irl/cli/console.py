@@ -1,4 +1,4 @@
-"""Where tables and lines go: text is text here, and never markup."""
+"""The console for tables and lines: text is text here, and never markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `grace-irl fit --estimate` prints."""
+"""The output of `grace-irl fit --estimate`."""
 
 from __future__ import annotations
 

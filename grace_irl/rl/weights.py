@@ -7,6 +7,7 @@ weights-only loader, and a network is made only once the tensors are known to be
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from collections.abc import Mapping
 from itertools import pairwise
@@ -34,7 +35,9 @@ def read_weights(data: bytes, device: str = "cpu") -> Any:
         raise ValueError(f"not what torch.save writes: {error}") from None
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(p.file_size for p in parts) > len(data):
         raise ValueError("weights that are compressed, which torch.save does not do")
-    return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of storages as older versions wrote them
+        return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
 
 
 def require_tensors(found: object) -> dict[str, torch.Tensor]:
