@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.contract import as_action, as_state
-from grace_irl.programs.export import calibration_of
+from grace_irl.programs.export import calibration_of, threshold_of
 from grace_irl.runs.score import read_reward, sandboxed_rewards
 from grace_irl.sandbox.candidate import constructor
 
@@ -43,6 +43,8 @@ class RewardFile:
         source: its text.
         trust: whether it may run in this process.
         scale, offset: the calibration that an exported file carries; 1 and 0 where it carries none.
+        threshold: above which a reward, as the program gives it, counts as an expert's: of the best accuracy on
+            training data. None where the file carries none.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -50,6 +52,7 @@ class RewardFile:
         self.source = source
         self.trust = trust
         self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
+        self.threshold = threshold_of(source)
 
     def __call__(self, extra_info: Any = None) -> Any:
         """One `Reward` object for one trajectory; states go to its `reward_fn` in order.

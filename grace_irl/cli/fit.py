@@ -12,7 +12,7 @@ from grace_irl.cli.console import console, say
 from grace_irl.cli.estimate import print_estimate
 from grace_irl.cli.fit_options import DEFAULTS
 from grace_irl.cli.memory import MaxMemory
-from grace_irl.cli.output import metrics_object, metrics_table, print_json, print_source
+from grace_irl.cli.output import accuracy_line, metrics_object, metrics_table, print_json, print_source
 from grace_irl.cli.progress import FitProgress
 from grace_irl.cli.report import report_of_fit
 from grace_irl.cli.rounds import rounds_table
@@ -132,6 +132,7 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
         out.print(metrics_table([("train", best.train), ("held out", best.held_out)]))
         for name, (train, held_out) in best.evaluation.tasks.items() if len(best.evaluation.tasks) > 1 else ():
             out.print(metrics_table([(f"{name}, train", train), (f"{name}, held out", held_out)]))
+        say(accuracy_line(best.evaluation.threshold))
         tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
@@ -157,6 +158,7 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "monotonicity": best.evaluation.monotonicity,
                 "scale": best.evaluation.scale,
                 "offset": best.evaluation.offset,
+                "threshold": best.evaluation.threshold,
                 "program": best.program.id,
                 "programs": run.programs,
                 "calls": run.calls,

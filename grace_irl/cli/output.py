@@ -12,7 +12,7 @@ from rich.table import Table
 
 from grace_irl.cli.console import PlainConsole
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import Metrics, shown
+from grace_irl.evaluate.evaluation import BEST_HERE, Metrics, shown
 from grace_irl.programs.characters import canonical
 from grace_irl.runs.codec import plain
 from grace_irl.text import harmless
@@ -49,6 +49,13 @@ def metrics_table(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -
             str(metrics.negatives),
         )
     return table
+
+
+def accuracy_line(threshold: float | None) -> str:
+    """Which threshold the accuracies of a run's program are at."""
+    if threshold is None:
+        return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
+    return f"accuracy: where a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
 
 
 def print_source(out: PlainConsole, source: str) -> None:

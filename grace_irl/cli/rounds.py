@@ -8,10 +8,12 @@ from pathlib import Path
 from rich.table import Table
 
 from grace_irl.cli.console import console, say
-from grace_irl.cli.output import print_json
+from grace_irl.cli.output import accuracy_line, print_json
 from grace_irl.runs.expansion import rounds_of
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.round import Round, became
+from grace_irl.runs.run import opened
+from grace_irl.runs.store import FORMAT
 
 COLUMNS = (
     *("round", "steps", "rollouts", "like experts", "accuracy on the rest", "reward"),
@@ -28,6 +30,9 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
     out = console()
     out.print(rounds_table(rounds))
     if rounds:
+        with opened(folder / rounds[0].run) as (store, _):
+            if store.format < FORMAT:
+                say(accuracy_line(None))
         say(f"reward: {RunPaths(folder).reward}")
     say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")
 

@@ -12,6 +12,7 @@ from grace_irl.cli.console import console, say
 from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import metrics_object, metrics_table, print_json
 from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import BEST_HERE
 from grace_irl.runs.score import RoleScore
 
 LABELS = ("all", "last", "goal")
@@ -95,6 +96,8 @@ def score(
                 "scale": found.scale,
                 "offset": found.offset,
                 "calibration": found.calibration,
+                "threshold": found.threshold,
+                "threshold_from": found.threshold_from,
                 "label": found.label,
                 "monotonicity": found.monotonicity,
                 "trajectories": found.trajectories,
@@ -104,6 +107,10 @@ def score(
     out = console()
     tasks = list(found.tasks.items()) if len(found.tasks) > 1 else []
     out.print(metrics_table([*tasks, ("all", found.metrics)]))
+    if found.threshold_from == "file":
+        say(f"accuracy: at the file's threshold, reward > {found.threshold:.6g}")
+    else:
+        say(f"accuracy: {BEST_HERE}, reward > {found.threshold:.6g} (the file carries none)")
     out.print(_roles_table(found.roles))
     fitted = f"{found.scale:.6g} * r + {found.offset:.6g}"
     say(f"label {found.label}, calibration {found.calibration}: {fitted}")

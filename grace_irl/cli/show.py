@@ -11,7 +11,7 @@ from rich.table import Table
 
 from grace_irl.cli.console import console, say
 from grace_irl.cli.goals import goals_found, goals_line
-from grace_irl.cli.output import metrics_table, print_json, print_source
+from grace_irl.cli.output import accuracy_line, metrics_table, print_json, print_source
 from grace_irl.cli.rounds import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import shown
@@ -90,6 +90,7 @@ def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> Non
     evaluation = record.evaluation
     if evaluation.train is not None:
         out.print(metrics_table([("train", evaluation.train), ("held out", evaluation.held_out)]))
+        say(accuracy_line(evaluation.threshold))
     if evaluation.monotonicity is not None:
         say(f"monotonicity: {evaluation.monotonicity:.4f} (Kendall's tau along expert trajectories, mean)")
     if evaluation.message:
@@ -138,6 +139,8 @@ def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: b
         return
     out = console()
     out.print(_programs_table(kept[:top], best))
+    if any(record.evaluation.held_out and record.evaluation.threshold is None for record in kept[:top]):
+        say(accuracy_line(None))
     if found := goals_found(store.goals()):
         say(goals_line(found, RunPaths(run).goals))
     out.print(_generations_table(generations))
@@ -260,6 +263,7 @@ def _record_object(record: Record) -> dict[str, Any]:
         "fitness": evaluation.fitness,
         "train": evaluation.train,
         "held_out": evaluation.held_out,
+        "threshold": evaluation.threshold,
         "monotonicity": evaluation.monotonicity,
     }
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 EQUAL = 1e-9  # fitness within this is equal: optimisers and the calibration's bound leave no less
 
+BEST_HERE = "best threshold on these data"
+"""What is said of an accuracy at no threshold that was known before."""
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -14,7 +17,8 @@ class Metrics:
     Attributes:
         fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE eq. 4.1).
         auc: probability that a random expert state outranks a random negative one, ties one half.
-        accuracy: balanced accuracy of the best single threshold.
+        accuracy: balanced accuracy at a threshold on the reward: the one that is best on the training data, on
+            held-out data and for each task, too (`Evaluation.threshold`).
         separated: the smallest expert value exceeds the largest negative one.
         experts: number of positive states.
         negatives: number of negative states.
@@ -53,6 +57,9 @@ class Evaluation:
         fitness: overall train fitness; -inf when invalid. Searches rank by this.
         scale, offset: the calibration `D = sigmoid(scale * r + offset - log pi)`; 1 and 0 without
             calibration.
+        threshold: of the best accuracy on training data, over all tasks: a state counts as an expert's where its
+            reward, as the program gives it, is above. None without metrics, and of a run that an older version made:
+            its accuracies are each at the best threshold on their own data.
         train, held_out: metrics over all tasks; held_out is None where there is no held-out data.
         tasks: per task, the same pair.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
@@ -69,6 +76,7 @@ class Evaluation:
     fitness: float = float("-inf")
     scale: float = 1.0
     offset: float = 0.0
+    threshold: float | None = None
     train: Metrics | None = None
     held_out: Metrics | None = None
     tasks: dict[str, tuple[Metrics, Metrics | None]] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from grace_irl.evaluate.failures import worst_states
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.evaluate.metrics import metrics_of, task_metrics
 from grace_irl.evaluate.protocol import Bar
+from grace_irl.evaluate.ranking import ranking
 from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.evaluate.shaping import monotonicity
 from grace_irl.programs.program import Program
@@ -122,9 +123,17 @@ class DiscriminatorEvaluator:
             outcome = train.source.differs_in_strict_mode(program, train.sample(STRICT_STATES), rewards)
             if outcome.status != "ok":
                 return _invalid(outcome)
-        overall = metrics_of(values, rows, reached)
-        evaluation = Evaluation("ok", fitness=reached, scale=fitted.scale, offset=fitted.offset, train=overall)
-        tasks = task_metrics(values, rows, fitted, overall)
+        ranked = ranking(values, rows.positive)
+        overall = metrics_of(rows, reached, ranked)
+        evaluation = Evaluation(
+            "ok",
+            fitness=reached,
+            scale=fitted.scale,
+            offset=fitted.offset,
+            threshold=ranked.threshold,
+            train=overall,
+        )
+        tasks = task_metrics(values, rows, fitted, ranked.threshold, overall)
         if reached < bar.floor - EQUAL:
             return replace(evaluation, tasks={name: (metrics, None) for name, metrics in tasks.items()})
         experts = [item.trajectory.digest for item in train.items if item.demonstration.role == "expert"]
@@ -156,7 +165,7 @@ class DiscriminatorEvaluator:
     def _with_held_out(
         self, program: Program, evaluation: Evaluation, tasks: dict[str, Metrics], takes_action: bool
     ) -> Evaluation:
-        """Adds the held-out metrics, under the calibration of the training data.
+        """Adds the held-out metrics, under the calibration and at the threshold of the training data.
 
         What a program says when it fails on held-out data is not passed on: it could carry a state into a
         prompt.
@@ -174,8 +183,9 @@ class DiscriminatorEvaluator:
             values = flatten(held_out.items, rewards | fresh, takes_action=takes_action)
             fitted = Calibration(evaluation.scale, evaluation.offset)
             loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
-            whole = metrics_of(values, rows, loss)
-            found = task_metrics(values, rows, fitted, whole)
+            ranked = ranking(values, rows.positive, evaluation.threshold)
+            whole = metrics_of(rows, loss, ranked)
+            found = task_metrics(values, rows, fitted, ranked.threshold, whole)
         pairs = {name: (metrics, found.get(name)) for name, metrics in tasks.items()}
         return replace(evaluation, held_out=whole, tasks=pairs)
 

@@ -9,14 +9,13 @@ from grace_irl.evaluate.calibration import Calibration
 from grace_irl.evaluate.columns import Columns
 from grace_irl.evaluate.discriminator import fitness
 from grace_irl.evaluate.evaluation import Metrics
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.ranking import Ranking, ranking
 
 Floats = NDArray[np.float64]
 
 
-def metrics_of(values: Floats, rows: Columns, fitness: float) -> Metrics:
-    """Metrics over all rows, for rewards `(n,)` whose fitness is known."""
-    ranked = ranking(values, rows.positive)
+def metrics_of(rows: Columns, fitness: float, ranked: Ranking) -> Metrics:
+    """Metrics over all rows, for rewards whose fitness and ranking are known."""
     experts = int(rows.positive.sum())
     return Metrics(
         fitness=fitness,
@@ -24,12 +23,14 @@ def metrics_of(values: Floats, rows: Columns, fitness: float) -> Metrics:
         accuracy=ranked.accuracy,
         separated=ranked.separated,
         experts=experts,
-        negatives=len(values) - experts,
+        negatives=len(rows.positive) - experts,
     )
 
 
-def task_metrics(values: Floats, rows: Columns, fitted: Calibration, whole: Metrics) -> dict[str, Metrics]:
-    """Metrics of each task that has both positive and negative states, under one calibration for all.
+def task_metrics(
+    values: Floats, rows: Columns, fitted: Calibration, threshold: float, whole: Metrics
+) -> dict[str, Metrics]:
+    """Metrics of each task that has both positive and negative states, under one calibration and threshold for all.
 
     Args:
         whole: the metrics over all tasks, which are those of a task that is alone.
@@ -41,5 +42,6 @@ def task_metrics(values: Floats, rows: Columns, fitted: Calibration, whole: Metr
         part = rows.of_task(number)
         if part is not None:
             own = values[rows.row_mask(rows.task == number)]
-            found[name] = metrics_of(own, part, fitness(own, part, fitted.scale, fitted.offset))
+            ranked = ranking(own, part.positive, threshold)
+            found[name] = metrics_of(part, fitness(own, part, fitted.scale, fitted.offset), ranked)
     return found

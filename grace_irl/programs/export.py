@@ -19,18 +19,23 @@ from grace_irl.programs.characters import seen, unseen
 from grace_irl.programs.parsing import literal, why_not_compiled
 from grace_irl.programs.tokens import every_token, matters, normalised, statements, tokens
 
-NAMES = ("SCALE", "OFFSET", "discriminator_logit")
+NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"
 """How the part begins that an export puts below a program."""
-SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "calibrated_logit")
+SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
 
+Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 
+_LEVEL = """# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.
+{threshold} = <threshold>
+"""
+"""Left out where no threshold is known."""
 _END = '''
 
 {about}: D(s) = sigmoid({scale} * reward + {offset} - log pi).
 {scale} = <scale>
 {offset} = <offset>
-
+{level}
 
 def {logit}(reward, log_pi=0.0):
     """Logit of D, for one reward or an array: above 0 where a state looks more like an expert's than not."""
@@ -38,36 +43,50 @@ def {logit}(reward, log_pi=0.0):
 '''
 
 
-def export_source(source: str, *, title: str, facts: Sequence[tuple[str, str]], scale: float, offset: float) -> str:
+def export_source(
+    source: str,
+    *,
+    title: str,
+    facts: Sequence[tuple[str, str]],
+    scale: float,
+    offset: float,
+    threshold: float | None = None,
+) -> str:
     """The program as a module of its own.
 
     The module's docstring is the title, the facts (one `name: value` each) and the program's own docstring.
     At its end it defines `SCALE`, `OFFSET` and `discriminator_logit(reward, log_pi=0.0)`: the logit of D, the
-    probability that a state is an expert's. A program that uses one of these names itself gets
-    `CALIBRATION_SCALE`, `CALIBRATION_OFFSET` and `calibrated_logit` instead, with a number behind them if need be.
+    probability that a state is an expert's; and `THRESHOLD`, of the reward as it comes. A program that uses one of
+    these names itself gets `CALIBRATION_SCALE`, `CALIBRATION_OFFSET`, `CALIBRATION_THRESHOLD` and `calibrated_logit`
+    instead, with a number behind them if need be.
 
     Args:
         source: a program that compiles.
         title: first line of the docstring.
         facts: provenance.
         scale, offset: the calibration; 1 and 0 without one.
+        threshold: above which a reward counts as an expert's; None: not known.
 
     Raises:
-        GraceError: a calibration that is no number.
+        GraceError: a calibration or a threshold that is no number.
     """
     if not (math.isfinite(scale) and math.isfinite(offset)):
         raise GraceError(f"calibration: scale {scale}, offset {offset}; expected finite numbers: the run is damaged")
+    if threshold is not None and not math.isfinite(threshold):
+        raise GraceError(f"threshold: {threshold}; expected a finite number: the run is damaged")
     text = normalised(source)
     own, body = _take_docstring(text)
     used = _names(text)
-    scale_name, offset_name, logit_name = next(names for names in _triples() if not used & set(names))
+    scale_name, offset_name, level_name, logit_name = next(names for names in _names_to_use() if not used & set(names))
     width = max((len(name) for name, _ in facts), default=0) + 1
     lines = [title, "", *(f"{name + ':':<{width}} {value}" for name, value in facts)]
     if own and not own.startswith(title):
         lines += ["", *own.splitlines()]
     docstring = "\n".join(plain(line).rstrip() for line in lines)
     gap = "\n" if body.startswith(("class ", "def ", "@")) else ""
-    end = _END.format(about=CALIBRATION, scale=scale_name, offset=offset_name, logit=logit_name)
+    level = "" if threshold is None else _LEVEL.format(threshold=level_name)
+    end = _END.format(about=CALIBRATION, scale=scale_name, offset=offset_name, level=level, logit=logit_name)
+    end = end.replace("<threshold>", repr(float(threshold or 0)))
     end = end.replace("<scale>", repr(float(scale))).replace("<offset>", repr(float(offset)))
     return f'"""{docstring}\n"""\n\n{gap}{body}\n{end}'
 
@@ -78,14 +97,36 @@ def calibration_of(source: str) -> tuple[float, float] | None:
     They stand in the file's last lines, as an export writes them. Of a file that was written by hand, or changed, the
     last pair counts that is assigned on lines of its own at the left margin.
     """
+    found = _numbers(source)
+    return None if found is None else found[:2]
+
+
+def threshold_of(source: str) -> float | None:
+    """The threshold on the reward that an exported file carries beside its calibration, or None; as `calibration_of`.
+
+    Of a file that was written by hand, or changed, it counts where it is assigned right behind the pair.
+    """
+    found = _numbers(source)
+    return None if found is None else found[2]
+
+
+def _numbers(source: str) -> Numbers | None:
     text = normalised(source)
     written = _ending(text)
-    scale, offset = (written["scale"], written["offset"]) if written else _assigned(text)
-    try:
-        found = float(scale), float(offset)
-    except ValueError:  # none, or in another base
+    scale, offset, threshold = written.group("scale", "offset", "threshold") if written else _assigned(text)
+    calibration = _number(scale), _number(offset)
+    if calibration[0] is None or calibration[1] is None or calibration[0] <= 0:
         return None
-    return found if found[0] > 0 and all(map(math.isfinite, found)) else None
+    return calibration[0], calibration[1], _number(threshold)
+
+
+def _number(text: str | None) -> float | None:
+    """A finite number, or None: there is none, or it is in another base."""
+    try:
+        found = float(text or "")
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def program_of(source: str) -> str:
@@ -120,13 +161,13 @@ def plain(line: str) -> str:
     return clean.replace("\\", "/").replace('"', "'")
 
 
-def _triples() -> Iterator[tuple[str, str, str]]:
+def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
     """Names to choose from, the usual ones first."""
     yield NAMES
     yield SPARE
     for number in itertools.count(2):
-        scale, offset, logit = (f"{name}_{number}" for name in SPARE)
-        yield scale, offset, logit
+        scale, offset, threshold, logit = (f"{name}_{number}" for name in SPARE)
+        yield scale, offset, threshold, logit
 
 
 def _names(text: str) -> set[str]:
@@ -143,28 +184,38 @@ def _ending(text: str) -> re.Match[str] | None:
     A string or a bracket that were open before it would still be open at the end of the file, which would not compile.
     """
     name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
-    pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", logit="<L>"))
+    pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", level="<T>", logit="<L>"))
+    number = r"(?P<{}>-?[0-9][0-9.e+-]*)"
     for mark, words in (
+        ("<T>", f"(?:{re.escape(_LEVEL.format(threshold='<T>'))})?"),
         ("<S>", name.format("SCALE")),
         ("<O>", name.format("OFFSET")),
+        ("<T>", name.format("THRESHOLD")),
         ("<L>", r"(?:discriminator|calibrated)_logit(?:_[0-9]+)?"),
-        ("<scale>", r"(?P<scale>-?[0-9][0-9.e+-]*)"),
-        ("<offset>", r"(?P<offset>-?[0-9][0-9.e+-]*)"),
+        ("<scale>", number.format("scale")),
+        ("<offset>", number.format("offset")),
+        ("<threshold>", number.format("threshold")),
     ):
         pattern = pattern.replace(mark, words)
     return re.search(rf"{pattern}\Z", text)
 
 
-def _assigned(text: str) -> tuple[str, str]:
-    """The last scale and offset that belong together and are assigned at the left margin; "" without them."""
+def _assigned(text: str) -> tuple[str, str, str]:
+    """The last scale and offset that belong together and are assigned at the left margin, and a threshold that is
+    assigned right behind them; "" without them.
+    """
     found: dict[str, tuple[int, str]] = {}
     for row, line in enumerate(statements(tokens(text))):
         words = [token.string for token in line]
         if words[1:2] == ["="] and line[-1].type == tokenize.NUMBER and words[2:-1] in ([], ["-"]):
             found[words[0]] = row, "".join(words[2:])
-    pairs = [(found[names[1]], found[names[0]]) for names in (NAMES, SPARE) if names[0] in found and names[1] in found]
-    (_, offset), (_, scale) = max(pairs, default=((0, ""), (0, "")))
-    return scale, offset
+    sets = [names for names in (NAMES, SPARE) if names[0] in found and names[1] in found]
+    if not sets:
+        return "", "", ""
+    names = max(sets, key=lambda names: (found[names[1]], found[names[0]]))
+    (row, scale), (last, offset) = found[names[0]], found[names[1]]
+    level, threshold = found.get(names[2], (0, ""))
+    return scale, offset, threshold if level == max(row, last) + 1 else ""
 
 
 def _take_docstring(text: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import BEST_HERE, Evaluation, Metrics
 from grace_irl.report.evidence import Evidence
 from grace_irl.runs.round import Round, became
 
@@ -27,7 +27,12 @@ def verdict(evaluation: Evaluation | None) -> str:
 def _parts(metrics: Metrics) -> str:
     counted = f"{_states(metrics.experts, 'positive')} from {_states(metrics.negatives, 'negative')}"
     if metrics.separated:
-        return f"separates {counted}: each positive one is worth more than every negative one"
+        apart = f"separates {counted}: each positive one is worth more than every negative one"
+        if metrics.accuracy == 1:
+            return apart
+        return (
+            f"{apart}. At the threshold that is best on training data its balanced accuracy is {metrics.accuracy:.4f}"
+        )
     return (
         f"tells {counted} with a balanced accuracy of {metrics.accuracy:.4f} (0.5 is chance), but does not separate "
         f"them; a positive state outranks a negative one with probability {metrics.auc:.4f}"
@@ -44,6 +49,10 @@ def warnings(evaluation: Evaluation | None, evidence: Evidence) -> list[str]:
         return ["There is no valid program: see below why candidates failed."]
     train, held_out = evaluation.train, evaluation.held_out
     found = []
+    if held_out is not None and evaluation.threshold is None:
+        found.append(
+            f"An older version made this run: an accuracy on held-out data is at the {BEST_HERE}, which flatters it."
+        )
     if held_out is None:
         found.append("No data was held out: the figures say how well the reward fits, not how well it carries over.")
     elif train.accuracy - held_out.accuracy > GAP:

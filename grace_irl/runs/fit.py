@@ -14,6 +14,7 @@ from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
+from grace_irl.evaluate.evaluation import BEST_HERE
 from grace_irl.evaluate.log_pi import LogPi, log_pi
 from grace_irl.methods import method
 from grace_irl.propose.protocol import Proposer
@@ -31,7 +32,7 @@ from grace_irl.runs.paths import RunPaths, default_folder
 from grace_irl.runs.recording import require_recorded_data
 from grace_irl.runs.run import Run
 from grace_irl.runs.session import Session
-from grace_irl.runs.store import Store
+from grace_irl.runs.store import FORMAT, Store
 from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
@@ -145,6 +146,11 @@ def resume(
     with ExitStack() as stack:
         stack.enter_context(RunLock(paths.lock))
         store = stack.enter_context(closing(Store(paths.database)))
+        if store.format < FORMAT:
+            raise InputError(
+                f"{folder}: a run of format {store.format}, whose held-out accuracies are each at the {BEST_HERE}; "
+                f"expected format {FORMAT} to go on with: begin a new run with its programs, --start-from {folder}"
+            )
         found = resolve(paths.config)
         kept = ownership.kept(store.meta("token"), paths.database)
         in_memory = parts.demonstrations is not None

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from grace_irl.evaluate.evaluation import Metrics, shown
+from grace_irl.evaluate.evaluation import BEST_HERE, Metrics, shown
 from grace_irl.programs.export import export_source, sound
 from grace_irl.runs.config import Config
 from grace_irl.runs.store import Record, Store
@@ -29,6 +29,7 @@ def export_record(record: Record, store: Store, config: Config) -> str:
         facts=facts(record, store.records(), store.trajectories(), config, store.meta("label")),
         scale=evaluation.scale,
         offset=evaluation.offset,
+        threshold=evaluation.threshold,
     )
     return sound(text, f"program {record.program.id}")
 
@@ -42,11 +43,12 @@ def facts(
 ) -> list[tuple[str, str]]:
     """What to say of a program: how good, from which data, by what."""
     evaluation = record.evaluation
+    known = evaluation.threshold is not None
     names = "calibrated" if config.fitness.calibrate else "not calibrated"
     lines = [
         ("fitness", f"{shown(evaluation.fitness)} on training data ({names}, log pi {config.fitness.log_pi})"),
         ("train", _said(evaluation.train)),
-        ("held out", _said(evaluation.held_out)),
+        ("held out", _said(evaluation.held_out, "" if known else f" ({BEST_HERE})")),
         ("monotonicity", _rising(evaluation.monotonicity)),
         ("label", f"{label} (which expert states are positive)"),
     ]
@@ -62,6 +64,8 @@ def facts(
         ("lineage", " <- ".join(lineage(record, records))),
         ("calibration", f"scale {evaluation.scale:.6g}, offset {evaluation.offset:.6g}"),
     ]
+    if known:
+        lines.append(("threshold", f"{evaluation.threshold:.6g}, best on training data (accuracies are at it)"))
     return lines
 
 
@@ -99,11 +103,11 @@ def _rising(tau: float | None) -> str:
     return f"{tau:.4f} (mean Kendall tau of reward against time along expert trajectories)"
 
 
-def _said(metrics: Metrics | None) -> str:
+def _said(metrics: Metrics | None, accuracy_at: str = "") -> str:
     if metrics is None:
         return "none"
     separated = "separated" if metrics.separated else "not separated"
     return (
-        f"accuracy {metrics.accuracy:.4f}, auc {metrics.auc:.4f}, {separated}, fitness {shown(metrics.fitness)} "
+        f"accuracy {metrics.accuracy:.4f}{accuracy_at}, auc {metrics.auc:.4f}, {separated}, fitness {shown(metrics.fitness)} "
         f"({metrics.experts} positive, {metrics.negatives} negative states)"
     )

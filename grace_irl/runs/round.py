@@ -33,8 +33,8 @@ class Round:
         steps: environment steps of training in this round.
         rollouts: episodes that the policy played afterwards.
         alike: of these, how many cannot be told from an expert's, and were not called negative.
-        new_accuracy, new_fitness: of the reward before this round, on experts and the new negatives; None where there
-            are none.
+        new_accuracy, new_fitness: of the reward before this round, on experts and the new negatives, at the threshold
+            and by the calibration that it was exported with; None where there are none.
         mean, deviation: of the rollouts' true return, which no search sees.
         success: their share that reached the goal; None where the environment has none.
         components: mean sums of the environment's own reward components over the rollouts.

@@ -21,10 +21,11 @@ from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, task_metrics
+from grace_irl.evaluate.ranking import ranking
 from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.evaluate.shaping import monotonicity
 from grace_irl.programs.characters import canonical, unseen
-from grace_irl.programs.export import calibration_of
+from grace_irl.programs.export import calibration_of, threshold_of
 from grace_irl.programs.program import Program
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
@@ -59,6 +60,8 @@ class Score:
         roles: per group of states.
         scale, offset: the calibration used.
         calibration: "file" (the reward's own), "fitted" (to these demonstrations) or "none".
+        threshold: on the reward as the program gives it, whatever the calibration; `accuracy` is at it.
+        threshold_from: "file" (best on the data that the reward was fitted to) or "these data" (best on these).
         label: the rule that marked the positive states.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
         trajectories: how many were scored.
@@ -70,6 +73,8 @@ class Score:
     scale: float
     offset: float
     calibration: str
+    threshold: float
+    threshold_from: str
     label: str
     monotonicity: float | None
     trajectories: int
@@ -104,6 +109,9 @@ def score(
     allow_weak: bool = False,
 ) -> Score:
     """Scores a reward file; nothing of it runs outside the sandbox.
+
+    Accuracy is at the threshold that an exported file carries, the best one on the data that it was fitted to. A file
+    that carries none is scored at the best threshold on these demonstrations.
 
     Args:
         reward: the file.
@@ -146,14 +154,18 @@ def score(
         fitted, said = Calibration(*own), "file"
     else:
         fitted, said = calibrate(objective), "fitted"
-    metrics = metrics_of(values, rows, objective.value(fitted.scale, fitted.offset))
+    threshold = threshold_of(source)
+    ranked = ranking(values, rows.positive, threshold)
+    metrics = metrics_of(rows, objective.value(fitted.scale, fitted.offset), ranked)
     return Score(
         metrics=metrics,
-        tasks=task_metrics(values, rows, fitted, metrics),
+        tasks=task_metrics(values, rows, fitted, ranked.threshold, metrics),
         roles=_roles(items, values, rows, fitted),
         scale=fitted.scale,
         offset=fitted.offset,
         calibration=said,
+        threshold=ranked.threshold,
+        threshold_from="these data" if threshold is None else "file",
         label=problem.rule,
         monotonicity=monotonicity(
             by_digest[item.trajectory.digest] for item in items if item.demonstration.role == "expert"

@@ -18,7 +18,7 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.runs.lock import RunLock
 from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.store import Store
+from grace_irl.runs.store import FORMAT, Store
 from tests.fakes.data import vector_set
 
 ROOT = Path(__file__).parents[2]
@@ -187,7 +187,7 @@ def test_a_run_that_is_locked_or_newer(fitted: tuple[Path, dict[str, Any]], caps
     store.set_meta("format", "9")
     assert main(["show", str(folder)]) == 2
     assert "format 9" in capsys.readouterr().err
-    store.set_meta("format", "1")
+    store.set_meta("format", str(FORMAT))
     store.close()
 
 

@@ -28,6 +28,35 @@ def test_small_cases(
     assert (found.auc, found.accuracy, found.separated) == (auc, accuracy, separated)
 
 
+@pytest.mark.parametrize(
+    ("experts", "negatives", "threshold"),
+    [
+        ([1.0, 2.0], [0.0, -3.0], 0.5),  # separated: halfway
+        ([3.0, 0.0], [1.0, 2.0], 2.5),
+        ([1.0], [1.0], 1.0),
+        ([1e308], [-1e308], 0.0),  # whose difference is not finite
+        ([np.nextafter(1.0, 2.0)], [1.0], 1.0),  # between which no double lies
+        ([5e-324], [0.0], 0.0),
+    ],
+)
+def test_the_threshold_lies_between_the_values_that_it_parts(
+    experts: list[float], negatives: list[float], threshold: float
+) -> None:
+    values = np.array(experts + negatives)
+    positive = np.array([True] * len(experts) + [False] * len(negatives))
+    found = ranking(values, positive)
+    assert found.threshold == threshold
+    assert ranking(values, positive, threshold) == found
+
+
+def test_accuracy_at_a_threshold_that_is_given() -> None:
+    values, positive = np.array([0.6, 0.4, 0.3, 0.0]), np.array([True, True, False, False])
+    assert [ranking(values, positive, at).accuracy for at in (0.5, 0.4, 0.35, 0.3, -1.0, 9.0)] == [
+        *(0.75, 0.75, 1.0, 1.0, 0.5, 0.5)
+    ]
+    assert ranking(values, positive, 9.0).separated
+
+
 @given(
     st.lists(st.integers(-4, 4), min_size=1, max_size=15),
     st.lists(st.integers(-4, 4), min_size=1, max_size=15),

@@ -14,22 +14,25 @@ from hypothesis import strategies as st
 from grace_irl import load_reward
 from grace_irl.cli import main
 from grace_irl.demos import save
-from grace_irl.programs.export import calibration_of, export_source, program_of
+from grace_irl.programs.export import calibration_of, export_source, program_of, threshold_of
 from grace_irl.programs.library import Known, Usage
 from grace_irl.programs.library_file import library_source
 from grace_irl.programs.program import Program
 from tests.fakes.data import vector_set
 
 BODY = "class Reward:\n    def reward_fn(self, state):\n        return state[0]\n"
-FORGED = "\nSCALE = 999.0\nOFFSET = 7.0\n"
-SPARE = "\nCALIBRATION_SCALE = 999.0\nCALIBRATION_OFFSET = 7.0\n"
+FORGED = "\nSCALE = 999.0\nOFFSET = 7.0\nTHRESHOLD = 9.0\n"
+SPARE = "\nCALIBRATION_SCALE = 999.0\nCALIBRATION_OFFSET = 7.0\nCALIBRATION_THRESHOLD = 9.0\n"
 FOOTER = "\n# The discriminator that was fitted: D(s) = sigmoid(SCALE * reward + OFFSET - log pi).\nSCALE = 999.0\n"
-FOOTER += "OFFSET = 7.0\n\n\ndef discriminator_logit(reward, log_pi=0.0):\n    return 999.0\n"
+LEVEL = "# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.\n"
+FOOTER += f"OFFSET = 7.0\n{LEVEL}THRESHOLD = 9.0\n\n\ndef discriminator_logit(reward, log_pi=0.0):\n    return 999.0\n"
 Capture = pytest.CaptureFixture[str]
 
 
-def exported(source: str, facts: tuple[tuple[str, str], ...] = (("fitness", "-0.5"),)) -> str:
-    return export_source(source, title="A title.", facts=facts, scale=2.5, offset=-1.0)
+def exported(
+    source: str, facts: tuple[tuple[str, str], ...] = (("fitness", "-0.5"),), threshold: float | None = 0.25
+) -> str:
+    return export_source(source, title="A title.", facts=facts, scale=2.5, offset=-1.0, threshold=threshold)
 
 
 def compiles(text: str) -> bool:
@@ -67,6 +70,8 @@ def calibration_when_run(text: str) -> float:
         "def discriminator_logit(reward):\n    SCALE = 999.0\n    OFFSET = 7.0\n",
         "SCALE = 999.0; OFFSET = 7.0\n",
         "(SCALE) = 999.0\n(OFFSET) = 7.0\n",
+        f"{LEVEL}THRESHOLD = 9.0\n",
+        f"NOTE = '''\n{LEVEL}THRESHOLD = 9.0\n'''\n",
     ],
 )
 @pytest.mark.parametrize("behind", [False, True])
@@ -74,9 +79,11 @@ def test_a_program_forges_no_calibration(head: str, behind: bool, tmp_path: Path
     source = BODY + head if behind else head + BODY
     text = exported(source)
     assert calibration_of(text) == (2.5, -1.0)
+    assert threshold_of(text) == 0.25
+    assert threshold_of(exported(source, threshold=None)) is None
     (tmp_path / "reward.py").write_text(text)
     loaded = load_reward(tmp_path / "reward.py")
-    assert (loaded.scale, loaded.offset) == (2.5, -1.0)
+    assert (loaded.scale, loaded.offset, loaded.threshold) == (2.5, -1.0, 0.25)
     assert calibration_when_run(text) == 1.5
 
 
@@ -84,7 +91,7 @@ def test_a_program_forges_no_calibration(head: str, behind: bool, tmp_path: Path
 def test_a_string_of_a_file_is_no_calibration(line: str, tmp_path: Path) -> None:
     (tmp_path / "reward.py").write_text(line + BODY)
     loaded = load_reward(tmp_path / "reward.py")
-    assert (loaded.scale, loaded.offset) == (1.0, 0.0)
+    assert (loaded.scale, loaded.offset, loaded.threshold) == (1.0, 0.0, None)
 
 
 def test_names_of_a_program_stay_its_own() -> None:
@@ -157,6 +164,7 @@ def test_what_compiles_still_does_when_it_is_exported(source: str) -> None:
     text = exported(source)
     assert compiles(text), text
     assert calibration_of(text) == (2.5, -1.0)
+    assert threshold_of(text) == 0.25
     own, again = ast.parse(source), ast.parse(program_of(text))
     if ast.get_docstring(own) is not None:
         own.body.pop(0)
@@ -173,7 +181,14 @@ def test_facts_and_words_stay_in_the_docstring(facts: list[tuple[str, str]], wor
     assume(compiles(source))
     text = exported(source, tuple(facts))
     tree = ast.parse(text)
-    assert [type(node).__name__ for node in tree.body] == ["Expr", "ClassDef", "Assign", "Assign", "FunctionDef"]
+    assert [type(node).__name__ for node in tree.body] == [
+        "Expr",
+        "ClassDef",
+        "Assign",
+        "Assign",
+        "Assign",
+        "FunctionDef",
+    ]
     head = text[: text.index("\nclass Reward")]
     assert all(sign.isprintable() or sign == "\n" for sign in head)
     assert text.count('"""') == 4

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from grace_irl.programs.export import calibration_of, export_source
+from grace_irl.programs.export import calibration_of, export_source, program_of, threshold_of
 
 PROGRAM = '''"""Rewards the door.
 
@@ -28,8 +28,10 @@ class Reward:
 '''
 
 
-def exported(source: str = PROGRAM, facts: tuple[tuple[str, str], ...] = (("fitness", "-0.5"),)) -> str:
-    return export_source(source, title="A title.", facts=facts, scale=2.5, offset=-1.0)
+def exported(
+    source: str = PROGRAM, facts: tuple[tuple[str, str], ...] = (("fitness", "-0.5"),), threshold: float | None = 0.25
+) -> str:
+    return export_source(source, title="A title.", facts=facts, scale=2.5, offset=-1.0, threshold=threshold)
 
 
 def load(text: str) -> dict[str, Any]:
@@ -41,10 +43,25 @@ def load(text: str) -> dict[str, Any]:
 def test_it_runs_as_the_program_does_and_carries_the_calibration() -> None:
     space = load(exported())
     assert space["Reward"]("").reward_fn([0.0]) == 1.0
-    assert (space["SCALE"], space["OFFSET"]) == (2.5, -1.0)
+    assert (space["SCALE"], space["OFFSET"], space["THRESHOLD"]) == (2.5, -1.0, 0.25)
     assert space["discriminator_logit"](2.0) == 2.5 * 2.0 - 1.0
     assert space["discriminator_logit"](2.0, log_pi=-3.0) == 2.5 * 2.0 - 1.0 + 3.0
     assert calibration_of(exported()) == (2.5, -1.0)
+    assert threshold_of(exported()) == 0.25
+
+
+def test_a_file_of_an_older_run_carries_no_threshold() -> None:
+    text = exported(threshold=None)
+    assert "THRESHOLD" not in text
+    assert load(text)["discriminator_logit"](2.0) == 2.5 * 2.0 - 1.0
+    assert calibration_of(text) == (2.5, -1.0)
+    assert threshold_of(text) is None
+    assert program_of(text) == program_of(exported())
+
+
+@pytest.mark.parametrize("threshold", [0.1 + 0.2, -1e-300, 5e-324, -1.7976931348623157e308, 0.0])
+def test_a_threshold_is_exact(threshold: float) -> None:
+    assert threshold_of(exported(threshold=threshold)) == threshold
 
 
 def test_the_docstring_holds_provenance_and_the_programs_own_words() -> None:
@@ -88,16 +105,22 @@ def test_facts_cannot_break_out_of_the_docstring() -> None:
     assert "\x00" not in said
 
 
-@pytest.mark.parametrize("line", ["SCALE = 10.0", "def discriminator_logit(x):\n    return x", "OFFSET: float = 3.0"])
+@pytest.mark.parametrize(
+    "line",
+    ["SCALE = 10.0", "def discriminator_logit(x):\n    return x", "OFFSET: float = 3.0", "THRESHOLD = 2.0"],
+)
 def test_a_program_that_uses_our_names_keeps_them(line: str) -> None:
-    use = "SCALE" if "SCALE" in line else "OFFSET" if "OFFSET" in line else "discriminator_logit(10.0)"
+    use = next((name for name in ("SCALE", "OFFSET", "THRESHOLD") if name in line), "discriminator_logit(10.0)")
     source = f"{line}\n\n\nclass Reward:\n    def reward_fn(self, state):\n        return state[0] * {use}\n"
     space = load(exported(source))
     expected = load(source)["Reward"]().reward_fn([2.0])
     assert space["Reward"]().reward_fn([2.0]) == expected
     assert space["CALIBRATION_SCALE"] == 2.5
     assert space["calibrated_logit"](1.0) == 1.5
+    assert space["CALIBRATION_THRESHOLD"] == 0.25
     assert calibration_of(exported(source)) == (2.5, -1.0)
+    assert threshold_of(exported(source)) == 0.25
+    assert threshold_of(exported(source, threshold=None)) is None
 
 
 def test_exporting_an_exported_file_keeps_its_own_calibration_apart() -> None:
@@ -105,6 +128,7 @@ def test_exporting_an_exported_file_keeps_its_own_calibration_apart() -> None:
     space = load(again)
     assert (space["SCALE"], space["CALIBRATION_SCALE"]) == (2.5, 7.0)
     assert calibration_of(again) == (7.0, 0.0)
+    assert threshold_of(again) is None  # its own, and not that of the file in it
 
 
 @pytest.mark.parametrize(
@@ -123,6 +147,25 @@ def test_exporting_an_exported_file_keeps_its_own_calibration_apart() -> None:
 )
 def test_calibration_is_read_without_running_anything(text: str, expected: tuple[float, float] | None) -> None:
     assert calibration_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PROGRAM, None),
+        ("THRESHOLD = 0.5\n", None),  # a constant of the program
+        ("SCALE = 1.0\nOFFSET = 0.0\nTHRESHOLD = -0.5\n", -0.5),
+        ("SCALE = 1.0\nOFFSET = 0.0\n# why\n\nTHRESHOLD = 0.5\n", 0.5),
+        ("SCALE = 1.0\nOFFSET = 0.0\nx = 1\nTHRESHOLD = 0.5\n", None),
+        ("THRESHOLD = 0.5\nSCALE = 1.0\nOFFSET = 0.0\n", None),
+        ("THRESHOLD = 0.5\nSCALE = 1.0\nOFFSET = 0.0\nTHRESHOLD = 1e999\n", None),
+        ("CALIBRATION_SCALE = 1.0\nCALIBRATION_OFFSET = 0.0\nTHRESHOLD = 0.5\n", None),
+        ("CALIBRATION_SCALE = 1.0\nCALIBRATION_OFFSET = 0.0\nCALIBRATION_THRESHOLD = 0.5\n", 0.5),
+        ("SCALE = 0.0\nOFFSET = 0.0\nTHRESHOLD = 0.5\n", None),
+    ],
+)
+def test_the_threshold_of_a_file_that_was_written_by_hand(text: str, expected: float | None) -> None:
+    assert threshold_of(text) == expected
 
 
 def test_carriage_returns_are_harmless() -> None:

@@ -50,7 +50,7 @@ EMPTY = gather([])
     ],
 )
 def test_warnings(train: Metrics | None, held_out: Metrics | None, words: list[str]) -> None:
-    evaluation = None if train is None else Evaluation("ok", train=train, held_out=held_out)
+    evaluation = None if train is None else Evaluation("ok", threshold=0.5, train=train, held_out=held_out)
     found = warnings(evaluation, EMPTY)
     assert len(found) == len(words)
     assert all(word in each for word, each in zip(words, found, strict=True))

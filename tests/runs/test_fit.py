@@ -234,9 +234,9 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     ):
         resumed(tmp_path / "run")
     store = Store(tmp_path / "run" / "run.db")
-    store.set_meta("format", "2")
+    store.set_meta("format", "3")
     store.close()
-    with pytest.raises(InputError, match="format 2"):
+    with pytest.raises(InputError, match="format 3"):
         resumed(tmp_path / "run")
 
 
