@@ -173,3 +173,23 @@ def test_a_run_that_shares_nothing_writes_no_library(tmp_path: Path, capsys: pyt
     assert main(["export", str(run.folder), "--library", "--out", str(tmp_path / "library.py")]) == 1
     assert "no function is in 2 valid programs" in capsys.readouterr().err
     assert not (tmp_path / "library.py").exists()
+
+
+@pytest.mark.parametrize("answers", [3, 8])
+def test_max_cost_ends_the_run_with_the_answer_that_reaches_it(
+    answers: int, made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One answer at a time, each of as many tokens; a token costs one."""
+    program = "class Reward:\n    def reward_fn(self, state):\n        return float(state[1] > {})\n"
+    said = f"A threshold.\n\n```python\n{program}```\n"
+    numbers = iter(range(10**6))
+    each = len(said.format(0).split())
+    with ChatServer(answer=lambda _: said.format(next(numbers))) as server:
+        demos = ["--demos", str(made.run.folder.parent / "set.parquet"), "--out", str(tmp_path / "run")]
+        one = ["--concurrency", "1", "--samples-per-call", "1", "--set", "search.lag=1", "--answer-format", "code"]
+        prices = ["--set", "model.price_out=1e6", "--max-cost", str(answers * each)]
+        never = ["--set", "stop.plateau=none", "--set", "stop.target_accuracy=none", "--workers", "1"]
+        assert main(["fit", *demos, "--llm-url", server.url, *one, *prices, *never, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert found["reason"] == f"max_cost: {answers * each}"
+    assert (found["calls"], found["cost"]) == (answers, answers * each)

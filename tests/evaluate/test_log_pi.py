@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.labels import Problem, label
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import columns
 from grace_irl.evaluate.log_pi import align, log_pi
@@ -100,6 +100,22 @@ def test_cloned_knows_no_action_that_only_held_out_data_has() -> None:
     )
     found = log_pi(replace(held, items=items), "cloned")
     assert (found.of(other)[:-1] == -20.0).all()
+
+
+@pytest.mark.parametrize("role", ["expert", "negative"])
+def test_cloned_learns_from_training_experts_alone(role: Role) -> None:
+    """Whatever held-out experts do, and negatives of either side, the policy is the training experts'."""
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(201, 2))
+    right = (states[:-1, 0] > 0).astype(int)
+    experts = [Demonstration(Trajectory(states, right), "expert", split="train")]
+    others = [Demonstration(Trajectory(states + 1e-9 * n, 1 - right), role, split="held_out") for n in range(1, 9)]
+    negative = Demonstration(Trajectory(states + 1e-6, 1 - right), "negative", split="train")
+    alone = label(Demonstrations(Metadata("vector"), (*experts, negative)), "all")
+    whole = label(Demonstrations(Metadata("vector"), (*experts, negative, *others)), "all")
+    mine = experts[0].trajectory
+    assert log_pi(whole, "cloned").of(mine).tolist() == log_pi(alone, "cloned").of(mine).tolist()
+    assert log_pi(whole, "cloned").of(others[0].trajectory)[:-1].mean() < -2.0
 
 
 @pytest.mark.parametrize("choice", ["uniform", "recorded", "cloned", "other"])
