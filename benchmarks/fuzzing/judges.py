@@ -201,6 +201,7 @@ def reward(path: Path) -> None:
 
     found = load_reward(path)
     require(bool(np.isfinite([found.scale, found.offset]).all()), "a calibration that is not finite")
+    require(found.threshold is None or bool(np.isfinite(found.threshold)), "a threshold that is not finite")
     program = program_of(found.source)
     export_source(program, title="t", facts=[("a", "b")], scale=1.0, offset=0.0).encode()
     program.encode()

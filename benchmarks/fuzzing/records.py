@@ -43,6 +43,8 @@ class Reward:
 # The discriminator that was fitted: D(s) = sigmoid(SCALE * reward + OFFSET - log pi).
 SCALE = 2.5
 OFFSET = -0.125
+# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.
+THRESHOLD = 0.25
 
 
 def discriminator_logit(reward, log_pi=0.0):
@@ -161,7 +163,7 @@ def reward(rng: Draw, folder: Path) -> Path:
         kind = rng.randrange(5)
         if kind == 0:
             rng.changed()
-            text = re.sub(r"(?<=SCALE = ).*|(?<=OFFSET = ).*", rng.choice(_SCALES), text, count=rng.choice((1, 2)))
+            text = re.sub(r"(?<=SCALE = ).*|(?<=OFFSET = ).*|(?<=THRESHOLD = ).*", rng.choice(_SCALES), text, count=rng.choice((1, 2)))
         elif kind == 1:
             rng.changed()
             text = text.replace('"""A reward.', rng.choice(_LITERALS) + rng.choice(("", '"""')) + "A reward.", 1)
@@ -234,7 +236,7 @@ def _database() -> tuple[bytes, tuple[tuple[str, str], ...]]:
 
     metrics = Metrics(-0.1, 0.9, 0.8, False, 3, 4)
     failures = (Failure("d", 3, 0.5, True),)
-    score = Evaluation("ok", "", "", -0.1, 2.0, -1.0, metrics, metrics, {"a": (metrics, None)}, 0.25, failures, 0.1)
+    score = Evaluation("ok", "", "", -0.1, 2.0, -1.0, 0.5, metrics, metrics, {"a": (metrics, None)}, 0.25, failures, 0.1)
     functions = (Definition("Reward", "f" * 16, "module", 0, 14, 21),)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
