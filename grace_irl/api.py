@@ -30,6 +30,7 @@ SETTINGS = {
     "elite": "search.elite",
     "generations": "search.generations",
     "reshape": "search.reshape",
+    "parent_temperature": "search.parent_temperature",
     "log_pi": "fitness.log_pi",
     "calibrate": "fitness.calibrate",
     "max_calls": "stop.max_calls",
@@ -76,6 +77,7 @@ class Settings(TypedDict, total=False):
     elite: int
     generations: int
     reshape: int
+    parent_temperature: float
     log_pi: str
     calibrate: bool
     max_calls: int

@@ -36,6 +36,7 @@ def _evolution(config: Config) -> Search:
         include_expert=search.include_expert,
         incorrect_only=search.incorrect_only,
         expert_only=search.expert_only,
+        parent_temperature=search.parent_temperature,
         samples=search.samples or 1,
         steady=search.steady,
     )

@@ -65,6 +65,7 @@ _LITERALS = (
     '"\\d"',
     "\0",
 )
+_NUMBERS = r"(?<=SCALE = ).*|(?<=OFFSET = ).*|(?<=THRESHOLD = ).*"
 _SCALES = ("1e999", "-1e999", "1e-400", "1.2.3", "9" * 400, "0", "-1", "1e5", "--1", "1e", "2.5e+1", "9" * 5000)
 
 
@@ -163,7 +164,7 @@ def reward(rng: Draw, folder: Path) -> Path:
         kind = rng.randrange(5)
         if kind == 0:
             rng.changed()
-            text = re.sub(r"(?<=SCALE = ).*|(?<=OFFSET = ).*|(?<=THRESHOLD = ).*", rng.choice(_SCALES), text, count=rng.choice((1, 2)))
+            text = re.sub(_NUMBERS, rng.choice(_SCALES), text, count=rng.choice((1, 2)))
         elif kind == 1:
             rng.changed()
             text = text.replace('"""A reward.', rng.choice(_LITERALS) + rng.choice(("", '"""')) + "A reward.", 1)
@@ -236,7 +237,8 @@ def _database() -> tuple[bytes, tuple[tuple[str, str], ...]]:
 
     metrics = Metrics(-0.1, 0.9, 0.8, False, 3, 4)
     failures = (Failure("d", 3, 0.5, True),)
-    score = Evaluation("ok", "", "", -0.1, 2.0, -1.0, 0.5, metrics, metrics, {"a": (metrics, None)}, 0.25, failures, 0.1)
+    tasks: dict[str, tuple[Metrics, Metrics | None]] = {"a": (metrics, None)}
+    score = Evaluation("ok", "", "", -0.1, 2.0, -1.0, 0.5, metrics, metrics, tasks, 0.25, failures, 0.1)
     functions = (Definition("Reward", "f" * 16, "module", 0, 14, 21),)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"

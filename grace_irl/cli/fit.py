@@ -38,6 +38,7 @@ def fit(
     elite: options.Elite = None,
     generations: options.Generations = None,
     reshape: options.Reshape = None,
+    parent_temperature: options.ParentTemperature = None,
     steady: options.Steady = None,
     seed_synthesis: options.SeedSynthesis = None,
     start_from: options.StartFrom = None,

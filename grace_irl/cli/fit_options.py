@@ -102,6 +102,15 @@ Reshape = Annotated[
         SEARCH,
     ),
 ]
+ParentTemperature = Annotated[
+    float | None,
+    _option(
+        "parent-temperature",
+        "T of exp(fitness / T), by which parents are drawn; 1 is the paper's, near 0 mutates the best alone.",
+        _SEARCH.parent_temperature,
+        SEARCH,
+    ),
+]
 Steady = Annotated[
     bool | None,
     _switch("steady", "Let results enter the population one by one: keeps a server busy.", _SEARCH.steady, SEARCH),

@@ -48,6 +48,8 @@ class SearchConfig(_Section):
         include_expert: chance that a mutation is shown an expert trajectory.
         incorrect_only: chance that it is shown incorrect states only.
         expert_only: chance that it is shown expert states only.
+        parent_temperature: T of exp(f / T), with which parents are drawn: 1 is the paper's; near 0 the best program alone
+            is mutated.
         steady: never wait for a generation to be told (results enter the population one by one).
         samples: programs asked for in one call of a model (the server's `n`). None: 4 with a served model, else 1.
         reshape: after the search so many versions of the best program are asked for whose reward rises more steadily
@@ -62,6 +64,7 @@ class SearchConfig(_Section):
     include_expert: float = Field(default=0.25, ge=0, le=1)
     incorrect_only: float = Field(default=0.5, ge=0, le=1)
     expert_only: float = Field(default=0.75, ge=0, le=1)
+    parent_temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     steady: bool = False
     reshape: int = Field(default=0, ge=0)
     samples: int | None = Field(default=None, ge=1)

@@ -25,6 +25,7 @@ class EvolutionSettings:
         include_expert: chance that a mutation is shown an expert trajectory.
         incorrect_only: chance that a mutation is shown incorrect states only.
         expert_only: chance that a mutation is shown expert states only.
+        parent_temperature: T of the softmax over fitness, nats; 1 is the paper's.
         samples: requests in a row that ask the same, so that a model answers them in one call.
         steady: never wait for a generation to be told: each result enters the population at once.
     """
@@ -35,6 +36,7 @@ class EvolutionSettings:
     include_expert: float = 0.25
     incorrect_only: float = 0.5
     expert_only: float = 0.75
+    parent_temperature: float = 1.0
     samples: int = 1
     steady: bool = False
 
@@ -42,7 +44,7 @@ class EvolutionSettings:
 class Evolution:
     """A search in generations: the first fills the population, each further one mutates P parents.
 
-    Parents are drawn with probability exp(f) / sum exp(f). The population changes only when a whole
+    Parents are drawn with probability exp(f / T) / sum exp(f / T). The population changes only when a whole
     generation is told; until then `ask` answers `Wait`. In steady state it changes with every result, `ask` never
     waits, and a generation is what P results are called. Every draw happens in `ask`, so the state depends on
     nothing but the order of asking.
@@ -119,7 +121,8 @@ class Evolution:
 
     def _parent(self) -> str:
         fitness = np.array([member.evaluation.fitness for member in self._members])
-        chance = np.exp(fitness - fitness.max())
+        with np.errstate(over="ignore"):  # near 0, where all but the best have no chance
+            chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
         return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
 
     def _context(self) -> tuple[tuple[str, bool], ...]:

@@ -26,6 +26,7 @@ from grace_irl.runs.fit import Parts
 from grace_irl.runs.learner import Episode, Learnt, PpoLearner, form_of
 from grace_irl.runs.round import Round, read_round, write_round
 from grace_irl.runs.run import Interrupted, Run, opened
+from grace_irl.runs.store import Store
 from tests.fakes.in_process_sandbox import InProcessSandbox
 
 FLAGS = {
@@ -46,10 +47,10 @@ def cloud(centre: float, seed: int, length: int = 200, **parts: Any) -> Trajecto
     return Trajectory(centre + 0.3 * rng.standard_normal((length, 2)), source=f"cloud {centre} {seed}", **parts)
 
 
-def demonstrations(label: str = "all") -> Demonstrations:
-    """Experts around 2, negatives around -2."""
-    items = [Demonstration(cloud(2.0, seed, terminated=True), "expert") for seed in range(4)]
-    items += [Demonstration(cloud(-2.0, 10 + seed), "negative") for seed in range(4)]
+def demonstrations(label: str = "all", centre: float = 2.0) -> Demonstrations:
+    """Experts around the centre, negatives around minus that."""
+    items = [Demonstration(cloud(centre, seed, terminated=True), "expert") for seed in range(4)]
+    items += [Demonstration(cloud(-centre, 10 + seed), "negative") for seed in range(4)]
     return Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label=label), tuple(items))  # type: ignore[arg-type]
 
 
@@ -149,15 +150,38 @@ class Slopes:
 
 
 def test_a_reward_that_is_unsure_of_the_rollouts_does_not_stay(tmp_path: Path) -> None:
-    """Halfway between experts and negatives a threshold still tells them apart, but the discriminator is near 0.5."""
+    """Where the sides overlap the threshold may tell the rollouts well enough, and the discriminator be unsure."""
+    known = Parts(demonstrations("all", 0.45), Slopes(), InProcessSandbox())
+    flags = {**FLAGS, "expand.enough": 0.9}
+    run = start(resolve(flags=flags), tmp_path / "run", known, FakeLearner((-0.45, -3.0)))
+    _, near, far = run.rounds
+    assert near.new_accuracy is not None and near.new_accuracy > 0.9
+    assert near.new_fitness is not None and near.new_fitness < -0.25
+    assert near.changed
+    assert far.new_fitness is not None and far.new_fitness > -0.2
+    assert not far.changed
+
+
+def test_rollouts_are_judged_at_the_threshold_that_the_reward_was_exported_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They lie beside it, on both sides; a threshold of their own would tell them all from experts."""
     known = Parts(demonstrations("all"), Slopes(), InProcessSandbox())
     run = start(resolve(flags=FLAGS), tmp_path / "run", known, FakeLearner((-0.1, -3.0)))
-    _, halfway, far = run.rounds
-    assert halfway.new_accuracy is not None and halfway.new_accuracy > 0.99
-    assert halfway.new_fitness is not None and halfway.new_fitness < -0.2
-    assert halfway.changed
-    assert far.new_fitness is not None and far.new_fitness > -0.02
-    assert not far.changed
+    beside, far = run.rounds[1:]
+    assert beside.new_accuracy is not None and 0.6 < beside.new_accuracy < 0.95
+    assert beside.changed
+    assert far.new_accuracy == 1.0
+    assert main(["show", str(run.folder)]) == 0
+    assert "best threshold on these data" not in capsys.readouterr().out
+    for path in run.folder.glob("rounds/*/run/run.db"):
+        store = Store(path)
+        store.set_meta("format", "1")  # as the version before left it
+        store.close()
+    assert main(["show", str(run.folder)]) == 0
+    assert "accuracy: best threshold on these data" in capsys.readouterr().out
+    with pytest.raises(InputError, match="a run of format 1"):
+        resume(run.folder, {"expand.rounds": 3}, parts=known, learner=FakeLearner((-0.1, -3.0, -3.0)))
 
 
 class Carrying(FakeLearner):

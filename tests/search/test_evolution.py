@@ -153,14 +153,22 @@ def test_the_population_is_the_best_of_all_told(seed: int) -> None:
     assert populations[-1] == tuple(sorted(told, key=lambda name: -told[name])[:4])
 
 
-def test_parents_are_drawn_by_softmax() -> None:
-    settings = EvolutionSettings(population=2, elite=1, generations=1000)
+@pytest.mark.parametrize("temperature", [1.0, 0.3, 3.0])
+def test_parents_are_drawn_by_softmax(temperature: float) -> None:
+    settings = EvolutionSettings(population=2, elite=1, generations=1000, parent_temperature=temperature)
     fitness = {0: 0.0, 1: -1.0}
     requests, _, _ = drive(Evolution(settings, 0), lambda r: answer(r, fitness.get(r.index, -9.0)))
     counts = Counter(r.parents[0] for r in requests[2:])
     share = counts["p0"] / counts.total()
-    expected = 1 / (1 + math.exp(-1))
+    expected = 1 / (1 + math.exp(-1 / temperature))
     assert share == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / counts.total()))
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 5e-324])
+def test_near_zero_the_best_program_alone_is_mutated(temperature: float) -> None:
+    settings = EvolutionSettings(population=4, elite=1, generations=20, parent_temperature=temperature)
+    requests, _, _ = drive(Evolution(settings, 0), lambda r: answer(r, -float(r.index != 2)))
+    assert {r.parents[0] for r in requests[4:]} == {"p2"}
 
 
 def test_chances_of_the_prompt_follow_table_6() -> None:

@@ -1,0 +1,99 @@
+"""What the temperature of parents does to a search: the synthesiser on MuJoCo, without a model.
+
+Parents are drawn by exp(f / T). Each search has the same first population at every temperature, as many answers, and no
+other stop rule. Data are those of `mujoco_recovery.py`, every `--every`th state of each trajectory, random rollouts
+drawn anew for each seed. Differences are paired by seed, with a 95 % interval of Student's t.
+
+    python benchmarks/parent_temperature.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from mujoco_recovery import DATA, ROLLOUTS, halves
+from numpy.typing import NDArray
+from scipy import stats
+
+import grace_irl
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
+
+TEMPERATURES = (1.0, 0.1, 0.03, 0.01)
+POPULATION = 20
+
+
+def thinned(demonstrations: Demonstrations, every: int) -> Demonstrations:
+    """Every so many-th state of each trajectory."""
+    items = [
+        Demonstration(Trajectory(np.asarray(each.trajectory.states)[::every]), each.role, each.task)
+        for each in demonstrations
+    ]
+    return Demonstrations(demonstrations.metadata, tuple(items))
+
+
+def searched(
+    train: Demonstrations, test: Demonstrations, temperature: float, seed: int, generations: int
+) -> list[float]:
+    """Fitness on training data, fitness and AUC on held-out data, and different programs of one search."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = grace_irl.fit(
+            train,
+            out=Path(folder) / "run",
+            held_out=0.0,
+            seed=seed,
+            population=POPULATION,
+            generations=generations,
+            parent_temperature=temperature,
+            sets=("stop.plateau=none", "stop.target_accuracy=none"),
+            workers=1,
+        )
+        metrics = grace_irl.score(run.reward_path, test, workers=1).metrics
+        return [run.best.fitness, metrics.fitness, metrics.auc, run.programs]
+
+
+def interval(differences: NDArray[np.float64]) -> str:
+    """Mean and 95 % interval of Student's t."""
+    mean, deviation, count = differences.mean(), differences.std(ddof=1), len(differences)
+    half = stats.t.ppf(0.975, count - 1) * deviation / np.sqrt(count)
+    return f"{mean:+8.4f} [{mean - half:+.4f}, {mean + half:+.4f}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=5, help="searches at each temperature (default 5)")
+    parser.add_argument("--generations", type=int, default=7, help="of 20 answers, after the first (default 7)")
+    parser.add_argument("--every", type=int, default=4, help="of how many states one is kept (default 4)")
+    arguments = parser.parse_args()
+    if not DATA.exists():
+        raise SystemExit(f"{DATA}: not found; expected the real MuJoCo trajectories there")
+    answers = POPULATION * (arguments.generations + 1)
+    for name in ROLLOUTS:
+        found: dict[float, list[list[float]]] = {temperature: [] for temperature in TEMPERATURES}
+        for seed in range(arguments.seeds):
+            train, test = (thinned(half, arguments.every) for half in halves(name, seed))
+            for temperature in TEMPERATURES:
+                found[temperature].append(searched(train, test, temperature, seed, arguments.generations))
+                print(
+                    f"{name}, seed {seed}, T {temperature:g}: fitness {found[temperature][-1][0]:.4f}", file=sys.stderr
+                )
+        print(f"{name}: {answers} answers, {arguments.seeds} seeds")
+        print("       T  fitness  held out     AUC  programs  fitness beside T = 1        held-out AUC beside T = 1")
+        plain = np.array(found[1.0])
+        for temperature in TEMPERATURES:
+            rows = np.array(found[temperature])
+            fitness, held_out, auc, programs = rows.mean(axis=0)
+            beside = ""
+            if temperature != 1.0 and arguments.seeds > 1:
+                beside = f"{interval(rows[:, 0] - plain[:, 0])}  {interval(rows[:, 2] - plain[:, 2])}"
+            print(
+                f"  {temperature:6g}  {fitness:7.4f}  {held_out:8.4f}  {auc:6.4f}  {programs:8.0f}  {beside}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
