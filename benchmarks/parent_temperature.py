@@ -5,6 +5,10 @@ other stop rule. Data are those of `mujoco_recovery.py`, every `--every`th state
 drawn anew for each seed. Differences are paired by seed, with a 95 % interval of Student's t.
 
     python benchmarks/parent_temperature.py
+    python benchmarks/parent_temperature.py --recorded
+
+A recorded run cannot answer for a parent that it did not have, and none of `tests/recordings` mutates a program. So
+`--recorded` says only by which chances the programs that a large model wrote first would be mutated.
 """
 
 from __future__ import annotations
@@ -15,13 +19,16 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from mujoco_comparison import demonstrations
 from mujoco_recovery import DATA, ROLLOUTS, halves
 from numpy.typing import NDArray
 from scipy import stats
 
 import grace_irl
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
+from grace_irl.runs.run import opened
 
+RECORDINGS = Path(__file__).resolve().parents[1] / "tests" / "recordings" / "large_model_mujoco"
 TEMPERATURES = (1.0, 0.1, 0.03, 0.01)
 POPULATION = 20
 
@@ -62,14 +69,36 @@ def interval(differences: NDArray[np.float64]) -> str:
     return f"{mean:+8.4f} [{mean - half:+.4f}, {mean + half:+.4f}]"
 
 
+def recorded(name: str) -> None:
+    """Prints the fitness of a large model's first programs, and the chance of each to be mutated."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = grace_irl.fit(
+            [demonstrations(name, Path(folder))],
+            out=Path(folder) / "run",
+            replay=RECORDINGS / f"{name}.jsonl",
+            workers=1,
+        )
+        with opened(run.folder) as (store, _):
+            fitness = np.sort([each.evaluation.fitness for each in store.records().values()])[::-1]
+    print(f"{name}, a large model's first programs: fitness", *(f"{value:.3f}" for value in fitness))
+    for temperature in TEMPERATURES:
+        chance = np.exp((fitness - fitness[0]) / temperature)
+        print(f"  T {temperature:6g}: chance of each", *(f"{share:.3f}" for share in chance / chance.sum()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5, help="searches at each temperature (default 5)")
     parser.add_argument("--generations", type=int, default=7, help="of 20 answers, after the first (default 7)")
     parser.add_argument("--every", type=int, default=4, help="of how many states one is kept (default 4)")
+    parser.add_argument("--recorded", action="store_true", help="search nothing; chances of recorded programs")
     arguments = parser.parse_args()
     if not DATA.exists():
         raise SystemExit(f"{DATA}: not found; expected the real MuJoCo trajectories there")
+    if arguments.recorded:
+        for name in ROLLOUTS:
+            recorded(name)
+        return
     answers = POPULATION * (arguments.generations + 1)
     for name in ROLLOUTS:
         found: dict[float, list[list[float]]] = {temperature: [] for temperature in TEMPERATURES}

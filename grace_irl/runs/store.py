@@ -93,7 +93,7 @@ class Store:
     """The database of a run. Methods may be called from several threads; each is one transaction."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Opens or creates a database.
+        """Opens or creates a database; `format` is the number of its format.
 
         Raises:
             InputError: not a run, one of a newer version, or a link.
@@ -128,7 +128,7 @@ class Store:
     def _check(self) -> None:
         tables = require_schema(self._db, self._path, ("meta",))
         found = self.meta("format")
-        if not found.isdigit() or int(found) > FORMAT:
+        if not _FORMAT.fullmatch(found) or int(found) > FORMAT:
             raise InputError(
                 f"{self._path.parent}: a run of format {(found or 'unknown')[:20]}; "
                 f"this version reads format {FORMAT} and older: use the version of grace-irl that made it"
@@ -361,6 +361,7 @@ _REFERENCES = (
 )
 """Columns whose values must be in a column of another table."""
 _TABLE = re.compile(r" FROM (\w+)")
+_FORMAT = re.compile(r"[0-9]{1,9}")  # other digits, and thousands of them, are no number to `int`
 _INDICES: Any = tuple[int, ...] | None
 _ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final) VALUES (?, ?, ?, ?, ?, ?)"
 

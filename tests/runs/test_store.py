@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from grace_irl.cli import main
 from grace_irl.demos.labels import label
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
@@ -147,6 +149,19 @@ def test_a_database_that_lost_a_table_is_no_defect(store: Store) -> None:
     store._db.execute("DROP TABLE proposals")
     with pytest.raises(GraceError, match="no such table: proposals; expected a whole database"):
         store.spent()
+
+
+@pytest.mark.parametrize("said", ["99", "\u00b2", "9" * 5000, "-1", ""])
+def test_a_format_that_is_none_of_ours(said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Store(tmp_path / "run.db", create=True).close()
+    with closing(sqlite3.connect(tmp_path / "run.db")) as database:
+        database.execute("UPDATE meta SET value = ? WHERE key = 'format'", (said,))
+        database.commit()
+    (tmp_path / "config.toml").write_text("")
+    assert main(["show", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert "a run of format" in told
+    assert told.count("\n") == 1
 
 
 def test_a_newer_run_an_absent_one_and_another_file_are_refused(tmp_path: Path) -> None:
