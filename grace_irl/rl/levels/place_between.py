@@ -23,7 +23,10 @@ def between(one: Cell, other: Cell) -> list[Cell]:
 
 
 class PlaceBetweenInstr(ActionInstr):
-    """Done when the object is dropped strictly between the two others.
+    """Done when the object itself is dropped strictly between the two others.
+
+    Where one of the others is moved so that the object lies between them, nobody has put it there, and the episode
+    goes on.
 
     Args:
         moved: the object to be moved.
@@ -40,16 +43,25 @@ class PlaceBetweenInstr(ActionInstr):
         moved, one, other = (f"the {each.color} {each.type}" for each in (self.moved, *self.ends))
         return f"put {moved} between {one} and {other}"
 
+    def reset_verifier(self, env: Any) -> None:
+        """See `Instr.reset_verifier`."""
+        super().reset_verifier(env)
+        self._carried: WorldObj | None = None
+
     def verify_action(self, action: Any) -> str:
         """See `Instr.verify`."""
-        if action != self.env.actions.drop or self.env.carrying is self.moved:
-            return "continue"
-        return "success" if cell_of(self.moved.cur_pos) in self.cells() else "continue"
+        before, self._carried = self._carried, self.env.carrying
+        dropped = action == self.env.actions.drop and before is self.moved and self._carried is None
+        return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
 
     def cells(self) -> list[Cell]:
-        """Where the object may go."""
+        """Where the object may go; nowhere while one of the others is carried, or once it was a box and was opened."""
         one, other = self.ends
-        return between(cell_of(one.cur_pos), cell_of(other.cur_pos))
+        return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
+
+    def _lies(self, end: WorldObj) -> bool:
+        """Whether an object stands in a cell: MiniGrid keeps the position of a box that is gone."""
+        return self.env.carrying is not end and self.env.grid.get(*cell_of(end.cur_pos)) is end
 
 
 class PlaceBetween(RoomGridLevel):
