@@ -94,10 +94,7 @@ class Session:
             evaluator.close()
         self.store.add_event("stopped", reason)
         if best is None:
-            raise GraceError(
-                f"{self.folder}: no valid program in {engine.progress.calls} proposals ({reason}); "
-                f"see why with: grace-irl show {self.folder}"
-            )
+            raise GraceError(self._nothing(engine.progress.calls, reason))
         return Run(
             folder=self.folder,
             best=Best(best.program, best.evaluation),
@@ -110,6 +107,17 @@ class Session:
             tokens=engine.progress.tokens,
             cost=engine.progress.cost,
             proposer=config.proposer.name,
+        )
+
+    def _nothing(self, calls: int, reason: str) -> str:
+        """Why there is no program, and what to do."""
+        if calls:
+            why = f"no valid program in {calls} proposals ({reason})"
+            return f"{self.folder}: {why}; see why with: grace-irl show {self.folder}"
+        return (
+            f"{self.folder}: the time was up before the first proposal ({reason}); expected time to read the "
+            f"demonstrations, or for an answer: go on with more: grace-irl fit {RunPaths(self.folder).resume} "
+            "--max-seconds N"
         )
 
     def _keep(self, best: Record) -> None:

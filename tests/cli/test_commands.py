@@ -84,6 +84,18 @@ def test_fit_for_people(demos: Path, tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout + done.stderr
 
 
+def test_a_run_whose_time_is_up_before_the_first_proposal_says_how_to_go_on(
+    demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    assert main(["fit", "--demos", str(demos), "--out", str(folder), "--max-seconds", "0.001", "--json"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{folder}: the time was up before the first proposal (max_seconds: 0.0" in line
+    assert f"go on with more: grace-irl fit --resume {folder} --max-seconds N" in line
+    assert main(["fit", "--resume", str(folder), "--max-seconds", "120", "--json"]) == 0
+    assert last_object(capsys.readouterr().out)["programs"] >= 1
+
+
 def test_score(fitted: tuple[Path, dict[str, Any]], demos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, found = fitted
     assert main(["score", str(folder / "reward.py"), "--demos", str(demos), "--json"]) == 0
