@@ -166,10 +166,7 @@ class Store:
         columns = "digest, role, task, split, states, positives, source"
         rows = [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
         with self._columns.reading("trajectories"):
-            if (
-                any(not 0 <= row.positives <= row.states for row in rows)
-                or sum(row.states for row in rows) > MOST_STATES
-            ):
+            if any(not 0 <= row.positives <= row.states for row in rows) or sum(row.states for row in rows) > MOST_STATES:
                 raise ValueError(f"states or positives are out of range; all states together are at most {MOST_STATES}")
         return rows
 
