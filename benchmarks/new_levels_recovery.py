@@ -19,9 +19,10 @@ on the training data. The benchmark goes on where it was stopped.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -66,9 +67,9 @@ class Row:
     seconds: float
     program: str
 
-    def line(self) -> str:
-        """The row of the table."""
-        head = f"{self.level:16} {self.misses:6} {self.copy:9} {self.seed:4d} |"
+    def line(self, draw: str = "") -> str:
+        """The row of the table, of this draw."""
+        head = f"{self.level:16} {self.misses:6} {self.copy:9} {draw or self.seed:>4} |"
         if self.verdict is None:
             return f"{head} no program: {self.program}"
         false = "  ".join(f"{kind} {share:.2f}" for kind, share in self.verdict.false.items())
@@ -82,6 +83,23 @@ class Row:
         """A row that was written before."""
         fields = json.loads(path.read_text())
         return cls(**fields | {"verdict": Verdict(**fields["verdict"]) if fields["verdict"] else None})
+
+
+def averaged(rows: Sequence[Row]) -> Row:
+    """The mean of those that found a program, of rows that differ in their draw alone; the last one where none did."""
+    good = [(row, row.verdict) for row in rows if row.verdict is not None]
+    if not good:
+        return rows[-1]
+    verdicts = [one for _, one in good]
+    false = {kind: float(np.mean([one.false[kind] for one in verdicts])) for kind in verdicts[0].false}
+    numbers = {name: float(np.mean([getattr(one, name) for one in verdicts])) for name in ("accuracy", "hit", "early")}
+    return replace(
+        rows[-1],
+        verdict=Verdict(**numbers, false=false),
+        accuracy=float(np.mean([row.accuracy for row, _ in good])),
+        programs=round(np.mean([row.programs for row, _ in good])),
+        seconds=float(np.mean([row.seconds for row, _ in good])),
+    )
 
 
 def episodes(level: str, seed: int, part: str, folder: Path) -> Data:
@@ -153,19 +171,24 @@ def main() -> None:
     parser.add_argument("--levels", default=",".join(MISSES), help="comma-separated names (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the data, the search and the scrambling (default 0)")
     parser.add_argument("--draws", type=int, default=3, help="draws per level, seeds from --seed on (default 3)")
-    parser.add_argument("--max-calls", type=int, default=60, help="programs per fit (default 60)")
+    parser.add_argument("--max-calls", type=int, default=20, help="programs per fit (default 20)")
     parser.add_argument("--source", action="store_true", help="print the recovered programs")
     parser.add_argument("--out", type=Path, default=Path("out/new-levels"), help="where data and runs are kept")
     arguments = parser.parse_args()
     print(f"{'level':16} {'misses':6} {'data':9} seed |  hit early  {'false':38} | accuracy train     s tried")
+    means = []
     for level in arguments.levels.split(","):
-        for misses in SEEN:
-            for copy in ("plain", "scrambled"):
-                for seed in range(arguments.seed, arguments.seed + arguments.draws):
-                    row = recovered(level, seed, misses, copy, arguments)
-                    print(row.line(), flush=True)
-                    if arguments.source:
-                        print(row.program)
+        for misses, copy in itertools.product(SEEN, ("plain", "scrambled")):
+            rows = []
+            for seed in range(arguments.seed, arguments.seed + arguments.draws):
+                rows.append(recovered(level, seed, misses, copy, arguments))
+                print(rows[-1].line(), flush=True)
+                if arguments.source:
+                    print(rows[-1].program)
+            means.append(averaged(rows))
+    print(f"means over {arguments.draws} draws, of those that found a program:")
+    for row in means:
+        print(row.line("mean"))
 
 
 if __name__ == "__main__":

@@ -23,15 +23,18 @@ DOOR, KEY, BALL = 4, 5, 6
 EPISODES = 20
 
 
-@pytest.fixture(scope="module")
-def modules() -> Iterator[tuple[Any, Any]]:
+@pytest.fixture(scope="module", autouse=True)
+def benchmarks() -> Iterator[None]:
     sys.path.insert(0, BENCHMARKS)
-    try:
-        from babyai import by_episode, near_misses
+    yield
+    sys.path.remove(BENCHMARKS)
 
-        yield near_misses, by_episode
-    finally:
-        sys.path.remove(BENCHMARKS)
+
+@pytest.fixture(scope="module")
+def modules() -> tuple[Any, Any]:
+    from babyai import by_episode, near_misses
+
+    return near_misses, by_episode
 
 
 def things(trajectory: Any) -> list[tuple[Cell | None, ...]]:
@@ -122,3 +125,26 @@ def test_the_threshold_parts_goals_from_all_else(modules: Any) -> None:
     _, by_episode = modules
     experts = [np.array([0.0, 1.0]), np.array([0.4, 0.8])]
     assert by_episode.best_threshold(experts, [np.array([0.2, 0.6])]) == pytest.approx(0.7)
+
+
+@pytest.mark.slow
+def test_the_benchmark_goes_on_where_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import new_levels_recovery
+
+    monkeypatch.setattr(new_levels_recovery, "TRAIN", 2)
+    monkeypatch.setattr(new_levels_recovery, "HELD_OUT", 4)
+    monkeypatch.setattr(new_levels_recovery, "SEEN", {"shown": True})
+    options = ("--levels", "OpenMatchingDoor", "--draws", "1", "--max-calls", "1", "--out", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["new_levels_recovery.py", *options])
+    new_levels_recovery.main()
+    first = capsys.readouterr().out
+    assert first.count("OpenMatchingDoor shown") == first.count("wrong door") == 4  # two copies, and the mean of each
+
+    def no_fit(*_: Any, **__: Any) -> None:
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr("grace_irl.fit", no_fit)
+    new_levels_recovery.main()
+    assert capsys.readouterr().out == first
