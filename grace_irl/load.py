@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
-import types
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +12,10 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
-from grace_irl.programs.contract import as_action, as_state
+from grace_irl.online import OnlineReward, trusted_candidate
 from grace_irl.programs.export import calibration_of, threshold_of
 from grace_irl.runs.score import read_reward, sandboxed_rewards
-from grace_irl.sandbox.candidate import constructor
+from grace_irl.sandbox.candidate import Candidate, ContractError
 
 if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here does
     from grace_irl.rl.views import View
@@ -54,17 +51,25 @@ class RewardFile:
         self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
         self.threshold = threshold_of(source)
 
-    def __call__(self, extra_info: Any = None) -> Any:
+    def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory; states go to its `reward_fn` in order.
 
-        Whatever type an environment's states and actions have, the program gets the one in which it saw them when
-        it was recovered (docs/contract.md).
+        It gives the rewards that the sandbox gives (docs/contract.md), however many others live beside it.
+
+        Args:
+            extra_info: the instruction; None is "", as in the sandbox.
 
         Raises:
-            InputError: the file is not trusted.
+            InputError: the file is not trusted, or defines no class Reward.
+            GraceError: its module or its constructor fails.
         """
-        made = self._class
-        return OnlineReward(constructor(made)(made, extra_info))
+        candidate = self._candidate
+        try:
+            return OnlineReward(candidate, extra_info or "")
+        except ContractError as error:
+            raise InputError(f"{self.path}: {error}") from error
+        except Exception as error:
+            raise GraceError(f"{self.path}: does not start: {type(error).__name__}: {error}") from error
 
     def discriminator_logit(
         self, reward: float | NDArray[np.float64], log_pi: float | NDArray[np.float64] = 0.0
@@ -140,56 +145,17 @@ class RewardFile:
         return Scale(form, self.scale, self.offset)
 
     @cached_property
-    def _class(self) -> type:
+    def _candidate(self) -> Candidate:
         if not self.trust:
             raise InputError(
                 f"{self.path}: not trusted to run in this process; "
                 "expected load_reward(path, trust=True) after reading the file, "
                 "or .rewards(trajectories), which runs it in the sandbox"
             )
-        name = f"grace_irl_reward_{hashlib.sha256(self.source.encode()).hexdigest()[:16]}"
-        module = types.ModuleType(name)
-        module.__file__ = str(self.path)
-        sys.modules[name] = module  # dataclasses and typing look their module up
         try:
-            exec(compile(self.source, str(self.path), "exec"), module.__dict__)
-        except Exception as error:
-            sys.modules.pop(name, None)
+            return trusted_candidate(self.source, filename=str(self.path))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise GraceError(f"{self.path}: does not load: {type(error).__name__}: {error}") from error
-        found = getattr(module, "Reward", None)
-        if not isinstance(found, type):
-            raise InputError(f"{self.path}: no class Reward; expected one, as docs/contract.md says")
-        return found
-
-
-class OnlineReward:
-    """A program's own `Reward` object, with states and actions handed over as in the sandbox.
-
-    Everything but `reward_fn` and `debug_fn` is the object's own.
-    """
-
-    def __init__(self, reward: Any) -> None:
-        self._reward = reward
-
-    def reward_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
-        """`reward_fn(state)`, or `reward_fn(state, action, next_state)`, of the program."""
-        return self._reward.reward_fn(*_handed(state, *transition))
-
-    def debug_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
-        """`debug_fn` of the program, with the same arguments."""
-        return self._reward.debug_fn(*_handed(state, *transition))
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_reward":  # before `__init__`, where a copy is made
-            raise AttributeError(name)
-        return getattr(self._reward, name)
-
-
-def _handed(state: NDArray[Any] | str, *transition: Any) -> tuple[Any, ...]:
-    if not transition:
-        return (as_state(state),)
-    action, *after = transition
-    return (as_state(state), as_action(action), *map(as_state, after))
 
 
 def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:

@@ -22,6 +22,8 @@ TERMS_METHOD = "terms_fn"
 TERMS, TERM_NAME = 64, 64
 """Components that are kept of one reward, and characters of the name of one."""
 
+_DRAWS = ("random", "NormalDist")  # `statistics.NormalDist.samples` draws from `random`
+
 
 class ContractError(Exception):
     """The source defines something else than the contract says."""
@@ -36,16 +38,28 @@ class Candidate:
 
     Args:
         tree: the parsed source.
-        source: its text: programs that never mention `random` need no generators reset.
+        source: its text: programs that never mention what draws need no generators reset.
         takes_action: reward_fn takes (state, action, next_state).
         name: of the module that it becomes.
+        filename: what its lines are called in a traceback.
+
+    Attributes:
+        uses_random: it may draw from `random` or `numpy.random`.
     """
 
-    def __init__(self, tree: ast.Module | str, source: str, *, takes_action: bool, name: str = contract.MODULE) -> None:
+    def __init__(
+        self,
+        tree: ast.Module | str,
+        source: str,
+        *,
+        takes_action: bool,
+        name: str = contract.MODULE,
+        filename: str = contract.FILENAME,
+    ) -> None:
         self._name = name
-        self._code = compile(tree, contract.FILENAME, "exec", dont_inherit=True)
+        self._code = compile(tree, filename, "exec", dont_inherit=True)
         self._source = source
-        self._uses_random = "random" in source
+        self.uses_random = any(word in source for word in _DRAWS)
         self._construct: Callable[[Any, str], Any] | None = None
         self.takes_action = takes_action
 
@@ -56,7 +70,7 @@ class Candidate:
 
     def module(self) -> dict[str, Any]:
         """The names of a fresh module."""
-        if self._uses_random:
+        if self.uses_random:
             random.seed(0)
             np.random.seed(0)
         module = types.ModuleType(self._name)
@@ -82,11 +96,12 @@ class Reward:
 
     Attributes:
         call: its bound reward_fn.
+        instance: the object itself.
     """
 
     def __init__(self, instance: Any) -> None:
         self.call: Callable[..., Any] = getattr(instance, contract.REWARD_METHOD)
-        self._instance = instance
+        self.instance = instance
 
     def debug(self, *arguments: Any) -> str:
         """debug_fn's text about a state; "" where there is no debug_fn.
@@ -95,7 +110,7 @@ class Reward:
             arguments: (state) or, after the first step of a program that takes actions, (state, action,
                 next_state). A debug_fn of one argument gets the last of them, the state at hand.
         """
-        method = getattr(self._instance, contract.DEBUG_METHOD, None)
+        method = getattr(self.instance, contract.DEBUG_METHOD, None)
         if method is None:
             return ""
         if len(arguments) > 1 and _positional(method) < len(arguments):
@@ -110,7 +125,7 @@ class Reward:
         Raises:
             NotANumberError: it gave something else than names and numbers.
         """
-        method = getattr(self._instance, TERMS_METHOD, None)
+        method = getattr(self.instance, TERMS_METHOD, None)
         if method is None:
             return {}
         if len(arguments) > 1 and _positional(method) < len(arguments):

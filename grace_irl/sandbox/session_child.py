@@ -55,7 +55,7 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
     if isinstance(candidate, Failure):
         _fail(candidate)
     try:
-        slots = Slots(candidate, uses_random="random" in source)
+        slots = Slots(candidate)
         _send(REPLY.pack(_OK, 1) + (b"1" if candidate.takes_action else b"0"))
         table = Table(slots, np.dtype(said["dtype"]), tuple(said["shape"]), terms=said["terms"])
         while True:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +11,16 @@ from numpy.typing import NDArray
 
 from grace_irl.programs.contract import as_action, as_state
 from grace_irl.sandbox.candidate import Candidate, Reward, number
+from grace_irl.sandbox.generators import Generators
 
 
 @dataclass
 class Running:
-    """One episode: its object, the state that it saw last, and where its random generators stand."""
+    """One episode: its object, the state that it saw last, and its random generators."""
 
     reward: Reward
     last: NDArray[Any]
-    generators: tuple[Any, Any] | None = None
+    generators: Generators
 
 
 class Slots:
@@ -32,13 +31,11 @@ class Slots:
 
     Args:
         candidate: the program.
-        uses_random: its source mentions `random`.
     """
 
-    def __init__(self, candidate: Candidate, *, uses_random: bool) -> None:
+    def __init__(self, candidate: Candidate) -> None:
         self.takes_action = candidate.takes_action
         self._candidate = candidate
-        self._uses_random = uses_random
         self._running: dict[int, Running] = {}
 
     def begin(self, slot: int, state: NDArray[Any], extra_info: str) -> None:
@@ -47,12 +44,12 @@ class Slots:
         A program that rewards states is shown the first one, because it expects every state in order.
         """
         self._running.pop(slot, None)
-        with self._generators(None):
-            running = Running(self._candidate.start(extra_info), np.array(state))
+        generators = Generators(used=self._candidate.uses_random)
+        with generators.lent():
+            reward = self._candidate.start(extra_info)
             if not self.takes_action:
-                number(running.reward.call(as_state(state)))
-            running.generators = self._drawn()
-        self._running[slot] = running
+                number(reward.call(as_state(state)))
+        self._running[slot] = Running(reward, np.array(state), generators)
 
     def step(self, slot: int, action: Any, state: NDArray[Any]) -> float:
         """The reward for arriving in `state`, by `action` from the state before.
@@ -62,23 +59,21 @@ class Slots:
             NotANumberError: the program gave something else.
         """
         running = self._running[slot]
-        if not self._uses_random:
+        if not self._candidate.uses_random:
             return self._call(running, action, state)
-        with self._generators(running.generators):
-            value = self._call(running, action, state)
-            running.generators = self._drawn()
-        return value
+        with running.generators.lent():
+            return self._call(running, action, state)
 
     def terms(self, slot: int, action: Any, before: NDArray[Any], state: NDArray[Any]) -> dict[str, float]:
-        """The named components of the reward just given; {} for a program without `terms_fn`."""
+        """The named components of the reward just given; {} for a program without `terms_fn`.
+
+        What they draw changes no reward: nobody asks for them offline.
+        """
         running = self._running[slot]
-        with self._generators(running.generators):
+        with running.generators.lent(kept=False):
             if self.takes_action:
-                found = running.reward.terms(as_state(before), as_action(action), as_state(state))
-            else:
-                found = running.reward.terms(as_state(state))
-            running.generators = self._drawn()
-        return found
+                return running.reward.terms(as_state(before), as_action(action), as_state(state))
+            return running.reward.terms(as_state(state))
 
     def last(self, slot: int) -> NDArray[Any]:
         """The state that an episode saw last."""
@@ -91,25 +86,6 @@ class Slots:
         else:
             value = running.reward.call(as_state(state))
         return value if type(value) is float else number(value)
-
-    @contextmanager
-    def _generators(self, state: tuple[Any, Any] | None) -> Iterator[None]:
-        """Put an episode's generators in the place of the process's, where the program uses any."""
-        if not self._uses_random:
-            yield
-            return
-        before = random.getstate(), np.random.get_state()
-        if state is not None:
-            random.setstate(state[0])
-            np.random.set_state(state[1])
-        try:
-            yield
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])
-
-    def _drawn(self) -> tuple[Any, Any] | None:
-        return (random.getstate(), np.random.get_state()) if self._uses_random else None
 
 
 def rewards_of(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import grace_irl
+from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.export import export_source
 from tests.fakes.data import vector_set
+from tests.fakes.keeping import KEEPING
 
 PROGRAM = """from dataclasses import dataclass
 
@@ -77,3 +80,64 @@ def test_files_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None
         grace_irl.load_reward(path, trust=True)()
     with pytest.raises(grace_irl.InputError, match=r"absent\.py"):
         grace_irl.load_reward(tmp_path / "absent.py")
+
+
+def walks() -> list[Trajectory]:
+    """Episodes of several lengths and instructions."""
+    lengths, words = (5, 3, 1, 6), ("go", "", "go", "stay")
+    rng = np.random.default_rng(3)
+    return [Trajectory(rng.normal(size=(n, 2)), extra_info=word) for n, word in zip(lengths, words, strict=True)]
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_trusted_file_pays_what_the_sandbox_pays(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(KEEPING[name])
+    trusted, trajectories = grace_irl.load_reward(path, trust=True), walks()
+    offline = [values.tolist() for values in trusted.rewards(trajectories, workers=1)]
+    in_turn = []
+    for trajectory in trajectories:
+        reward = trusted(trajectory.extra_info)
+        in_turn.append([float(reward.reward_fn(state)) for state in trajectory.states])
+    assert in_turn == offline
+    objects = [trusted(trajectory.extra_info) for trajectory in trajectories]
+    side_by_side: list[list[float]] = [[] for _ in objects]
+    for step in range(max(len(trajectory.states) for trajectory in trajectories)):
+        random.random(), np.random.rand()  # what the process draws for itself
+        for reward, trajectory, paid in zip(objects, trajectories, side_by_side, strict=True):
+            if step < len(trajectory.states):
+                paid.append(float(reward.reward_fn(trajectory.states[step])))
+                if hasattr(reward._reward, "debug_fn"):
+                    reward.debug_fn(trajectory.states[step])
+                    reward.terms_fn(trajectory.states[step])
+    assert side_by_side == offline
+
+
+def test_a_trusted_file_leaves_the_process_its_own_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(KEEPING["random and a global"])
+    trusted = grace_irl.load_reward(path, trust=True)
+    found = []
+    for use in (lambda: None, lambda: trusted("go").reward_fn(np.zeros(2))):
+        random.seed(7)
+        np.random.seed(7)
+        use()
+        found.append((random.random(), np.random.rand()))
+    assert found[0] == found[1]
+
+
+def test_no_instruction_is_an_empty_one(tmp_path: Path) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text("class Reward:\n    def __init__(self, extra_info):\n        self.n = len(extra_info)\n"
+                    "    def reward_fn(self, state):\n        return self.n\n")  # fmt: skip
+    assert grace_irl.load_reward(path, trust=True)().reward_fn([0.0]) == 0
+
+
+def test_annotations_mean_what_the_file_says(tmp_path: Path) -> None:
+    """A `from __future__` of the loader is none of the program's."""
+    path = tmp_path / "reward.py"
+    path.write_text("class Reward:\n    def reward_fn(self, state: 3.5):\n"
+                    "        return self.reward_fn.__annotations__['state']\n")  # fmt: skip
+    reward = grace_irl.load_reward(path, trust=True)
+    assert reward().reward_fn([0.0]) == 3.5
+    assert reward.rewards([Trajectory(np.zeros((1, 1)))])[0].tolist() == [3.5]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.online import trusted_candidate
 from grace_irl.programs.check import read
 from grace_irl.rl.wrappers.scorer import Answer, Begin
-from grace_irl.sandbox.candidate import Candidate, ContractError
+from grace_irl.sandbox.candidate import ContractError
 from grace_irl.sandbox.failure import explain
 from grace_irl.sandbox.session import SessionLimits
 from grace_irl.sandbox.slots import Slots, rewards_of
@@ -39,9 +39,7 @@ class TrustedScorer:
         problems = [problem for problem in reading.problems if problem.kind in ("syntax", "contract")]
         if problems:
             raise InputError(f"{name}: {problems[0]}; expected a program as docs/contract.md says")
-        module = f"grace_irl_reward_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-        candidate = Candidate(source, source, takes_action=reading.takes_action, name=module)
-        self._slots = Slots(candidate, uses_random="random" in source)
+        self._slots = Slots(trusted_candidate(source, takes_action=reading.takes_action))
         self._source, self._name, self._terms, self._max_abs = source, name, terms, max_abs
 
     def turn(
