@@ -9,14 +9,11 @@ import random
 import sys
 import types
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from grace_irl.programs import contract
-from grace_irl.programs.parsing import parse
-from grace_irl.programs.stateless import memory_of
 
 TERMS_METHOD = "terms_fn"
 TERMS, TERM_NAME = 64, 64
@@ -58,15 +55,9 @@ class Candidate:
     ) -> None:
         self._name = name
         self._code = compile(tree, filename, "exec", dont_inherit=True)
-        self._source = source
         self.uses_random = any(word in source for word in _DRAWS)
         self._construct: Callable[[Any, str], Any] | None = None
         self.takes_action = takes_action
-
-    @cached_property
-    def remembers(self) -> bool:
-        """Whether a reward may depend on earlier states; False only where it surely does not. Asked before it runs."""
-        return memory_of(parse(self._source)) != ""
 
     def module(self) -> dict[str, Any]:
         """The names of a fresh module."""

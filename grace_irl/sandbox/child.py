@@ -18,7 +18,7 @@ from grace_irl.sandbox.failure import Failure, explain
 from grace_irl.sandbox.lockdown import Budget, Lockdown
 from grace_irl.sandbox.parcel import View
 from grace_irl.sandbox.protocol import Status
-from grace_irl.sandbox.screen_parcel import ScreenView, ScreenViews
+from grace_irl.sandbox.screen_parcel import ScreenView
 from grace_irl.sandbox.views import AnyViews, open_views
 
 NO_ACTIONS = (
@@ -109,10 +109,6 @@ def prepare(source: str, *, checks: bool) -> Candidate | Failure:
 def score(candidate: Candidate, source: str, views: AnyViews, answer: Answer) -> None:
     """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
     requests = answer.requests()
-    # Of a program that remembers nothing, equal screens have equal rewards: by instruction and number.
-    memo: dict[str, dict[int, float]] | None = None
-    if isinstance(views, ScreenViews) and not candidate.remembers:
-        memo = {}
     phase: Status = "init"
     where, start = "", 0
     episode = Episode(answer)
@@ -126,7 +122,7 @@ def score(candidate: Candidate, source: str, views: AnyViews, answer: Answer) ->
             phase = "runtime"
             if not candidate.takes_action:
                 if isinstance(view, ScreenView):
-                    episode.screens(reward, view, None if memo is None else memo.setdefault(view.extra_info, {}))
+                    episode.screens(reward, view)
                 else:
                     episode.states(reward, view)
             elif isinstance(view, ScreenView) or view.actions is None:
@@ -192,17 +188,12 @@ class Episode:
         finally:
             self.step = step
 
-    def screens(self, reward: Reward, view: ScreenView, known: dict[int, float] | None) -> None:
-        """reward_fn(state) for each screen, a text; `known` has rewards of screens by number, and gets more."""
+    def screens(self, reward: Reward, view: ScreenView) -> None:
+        """reward_fn(state) for each screen, a text."""
         rewards, at, call = self._answer.rewards, self._start, reward.call
-        for step, code in enumerate(view.codes):
+        for step in range(view.length):
             self.step = step
-            value = None if known is None else known.get(code)
-            if value is None:
-                value = number(call(view.state(step)))
-                if known is not None:
-                    known[code] = value
-            rewards[at + step] = value
+            rewards[at + step] = number(call(view.state(step)))
             if step in self._requests:
                 self._debug(reward, step, view.state(step))
 

@@ -16,6 +16,22 @@ SCREENS = (
     '<hierarchy rotation="0"/>',
 )
 
+KEPT = {  # what `__init__` sets up, and how a screen gets there
+    "an inner list of a copy": ("[[]]", "x = list(self.c); x[0] += [state]"),
+    "an inner list of a slice": ("[[]]", "x = self.c[:]; x[0] += [state]"),
+    "an inner list of an unpacked list": ("[[]]", "x = [*self.c]; x[0] += [state]"),
+    "an inner list of a sum": ("[[]]", "x = self.c + []; x[0] += [state]"),
+    "an inner list of a comprehension": ("[[]]", "x = [y for y in self.c]; x[0] += [state]"),
+    "an inner list of a sorted copy": ("[[]]", "x = sorted(self.c); x[0] += [state]"),
+    "an inner list of a product": ("[[]]", "x = self.c * 1; x[0] += [state]"),
+    "an inner list of a dict's copy": ("{0: []}", "x = dict(self.c); x[0] += [state]"),
+    "an inner list of an unpacked dict": ("{0: []}", "x = {**self.c}; x[0] += [state]"),
+    "an inner list of a dict of it": ("[[]]", "x = {0: self.c[0]}; x[0] += [state]"),
+    "an inner list of a pair": ("[[]]", "x = [self.c[0], 1]; x[0] += [state]"),
+    "an inner set of a copy": ("[set()]", "x = list(self.c); x[0] |= {len(x[0])}"),
+    "an inner list": ("[[]]", "self.c[0].append(state)"),
+}
+
 NODES = one("from lxml import etree\nreturn len(etree.fromstring(state)) + len(state) / 1000")
 
 
@@ -89,6 +105,18 @@ class Screens:
         handle = sandbox.put([Trajectory(pack([SCREENS[i] for i in (0, 1, 0, 0, 1)]))])
         outcome = sandbox.run(source, handle, [0, 0], mode=mode)
         np.testing.assert_array_equal(outcome.rewards, [[1, 1, 2, 3, 2]] * 2)
+
+    @BOTH
+    @pytest.mark.parametrize("name", KEPT)
+    def test_a_program_with_a_memory_sees_every_screen(self, sandbox: Sandbox, mode: Mode, name: str) -> None:
+        begin, keep = KEPT[name]
+        source = (
+            f"class Reward:\n    def __init__(self, extra_info=None):\n        self.c = {begin}\n\n"
+            f"    def reward_fn(self, state):\n        {keep}\n        return len(self.c[0])\n"
+        )
+        handle = sandbox.put([Trajectory(pack([SCREENS[i] for i in (0, 0, 1, 0, 1, 1)]))])
+        outcome = sandbox.run(source, handle, [0, 0], mode=mode)
+        np.testing.assert_array_equal(outcome.rewards, [[1, 2, 3, 4, 5, 6]] * 2)
 
     @BOTH
     def test_debug_texts_of_screens(self, sandbox: Sandbox, mode: Mode) -> None:
