@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,6 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.load import RewardFile, load_reward
 from grace_irl.programs.check import read
-from grace_irl.programs.parsing import parse
-from grace_irl.programs.stateless import memory_of
 
 if TYPE_CHECKING:
     from grace_irl.rl.wrappers.scale import Form
@@ -49,22 +46,10 @@ class ProgramReward:
         done: NDArray[np.bool_],  # noqa: ARG002
     ) -> NDArray[np.float64]:
         """Rewards `(batch,)`; each transition is an episode of its own: two states, in order."""
-        if self._remembers:
-            return self._paid(state, action, next_state)
-        different, where = np.unique(next_state, axis=0, return_inverse=True)
-        values: NDArray[np.float64] = self._paid(different, None, different)[where.reshape(-1)]
-        return values
-
-    def _paid(self, state: NDArray[Any], action: NDArray[Any] | None, next_state: NDArray[Any]) -> NDArray[np.float64]:
+        taken = action if read(self.file.source).takes_action else None
         episodes = [
-            Trajectory(np.stack(pair), None if action is None else action[number : number + 1])
+            Trajectory(np.stack(pair), None if taken is None else taken[number : number + 1])
             for number, pair in enumerate(zip(state, next_state, strict=True))
         ]
         rewards = self.file.rewards(episodes, workers=1, allow_weak_sandbox=self.allow_weak)
         return np.array([each[1] for each in rewards])
-
-    @cached_property
-    def _remembers(self) -> bool:
-        """Whether a reward may depend on more than the state that is reached."""
-        source = self.file.source
-        return read(source).takes_action or bool(memory_of(parse(source)))

@@ -30,6 +30,13 @@ MEMORY = """class Reward:
         paid, self.last = float(state[0]) - self.last, float(state[0])
         return paid
 """
+COPY = """class Reward:
+    def __init__(self, extra_info=None): self.seen = [[]]
+    def reward_fn(self, state):
+        copy = list(self.seen)
+        copy[0] += [float(state[0])]
+        return sum(self.seen[0])
+"""
 WITH_ACTION = """class Reward:
     def __init__(self, extra_info=None): pass
     def reward_fn(self, state, action, next_state): return float(action[0] + 10 * next_state[0] + 100 * state[0])
@@ -68,14 +75,16 @@ def test_where_no_closed_form_is_known() -> None:
     assert true_reward("BabyAI-GoToObj-v0", 0) is None
 
 
-def test_a_program_that_remembers_nothing_is_asked_once_for_equal_states(tmp_path: Path) -> None:
+def test_equal_states_are_paid_alike(tmp_path: Path) -> None:
     reward = program(tmp_path, FORWARD.format(sign=2))
     states = np.arange(24.0).reshape(4, 6)
     rewards = reward(states, np.zeros((4, 1)), states[[2, 2, 0, 3]], np.zeros(4, bool))
     assert rewards.tolist() == [34.0, 34.0, 10.0, 46.0]
 
 
-@pytest.mark.parametrize(("source", "expected"), [(MEMORY, [4.0, -2.0]), (WITH_ACTION, [56.0, 227.0])])
+@pytest.mark.parametrize(
+    ("source", "expected"), [(MEMORY, [4.0, -2.0]), (COPY, [4.0, 2.0]), (WITH_ACTION, [56.0, 227.0])]
+)
 def test_each_transition_is_an_episode_of_its_own(source: str, expected: list[float], tmp_path: Path) -> None:
     reward = program(tmp_path, source)
     before, after, actions = np.array([[0.0], [2.0]]), np.array([[4.0], [0.0]]), np.array([[16.0], [27.0]])
