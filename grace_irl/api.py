@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -15,7 +16,7 @@ from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.recording import recorded_config
-from grace_irl.runs.run import Run
+from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.score import Score
 
 Paths = str | Path | Sequence[str | Path]
@@ -125,7 +126,7 @@ def fit(
     max_memory: int | str | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
-    """Recovers a reward from demonstrations.
+    """Recovers a reward from demonstrations, and leaves a report (`report.html`) in the run's folder.
 
     Args:
         demos: files, folders or Minari ids, roles from the files; or demonstrations in memory.
@@ -138,7 +139,8 @@ def fit(
         replay: a recorded run (its folder, or a recording made by export): its search, its answers, no model, on the
             demonstrations that it was recorded on.
         listener: called after each answer and each result with where the run stands.
-        note: called with one line where the user should know of something (a server went away, a prompt waits).
+        note: called with one line where the user should know of something (a server went away, a prompt waits,
+            no report could be written).
         max_memory: what demonstrations and policies may take, in bytes or as `4G`; None: a share of what is available.
         **settings: see `Settings`; stronger than `config` and `sets`.
 
@@ -163,15 +165,20 @@ def fit(
         flags["data.negatives"] = extra
     parts = fits.Parts(demonstrations=in_memory, proposer=writer, listener=listener, note=note)
     with limited(max_memory):
-        if resume is not None:
-            if expansion.is_expansion(Path(resume)):
-                return expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
-            return fits.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
-        base = recorded_config(Path(replay)) if replay else None
-        resolved = worded(Path(config) if config else None, sets, flags, base)
-        if resolved.expand.rounds:
-            return expansion.start(resolved, Path(out) if out else None, parts)
-        return fits.start(resolved, Path(out) if out else None, parts)
+        try:
+            if resume is not None:
+                begun = expansion if expansion.is_expansion(Path(resume)) else fits
+                run = begun.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
+            else:
+                base = recorded_config(Path(replay)) if replay else None
+                resolved = worded(Path(config) if config else None, sets, flags, base)
+                kind = expansion if resolved.expand.rounds else fits
+                run = kind.start(resolved, Path(out) if out else None, parts)
+        except Interrupted as interrupted:
+            _report(interrupted.folder, note, in_memory)
+            raise
+        _report(run.folder, note, in_memory)
+        return run
 
 
 def score(
@@ -200,6 +207,16 @@ def score(
         workers=workers,
         allow_weak=allow_weak_sandbox,
     )
+
+
+def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: Demonstrations | None) -> None:
+    from grace_irl.report.write import report_of_fit
+
+    report_of_fit(folder, note or _warn, demonstrations)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=5)  # the caller of `fit`
 
 
 def _names(paths: Paths) -> tuple[str, ...]:

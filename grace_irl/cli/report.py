@@ -9,8 +9,6 @@ import typer
 
 from grace_irl.cli.console import say
 from grace_irl.cli.memory import MaxMemory
-from grace_irl.errors import GraceError
-from grace_irl.runs.paths import RunPaths
 
 
 def report(
@@ -38,21 +36,7 @@ def report(
 
 
 def report_of_fit(folder: Path) -> Path | None:
-    """The report at the end of a fit, which nothing about it may fail: trouble is one line of warning.
+    """The report at the end of a fit; trouble is one line of warning."""
+    from grace_irl.report import write
 
-    Args:
-        folder: of the run; where none was made, there is nothing to report.
-
-    Returns:
-        The file, or None.
-    """
-    if not (RunPaths(folder).database.is_file() or (folder / "rounds").is_dir()):
-        return None
-    try:
-        from grace_irl.report.write import write_report
-
-        return write_report(folder)
-    except Exception as error:
-        kind = "" if isinstance(error, GraceError) else f"{type(error).__name__}: "
-        say(f"grace-irl: warning: no report ({kind}{error}); try again with: grace-irl report {folder}", err=True)
-        return None
+    return write.report_of_fit(folder, lambda text: say(f"grace-irl: warning: {text}", err=True))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.report import data as datas
 from grace_irl.report import plots, progress
 from grace_irl.report.account import account
@@ -74,6 +75,30 @@ def write_report(folder: Path, out: Path | None = None, demonstrations: Demonstr
     path = out or RunPaths(folder).report
     write_atomically(path, report(folder, demonstrations))
     return path
+
+
+def report_of_fit(
+    folder: Path, note: Callable[[str], None], demonstrations: Demonstrations | None = None
+) -> Path | None:
+    """Writes the report at the end of a fit, which nothing about it may fail.
+
+    Args:
+        folder: of the run; where none was made, there is nothing to report.
+        note: is told in one line why there is no report.
+        demonstrations: as for `write_report`.
+
+    Returns:
+        The file, or None.
+    """
+    if not (RunPaths(folder).database.is_file() or (folder / "rounds").is_dir()):
+        return None
+    try:
+        return write_report(folder, demonstrations=demonstrations)
+    except Exception as error:
+        kind = "" if isinstance(error, GraceError) else f"{type(error).__name__}: "
+        said = f"no report ({kind}{error}); try again with: grace-irl report {folder}"
+        note(" ".join(said.split()))
+        return None
 
 
 def report(folder: Path, demonstrations: Demonstrations | None = None) -> str:

@@ -89,6 +89,11 @@ class Run:
     favourite: Round | None = None
 
     @property
+    def report_path(self) -> Path:
+        """The page that says what the run did and found, where it could be written."""
+        return RunPaths(self.folder).report
+
+    @property
     def reshaped(self) -> bool:
         """Whether the reward is a version that was asked for because it rises more steadily."""
         if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
