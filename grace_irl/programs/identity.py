@@ -1,7 +1,7 @@
 """Which program is which: hashes of normalised syntax trees.
 
 Comments, layout, docstrings and the spelling of literals (`'a'` or `"a"`, `1_000` or `1000`) do not count;
-names do.
+names do. Nor does the version of Python count: what one parser writes into a tree and another leaves out is left out.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from dataclasses import dataclass, field, replace
 from grace_irl.programs.definition import Definition, Within
 
 DIGEST_CHARS = 16
+RULE = "2"
+"""Which rule ids follow. By the one before, which runs without a number follow, they differ by version of Python."""
+
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SKIPPED_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_ignores"})
+_LATER_FIELDS = frozenset({"type_params", "default_value"})
+"""What trees of Python 3.11 have no place for: it counts where something stands in it."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +91,12 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
     for name, value in ast.iter_fields(node):
         if name in _SKIPPED_FIELDS:
             continue
+        if name in _LATER_FIELDS and not value:
+            continue
         if name == "body" and isinstance(node, (ast.Module, *_DEFINITIONS)):
             value = _without_docstring(value)
+        elif isinstance(node, ast.JoinedStr):
+            value = _joined(value)
         parts.append(b"\x00" + name.encode())
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
@@ -95,12 +104,25 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
                 parts.append(b"\x01" + child_digest.hex().encode())
                 count += child_count
             else:
-                # repr tells 1 from 1.0 from True, and -0.0 from 0.0
-                parts.append(b"\x02" + repr(child).encode("utf-8", "surrogatepass"))
+                # Tells 1 from 1.0 from True, and -0.0 from 0.0. `repr` spells a letter or escapes it as its Python
+                # knows it or not.
+                parts.append(b"\x02" + ascii(child).encode())
     digest = hashlib.blake2b(b"\x03".join(parts), digest_size=16).digest()
     if slot >= 0:
         found.functions[slot] = replace(found.functions[slot], digest=digest.hex()[:DIGEST_CHARS])
     return digest, count
+
+
+def _joined(values: list[ast.expr]) -> list[ast.expr]:
+    """Parts of an f-string, without the empty and the neighbouring texts that some parsers leave."""
+    joined: list[ast.expr] = []
+    for value in values:
+        last = joined[-1] if joined else None
+        if isinstance(value, ast.Constant) and isinstance(last, ast.Constant):
+            joined[-1] = ast.Constant(f"{last.value}{value.value}")
+        elif not (isinstance(value, ast.Constant) and value.value == ""):
+            joined.append(value)
+    return joined
 
 
 def _within(scope: str, classes: set[str]) -> Within:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.programs.identity import identify, text_id
+from tests.frame.tree import ROOT
+from tests.programs.recorded_ids import RECORDED
 
 SOURCE = '''
 """A module."""
@@ -69,6 +75,12 @@ def test_layout_comments_and_docstrings_do_not_count() -> None:
         ("import a as b", "import a"),
         ("from . import a", "from .. import a"),
         ("f'{x}'", "f'{x!r}'"),
+        ("f'{x:}'", "f'{x}'"),
+        ("f'{x}'", "f'{x} '"),
+        ("f'{x:>{y}}'", "f'{x:{y}}'"),
+        ("f'a{x}b'", "f'ab{x}'"),
+        ("f''", "''"),
+        ("x = '\u00e9'", "x = '\\\\xe9'"),
     ],
 )
 def test_what_means_something_else_is_something_else(one: str, other: str) -> None:
@@ -87,6 +99,8 @@ def test_what_means_something_else_is_something_else(one: str, other: str) -> No
         ("f(a,\n  b)", "f(a, b)"),
         ("'doc'\nx = 1", "x = 1"),
         ("x = 'a' 'b'", "x = 'ab'"),
+        ("f'a' f'{x}' 'b'", "f'a{x}b'"),
+        ("x = '\u00e9'", "x = '\\u00e9'"),
     ],
 )
 def test_spelling_does_not_count(one: str, other: str) -> None:
@@ -167,3 +181,38 @@ def test_text_ids(text: str) -> None:
 def test_constants_of_every_kind_have_an_identity() -> None:
     values = ["1", "1.5", "1j", "'a'", "b'a'", "True", "None", "...", "'\\ud800'"]
     assert len({of(f"x = {value}") for value in values}) == len(values)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_ids_are_those_that_runs_have_recorded(name: str) -> None:
+    source, expected = RECORDED[name]
+    assert of(source) == expected
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14", "3.15"])
+def test_every_python_gives_the_same_ids(version: str) -> None:
+    """Python's parsers write different trees of one source: fields that came later, empty texts in f-strings."""
+    python = other_python(version)
+    if python is None:
+        pytest.skip(f"no Python {version} here")
+    code = (
+        "import ast, json, sys\nfrom grace_irl.programs.identity import identify\n"
+        "print(json.dumps([identify(ast.parse(source)).id for source in json.load(sys.stdin)]))"
+    )
+    sources = [source for source, _ in RECORDED.values()]
+    done = subprocess.run(
+        [python, "-W", "ignore", "-c", code], input=json.dumps(sources), capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [expected for _, expected in RECORDED.values()]
+
+
+def other_python(version: str) -> str | None:
+    """An interpreter of this version, on the path or where pyenv keeps them, that works."""
+    kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python{version}"))
+    for python in (shutil.which(f"python{version}"), *map(str, kept)):
+        if python is not None:
+            done = subprocess.run([python, "-c", "import sys; print(sys.version)"], capture_output=True, text=True)
+            if done.returncode == 0 and done.stdout.startswith(version):
+                return python
+    return None
