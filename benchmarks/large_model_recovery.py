@@ -12,7 +12,8 @@ Cases: `base` (8 + 8), `one` (one expert and one negative trajectory), `noisy` (
 labelled expert), `quarter` (prompts of a quarter of the tokens), `all` (one program for all levels, 2 + 2 of each),
 `clean` (4 + 4; the experts walk back once they are done, and goal states are asked for first).
 Every case runs on plain and on scrambled data. 100 + 100 held-out trajectories per level are scored afterwards and
-choose nothing; nothing is chosen from several runs.
+choose nothing; nothing is chosen from several runs. Recordings of `base`, and of `clean` on scrambled GoToObj, ship in
+tests/recordings, whose README says what is known of the model that answered; write down which one yours is.
 """
 
 from __future__ import annotations
