@@ -1,0 +1,284 @@
+"""What pages name exists (files, commands, flags, settings, modules, headings), and their figures have a script."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from grace_irl.cli.app import build
+from grace_irl.runs.config import Config, flat
+from tests.frame.pages import Code, Section, anchors, code, pages, sections
+from tests.frame.tree import ROOT, files, texts
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+FOREIGN = {  # flags of programs that are not ours, and whose they are
+    "--dtype": "vllm",
+    "--enable-prefix-caching": "vllm",
+    "--enforce-eager": "vllm",
+    "--structured-outputs-config": "vllm",
+    "--tensor-parallel-size": "vllm",
+    "--logdir": "tensorboard",
+    "--no-deps": "pip",
+    "--require-hashes": "pip",
+}
+PROGRAM = re.compile(
+    r"(?:grace-irl |^|… )?(?P<command>fit|compare|score|export|show|report|collect|serve|doctor|demos \w+)\b"
+)
+SCRIPT = re.compile(r"(?:^|python3? )(?P<path>(?:\w+/)*\w+\.py)\b")
+PLACE = re.compile(r"(?<![\w/~$…-])(?<!\w\.)(?P<path>[\w*][\w.*-]*/[\w./*-]*[\w*/])")
+MADE = re.compile(r"(?i)reward\.py|library\.py|file\.py|runs/|rounds/|jobs/|out/|RUN/|my|\*/|numpy/")
+"""Paths that a user or a run makes, and examples."""
+NO_MODULES = {"grace_irl.baselines", "grace_irl.android_env"}  # a group of entry points, a package of messages
+SETTING = re.compile(rf"^(?P<name>(?:{'|'.join(Config.model_fields)})\.\w+)(?:=.*)?$")
+DOTTED = re.compile(r"\bgrace_irl(?:\.\w+)+")
+VARIABLE = re.compile(r"\bGRACE_IRL_[A-Z_]*[A-Z]\b")
+LINK = re.compile(r"\]\((?!https?:)(?P<page>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
+FIGURES = 0.6
+"""Share of cells that begin with a number, from which on a table is one of figures."""
+NUMBER = re.compile(r"^\W*\d")
+FIGURE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+NUMBERS = re.compile(r"\d\.\d.*\s\d+\.\d")
+STATED = {
+    ("fidelity.md", "Tables 4 to 6: settings"),
+    ("synthesis.md", "How a reading is scored"),
+    ("synthesis.md", "How readings of screens are scored"),
+    ("training.md", "PPO"),
+    ("training.md", "Environments"),
+}
+"""Sections with tables of numbers that the code states: weights, settings, widths."""
+
+
+@cache
+def commands() -> dict[str, set[str]]:
+    """The flags of every command, by its name."""
+    found: dict[str, set[str]] = {}
+
+    def walk(command: Any, name: str) -> None:
+        found[name] = {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)} | {"--help"}
+        for child, inner in getattr(command, "commands", {}).items():
+            walk(inner, f"{name} {child}".strip())
+
+    walk(typer.main.get_command(build(None)), "")
+    return found
+
+
+@cache
+def scripts() -> dict[str, set[str]]:
+    """The flags of every script that has any, by its path."""
+    found = {}
+    for path in [*files(ROOT / "benchmarks", ".py"), *files(ROOT / "docs", ".py"), *files(ROOT / "examples", ".py")]:
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        named = [call.args for call in calls if getattr(call.func, "attr", "") == "add_argument"]
+        flags = {arg.value for args in named for arg in args if isinstance(arg, ast.Constant)}
+        found[path.relative_to(ROOT).as_posix()] = flags | {"--help"}
+    return found
+
+
+def literal(path: Path, name: str) -> Any:
+    """What a module assigns to a name."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and [name] == [getattr(each, "id", "") for each in node.targets]:
+            return ast.literal_eval(node.value)
+    raise AssertionError(f"{path} assigns nothing to {name}")
+
+
+@cache
+def tree() -> set[str]:
+    """Every file of the project, and every folder with a slash behind it."""
+    paths = [path.relative_to(ROOT) for path in files()]
+    return {path.as_posix() for path in paths} | {f"{up.as_posix()}/" for path in paths for up in path.parents}
+
+
+@cache
+def exists(name: str) -> bool:
+    """Whether it is a file or folder of the project, by its path or by the end of it."""
+    pattern = re.compile(rf"(?:.*/)?{re.escape(name.rstrip('/')).replace(chr(92) + '*', '[^/]*')}/?")
+    return any(map(pattern.fullmatch, tree()))
+
+
+def unknown_flags(each: Code) -> Iterator[str]:
+    """Flags that the command or script before them does not have; that nothing has, where they stand alone."""
+    if "pip " in each.text or each.text.startswith("uv "):
+        return
+    asked = each.text.split(" #")[0].split(" -- ")[0]
+    script, command = SCRIPT.search(asked), PROGRAM.search(asked)
+    own = [flags for path, flags in scripts().items() if script and f"/{path}".endswith(f"/{script['path']}")]
+    if own:
+        known = set.union(*own)
+    elif command and command["command"] in commands() and (each.language != "span" or command.start() == 0):
+        known = commands()[command["command"]]
+    else:
+        known = set.union(*commands().values(), *scripts().values()) | set(FOREIGN)
+    yield from (flag for flag in FLAG.findall(asked) if flag not in known)
+
+
+CODE = list(code())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("grace-irl fit --demos x --sead 1", "fit --seeds 3", "--sead", "grace-irl demos inspect x --out y"),
+        *(
+            "benchmarks/progress.py --draws 3",
+            "python benchmarks/progress.py --draws 3",
+            "grace-irl score r.py --steps 3",
+        ),
+    ],
+)
+def test_wrong_flags_are_found(text: str) -> None:
+    assert list(unknown_flags(Code(Path("page.md"), 1, text, "span")))
+
+
+@pytest.mark.parametrize("name", ["benchmarks/none.py", "grid/none.py", "docs/none", "datasets/*/none.toml"])
+def test_missing_files_are_found(name: str) -> None:
+    assert not exists(name)
+    assert exists("grid/evidence.py")
+    assert exists("datasets/*/recipe.toml")
+
+
+def test_flags_exist() -> None:
+    assert not [f"{each}: {flag}" for each in CODE for flag in unknown_flags(each)]
+
+
+def test_commands_exist() -> None:
+    called = [(each, match[1]) for each in CODE for match in re.finditer(r"\bgrace-irl ((?:demos )?[a-z]+)", each.text)]
+    assert len(called) > 40
+    assert not [str(each) for each, name in called if name not in commands()]
+
+
+def test_files_exist() -> None:
+    """Of every path in code: those below a folder of the project, and names that end as files of it do."""
+    tops = {path.split("/")[0] for path in tree() if "/" in path}
+    missing = []
+    for each in CODE:
+        for found in PLACE.finditer(each.text):
+            if found["path"].split("/")[0] in tops and not exists(found["path"]):
+                missing.append(str(each))
+        if each.language == "span" and re.fullmatch(r"[\w/]+\.(?:py|lock|override|proto)", each.text):
+            missing += [] if MADE.search(each.text) or exists(each.text) else [str(each)]
+    assert not missing, "\n".join(missing)
+
+
+def test_settings_exist() -> None:
+    named = [(each, match["name"]) for each in CODE if (match := SETTING.match(each.text.removeprefix("--set ")))]
+    assert len(named) > 10
+    assert not [str(each) for each, name in named if name not in flat(Config())]
+
+
+def test_variables_exist() -> None:
+    """In the code by their name, or as the mirror of a flag."""
+    source = "\n".join(text for path, text in texts(".py") if path.parts[0] in ("grace_irl", "baselines", "tests"))
+    flags = {flag[2:].replace("-", "_").upper() for known in commands().values() for flag in known}
+    named = [(each, name) for each in CODE for name in VARIABLE.findall(each.text)]
+    assert named
+    assert not [
+        str(each) for each, name in named if f'"{name}"' not in source and name[len("GRACE_IRL_") :] not in flags
+    ]
+
+
+def test_modules_and_their_names_exist() -> None:
+    named = [(each, name) for each in CODE for name in set(DOTTED.findall(each.text)) - NO_MODULES]
+    assert named
+    for each, name in named:
+        assert pkgutil.resolve_name(name), str(each)
+
+
+def test_python_on_pages_imports_what_there_is() -> None:
+    blocks = [
+        token for tokens in pages().values() for token in tokens if token.type == "fence" and token.info == "python"
+    ]
+    assert blocks
+    for block in blocks:
+        for node in ast.walk(ast.parse(block.content)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("grace_irl"):
+                module = importlib.import_module(node.module or "")
+                assert all(hasattr(module, alias.name) for alias in node.names), block.content
+
+
+def test_targets_of_make_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for each in CODE:
+        match = re.match(r"make ((?:[a-z]+ ?)+)(?:NAME=(\w+))?", each.text)
+        if match:
+            assert set(match[1].split()) <= targets, str(each)
+            assert not match[2] or f"benchmarks/{match[2]}.py" in tree(), str(each)
+
+
+def test_extras_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    asked = [(each, name) for each in CODE for name in re.findall(r"(?:grace-irl|\.)\[(\w+)\]", each.text)]
+    assert asked
+    assert not [str(each) for each, name in asked if name not in extras]
+
+
+def test_headings_that_links_end_in_exist() -> None:
+    for page, text in texts(".md"):
+        for link in LINK.finditer(text):
+            target = (ROOT / page).parent.joinpath(link["page"]).resolve().relative_to(ROOT) if link["page"] else page
+            assert link["anchor"] in anchors(target), f"{page}: {link[0]}"
+
+
+def of_figures(section: Section) -> bool:
+    """Whether most of a table, or of a block that is neither code nor commands, is numbers."""
+    tables = [[NUMBER.match(cell) for row in table.rows for cell in row[1:]] for table in section.tables]
+    blocks = [[NUMBERS.search(line) for line in block.splitlines()] for block in section.blocks]
+    return any(found and sum(map(bool, found)) >= FIGURES * len(found) for found in (*tables, *blocks))
+
+
+def test_figures_have_a_script_or_say_that_they_are_by_hand() -> None:
+    found = [section for section in sections() if of_figures(section)]
+    measured = [section for section in found if (section.page.name, section.heading) not in STATED]
+    assert len(measured) > 5
+    for section in measured:
+        named = re.findall(r"benchmarks/\w+\.py", section.text)
+        assert named or "by hand" in section.text, f'{section.page}, {section.heading}: no script, and not "by hand"'
+        assert set(named) <= tree(), f"{section.page}, {section.heading}: {named}"
+
+
+def test_recordings_ship_or_are_said_not_to() -> None:
+    """Of every case of the benchmark that makes them; and what a large model gave stands beside which model it was."""
+    page = (ROOT / "tests" / "recordings" / "README.md").read_text()
+    absent = re.search(r"\*\*What does not ship\*\*: the answers of the cases (.*?) of", page, re.DOTALL)
+    assert absent
+    for case in literal(ROOT / "benchmarks" / "large_model_recovery.py", "CASES"):
+        ships = any(path.startswith(f"tests/recordings/large_model/{case}-") for path in tree())
+        assert ships != (f"`{case}`" in absent[1]), case
+        assert f"`{case}`" in page
+    for path, text in texts(".md"):
+        if re.search(r"large (?:language )?model(?:'s first answers?| that saw|, one prompt)", text):
+            assert "unknown" in text, path
+
+
+def test_figures_of_ours_beside_the_paper_are_those_of_other_pages() -> None:
+    """Each number in a column of ours on docs/fidelity.md stands on one of the pages that it is quoted from."""
+    page = Path("docs/fidelity.md")
+    sources = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("compare", "expansion", "models"))]
+    printed = {number for source in sources for number in FIGURE.findall(source.read_text())}
+    quoted = [
+        (row[0], cell, number)
+        for section in sections()
+        if section.page == page
+        for table in section.tables
+        for row in table.rows
+        for head, cell in zip(table.head, row, strict=True)
+        if head.startswith("ours")
+        for number in FIGURE.findall(cell)
+    ]
+    assert len(quoted) > 20
+    assert not [each for each in quoted if each[2] not in printed]
+
+
+def test_the_index_lists_every_page_once() -> None:
+    listed = re.findall(r"^\| \[(\w+\.md)\]\(\1\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "docs").glob("*.md") if path.name != "README.md")
