@@ -34,7 +34,7 @@ STRICT_STATES = 5_000  # an elite is checked in strict mode on about so many sta
 
 
 class DiscriminatorEvaluator:
-    """Fitness of programs on a problem (GRACE section 4.1), as `Evaluator` says."""
+    """Fitness of programs on a problem (GRACE equation 4.1), as `Evaluator` says."""
 
     def __init__(
         self,

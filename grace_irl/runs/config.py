@@ -158,7 +158,7 @@ class ModelConfig(_Section):
 
 
 class ExpandConfig(_Section):
-    """Whether a policy that is trained on the reward gives new negatives, round after round (docs/training.md).
+    """Whether a policy that is trained on the reward gives new negatives, round after round (docs/expansion.md).
 
     Attributes:
         rounds: M; 0: the search ends with the demonstrations.

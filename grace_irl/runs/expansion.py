@@ -1,4 +1,4 @@
-"""GRACE's expansion (section 4.2): train a policy on the reward, add its rollouts as negatives, search on.
+"""GRACE's expansion (section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search on.
 
 `rounds/0/run` is the search on the demonstrations alone. `rounds/M` holds `training/`, the new negatives in
 `rollouts.parquet`, what looks like an expert's in `alike.parquet`, `run/` where the search went on, `shaping/` where

@@ -1,4 +1,4 @@
-"""GRACE's evolution (section 4.1, appendix): softmax parents, mutation, the best P of old and new."""
+"""GRACE's evolution (section 4, phase 2, and table 6): softmax parents, mutation, the best P of old and new."""
 
 from __future__ import annotations
 

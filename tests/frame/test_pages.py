@@ -38,6 +38,11 @@ SCRIPT = re.compile(r"(?:^|python3? )(?P<path>(?:\w+/)*\w+\.py)\b")
 PLACE = re.compile(r"(?<![\w/~$…-])(?<!\w\.)(?P<path>[\w*][\w.*-]*/[\w./*-]*[\w*/])")
 MADE = re.compile(r"(?i)reward\.py|library\.py|file\.py|runs/|rounds/|jobs/|out/|RUN/|my|\*/|numpy/")
 """Paths that a user or a run makes, and examples."""
+NAMED = re.compile(
+    r"(?<![\w/.}{-])((?:docs|benchmarks|examples|datasets|requirements|tests|grace_irl|baselines)/[\w./-]+"
+    r"\.(?:md|py|toml|lock|override|parquet))\b"
+)
+EXAMPLES = {"datasets/expert.parquet", "benchmarks/none.py"}
 NO_MODULES = {"grace_irl.baselines", "grace_irl.android_env"}  # a group of entry points, a package of messages
 SETTING = re.compile(rf"^(?P<name>(?:{'|'.join(Config.model_fields)})\.\w+)(?:=.*)?$")
 DOTTED = re.compile(r"\bgrace_irl(?:\.\w+)+")
@@ -167,6 +172,17 @@ def test_files_exist() -> None:
                 missing.append(str(each))
         if each.language == "span" and re.fullmatch(r"[\w/]+\.(?:py|lock|override|proto)", each.text):
             missing += [] if MADE.search(each.text) or exists(each.text) else [str(each)]
+    assert not missing, "\n".join(missing)
+
+
+def test_files_that_sources_name_exist() -> None:
+    """In comments, docstrings and messages, too."""
+    missing = [
+        f"{path}: {found[1]}"
+        for path, text in texts()
+        for found in NAMED.finditer(text)
+        if found[1] not in tree() and found[1] not in EXAMPLES and not (ROOT / path).parent.joinpath(found[1]).exists()
+    ]
     assert not missing, "\n".join(missing)
 
 
