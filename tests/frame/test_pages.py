@@ -1,4 +1,4 @@
-"""What pages name exists (files, commands, flags, settings, modules, headings), and their figures have a script."""
+"""What pages and sources name exists: files, commands, flags, settings, variables, modules, extras, headings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typer.main
 
 from grace_irl.cli.app import build
 from grace_irl.runs.config import Config, flat
-from tests.frame.pages import Code, Section, anchors, code, pages, sections
+from tests.frame.pages import Code, anchors, code, pages
 from tests.frame.tree import ROOT, files, texts
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -48,19 +48,6 @@ SETTING = re.compile(rf"^(?P<name>(?:{'|'.join(Config.model_fields)})\.\w+)(?:=.
 DOTTED = re.compile(r"\bgrace_irl(?:\.\w+)+")
 VARIABLE = re.compile(r"\bGRACE_IRL_[A-Z_]*[A-Z]\b")
 LINK = re.compile(r"\]\((?!https?:)(?P<page>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
-FIGURES = 0.6
-"""Share of cells that begin with a number, from which on a table is one of figures."""
-NUMBER = re.compile(r"^\W*\d")
-FIGURE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-NUMBERS = re.compile(r"\d\.\d.*\s\d+\.\d")
-STATED = {
-    ("fidelity.md", "Tables 4 to 6: settings"),
-    ("synthesis.md", "How a reading is scored"),
-    ("synthesis.md", "How readings of screens are scored"),
-    ("training.md", "PPO"),
-    ("training.md", "Environments"),
-}
-"""Sections with tables of numbers that the code states: weights, settings, widths."""
 
 
 @cache
@@ -87,14 +74,6 @@ def scripts() -> dict[str, set[str]]:
         flags = {arg.value for args in named for arg in args if isinstance(arg, ast.Constant)}
         found[path.relative_to(ROOT).as_posix()] = flags | {"--help"}
     return found
-
-
-def literal(path: Path, name: str) -> Any:
-    """What a module assigns to a name."""
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Assign) and [name] == [getattr(each, "id", "") for each in node.targets]:
-            return ast.literal_eval(node.value)
-    raise AssertionError(f"{path} assigns nothing to {name}")
 
 
 @cache
@@ -245,56 +224,18 @@ def test_headings_that_links_end_in_exist() -> None:
             assert link["anchor"] in anchors(target), f"{page}: {link[0]}"
 
 
-def of_figures(section: Section) -> bool:
-    """Whether most of a table, or of a block that is neither code nor commands, is numbers."""
-    tables = [[NUMBER.match(cell) for row in table.rows for cell in row[1:]] for table in section.tables]
-    blocks = [[NUMBERS.search(line) for line in block.splitlines()] for block in section.blocks]
-    return any(found and sum(map(bool, found)) >= FIGURES * len(found) for found in (*tables, *blocks))
-
-
-def test_figures_have_a_script_or_say_that_they_are_by_hand() -> None:
-    found = [section for section in sections() if of_figures(section)]
-    measured = [section for section in found if (section.page.name, section.heading) not in STATED]
-    assert len(measured) > 5
-    for section in measured:
-        named = re.findall(r"benchmarks/\w+\.py", section.text)
-        assert named or "by hand" in section.text, f'{section.page}, {section.heading}: no script, and not "by hand"'
-        assert set(named) <= tree(), f"{section.page}, {section.heading}: {named}"
-
-
-def test_recordings_ship_or_are_said_not_to() -> None:
-    """Of every case of the benchmark that makes them; and what a large model gave stands beside which model it was."""
-    page = (ROOT / "tests" / "recordings" / "README.md").read_text()
-    absent = re.search(r"\*\*What does not ship\*\*: the answers of the cases (.*?) of", page, re.DOTALL)
-    assert absent
-    for case in literal(ROOT / "benchmarks" / "large_model_recovery.py", "CASES"):
-        ships = any(path.startswith(f"tests/recordings/large_model/{case}-") for path in tree())
-        assert ships != (f"`{case}`" in absent[1]), case
-        assert f"`{case}`" in page
-    for path, text in texts(".md"):
-        if re.search(r"large (?:language )?model(?:'s first answers?| that saw|, one prompt)", text):
-            assert "unknown" in text, path
-
-
-def test_figures_of_ours_beside_the_paper_are_those_of_other_pages() -> None:
-    """Each number in a column of ours on docs/fidelity.md stands on one of the pages that it is quoted from."""
-    page = Path("docs/fidelity.md")
-    sources = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("compare", "expansion", "models"))]
-    printed = {number for source in sources for number in FIGURE.findall(source.read_text())}
-    quoted = [
-        (row[0], cell, number)
-        for section in sections()
-        if section.page == page
-        for table in section.tables
-        for row in table.rows
-        for head, cell in zip(table.head, row, strict=True)
-        if head.startswith("ours")
-        for number in FIGURE.findall(cell)
-    ]
-    assert len(quoted) > 20
-    assert not [each for each in quoted if each[2] not in printed]
-
-
 def test_the_index_lists_every_page_once() -> None:
     listed = re.findall(r"^\| \[(\w+\.md)\]\(\1\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(path.name for path in (ROOT / "docs").glob("*.md") if path.name != "README.md")
+
+
+def test_the_readme_lists_every_command_and_every_room() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert not [name for name in commands() if name not in ("", "demos") and f"grace-irl {name} " not in text + " "]
+    assert not [path for path in tree() if re.fullmatch(r"grace_irl/\w+/", path) and f"`{path}`" not in text]
+
+
+def test_json_is_missing_where_the_readme_says_so() -> None:
+    silent = {name for name, flags in commands().items() if name not in ("", "demos") and "--json" not in flags}
+    assert silent == {"serve", "report"}
+    assert "all but `serve` and `report` take `--json`" in (ROOT / "README.md").read_text()
