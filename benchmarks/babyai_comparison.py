@@ -7,9 +7,10 @@ every seed is a search and a training of its own (`grace-irl compare`).
     python benchmarks/babyai_comparison.py                                       # the whole table: hours on 2 cores
     python benchmarks/babyai_comparison.py --levels GoToObj --seeds 1 --steps 100000
     python benchmarks/babyai_comparison.py --levels GoToObj --transfer        # a small room's reward in a larger room
+    python benchmarks/babyai_comparison.py --levels GoToObj --draw            # 8 of 200 trajectories for each seed
 
-It goes on where it was stopped, and exits with 1 where the mean success of GRACE is more than 0.02 below that of PPO on
-the true reward.
+Without --draw all seeds have the same 8 trajectories. It goes on where it was stopped, and exits with 1 if the mean
+success of GRACE's last policies is more than 0.02 below that of PPO on the true reward.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.pool import Progress
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import Standing, standings
-from grace_irl.compare.table import rows_of
+from grace_irl.compare.table import KEY, differences_of, rows_of
 from grace_irl.demos import save
 from grace_irl.rl.collect import collect
 from grace_irl.runs.config import resolve
@@ -69,12 +70,14 @@ def compared(name: str, steps: int, options: argparse.Namespace) -> list[Compare
         if not chosen:
             continue
         folder = options.out / (f"{name}-transfer" if options.transfer else name)
-        demos = demonstrations(environment, count, folder)
-        place = folder / f"from-{count}-{steps}{'-reshaped' if reshape else ''}"
+        draws = options.draw and count == FEW
+        demos = demonstrations(environment, MANY if draws else count, folder)
+        place = folder / f"from-{count}-{steps}{'-reshaped' if reshape else ''}{'-drawn' if draws else ''}"
         if (place / "compare.toml").exists():
             found.append(resume(place, methods=chosen, seeds=options.seeds, workers=options.workers, listener=say))
             continue
-        asked = {"methods": chosen, "seeds": options.seeds, "steps": steps, "env": environment, "transfer": transfer}
+        asked: dict[str, object] = {"methods": chosen, "seeds": options.seeds, "steps": steps, "env": environment}
+        asked |= {"transfer": transfer, "draw": FEW if draws else 0}
         fit = {
             "data.demos": (str(demos),),
             "data.held_out": 0.0,
@@ -105,6 +108,9 @@ def report(title: str, parts: list[Compared]) -> dict[str, Standing]:
         print(f"\n{title}, {environment}")
         for row in (head, *rows):
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        for row in differences_of([each for each in found if each.environment == environment])[1]:
+            print("grace ahead of " + "  ".join(row))
+    print(KEY)
     for note in dict.fromkeys(note for part in parts for note in part.notes):
         print(f"note: {note}")
     last = found[-1].environment if found else ""
@@ -112,8 +118,8 @@ def report(title: str, parts: list[Compared]) -> dict[str, Standing]:
 
 
 def mean_score(standing: Standing | None) -> float | None:
-    """Over the seeds that ended well."""
-    return None if standing is None or standing.score is None else standing.score.mean
+    """Of the last policies, over the seeds that ended well."""
+    return None if standing is None or standing.last is None else standing.last.score.mean
 
 
 def main() -> None:
@@ -125,6 +131,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=500, help="of the evaluation at the end (default 500)")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
     parser.add_argument("--transfer", action="store_true", help="recover rewards in a smaller room")
+    parser.add_argument("--draw", action="store_true", help="draw the 8 trajectories of each seed from 200")
     parser.add_argument("--reshape", type=int, help="versions asked for, instead of those of the level; 0: none")
     parser.add_argument("--trust-reward", action="store_true", help="run rewards in the trainings' processes")
     parser.add_argument("--out", type=Path, default=Path("out/babyai-comparison"), help="where everything is kept")

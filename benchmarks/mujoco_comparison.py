@@ -11,8 +11,9 @@ that every other method has (`grace-irl compare --expand M`).
 
 The third one trains on the best of a large model's first four answers, which are recorded beside that file.
 
-It goes on where it was stopped. It exits with 1 where GRACE is below 0.95 of PPO on the true reward, or where that has
-not learnt (`grace_irl.compare.oracle`), so that no fraction can be quoted.
+It goes on where it was stopped. It exits with 1 if the last policies of GRACE are below 0.95 of those of PPO on the
+true reward, or if those have not learnt (`grace_irl.compare.oracle`), so that no fraction can be quoted. Every method
+keeps its policy where GRACE's rounds end, and results are of last policies and of favourites.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.pool import Progress
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import standings
-from grace_irl.compare.table import rows_of
+from grace_irl.compare.table import KEY, differences_of, rows_of
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.rl.collect import collect
@@ -85,6 +86,8 @@ def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Co
         "steps": steps,
         "transfer": carried,
         "looks": 20,
+        "draw": options.draw_demos,
+        "keep": 0 if "grace" in group and not reward else usual if options.expand is None else options.expand,
     }
     fit = {
         "data.demos": (str(demonstrations(name, folder)),),
@@ -115,6 +118,7 @@ def main() -> None:
     parser.add_argument("--expand", type=int, help="rounds M of expansion, instead of those of the body; 0: none")
     parser.add_argument("--reward", type=Path, help="for grace: a reward that was recovered before, and no search")
     parser.add_argument("--episodes", type=int, default=50, help="of the evaluation at the end (default 50)")
+    parser.add_argument("--draw-demos", type=int, default=0, help="trajectories of each role that each seed draws")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
     parser.add_argument("--transfer", action="store_true", help="carry the rewards to a lighter body, too")
     parser.add_argument("--trust-reward", action="store_true", help="run rewards in the trainings' processes")
@@ -133,10 +137,13 @@ def main() -> None:
             print(f"\n{environment}")
             for row in (head, *rows):
                 print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+            for row in differences_of([each for each in placed if each.environment == environment])[1]:
+                print("grace ahead of " + "  ".join(row))
+        print(KEY)
         for note in dict.fromkeys(note for part in parts for note in part.notes):
             print(f"note: {note}")
-        reached = [each.fraction for each in placed if each.method == "grace" and not each.transfer]
-        if not any(fraction is not None and fraction >= GOAL for fraction in reached):
+        ours = [each.last for each in placed if each.method == "grace" and not each.transfer]
+        if not any(last is not None and last.of_returns is not None and last.of_returns >= GOAL for last in ours):
             missed.append(name)
     if missed:
         print(f"\nbelow {GOAL} of PPO on the true reward, or not measured: {', '.join(missed)}")

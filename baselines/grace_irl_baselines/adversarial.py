@@ -104,7 +104,7 @@ class Adversarial:
             )
         watching.end(learner.num_timesteps, learner.policy)
         reward = NetReward(trainer.reward_test)
-        return Trained(learner.policy, reward, learner.num_timesteps, paid=pays)
+        return Trained(learner.policy, reward, learner.num_timesteps, paid=pays, kept=watching.kept)
 
     def _pays(self, problem: Problem) -> Paid:
         pays: Paid = "centred" if problem.demonstrations.metadata.label == "last" else "positive"

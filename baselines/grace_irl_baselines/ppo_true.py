@@ -30,4 +30,4 @@ class PpoTrue:
             learner.set_logger(log)
             learner.learn(problem.steps, callback=watching)
         watching.end(learner.num_timesteps, learner.policy)
-        return Trained(learner.policy, steps=learner.num_timesteps)
+        return Trained(learner.policy, steps=learner.num_timesteps, kept=watching.kept)

@@ -19,8 +19,8 @@ from grace_irl.cli.memory import MaxMemory
 from grace_irl.cli.output import print_json
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.folder import ComparisonFolder
-from grace_irl.compare.settings import ALL, Comparison, Settings, comparison_of
-from grace_irl.compare.table import rows_of
+from grace_irl.compare.settings import ALL, KEEP, Comparison, Settings, comparison_of
+from grace_irl.compare.table import KEY, differences_of, rows_of
 from grace_irl.errors import InputError
 from grace_irl.runs.acting import worded
 from grace_irl.runs.config import Config, DataConfig
@@ -73,6 +73,26 @@ def compare(
     looks: Annotated[
         int | None, _option("looks", "Evaluations on the way: points of a learning curve.", DEFAULTS.looks, TRAINING)
     ] = None,
+    keep: Annotated[
+        int | None,
+        _option(
+            "keep",
+            "Policies kept along each training: results are of the last one, and of the one that the training's own "
+            "signal pays most.",
+            f"the rounds of --expand, or {KEEP}",
+            TRAINING,
+        ),
+    ] = None,
+    draw_demos: Annotated[
+        int | None,
+        _option(
+            "draw-demos",
+            "Expert and negative trajectories of each task that each seed draws, the same for all its methods; 0: all "
+            "seeds have all.",
+            DEFAULTS.draw,
+            options.DATA,
+        ),
+    ] = None,
     reward: Annotated[
         Path | None, _option("reward", "A reward file for grace, in place of a search.", "search", TRAINING, "FILE")
     ] = None,
@@ -121,6 +141,8 @@ def compare(
         "horizon": horizon,
         "episodes": episodes,
         "looks": looks,
+        "keep": keep,
+        "draw": draw_demos,
         "device": device,
         "transfer": tuple(transfer_env) if transfer_env else None,
         "tuned": tuple(tune) if tune else None,
@@ -180,11 +202,14 @@ def _print(compared: Compared, *, as_json: bool) -> None:
     if not as_json or out.is_terminal:
         for environment in dict.fromkeys(each.environment for each in compared.standings):
             part = [each for each in compared.standings if each.environment == environment]
-            head, rows = rows_of(part)
-            table = Table(*head, title=environment, title_justify="left", box=None, pad_edge=False)
-            for row in rows:
-                table.add_row(*row)
-            out.print(table)
+            for title, (head, rows) in ((environment, rows_of(part)), ("", differences_of(part))):
+                table = Table(*head, title=title or None, title_justify="left", box=None, pad_edge=False)
+                for row in rows:
+                    table.add_row(*row)
+                if rows:
+                    out.print(table)
+        if compared.standings:
+            say(KEY)
         for note in compared.notes:
             say(f"note: {note}")
         say(f"table: {place.table}")

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from grace_irl.cli.console import PlainConsole, say
-from grace_irl.compare.outcome import Result
+from grace_irl.compare.outcome import Favourite, Outcome, Result
 from grace_irl.compare.pool import Progress
 from grace_irl.text import line
 
@@ -61,13 +61,17 @@ class ComparisonProgress:
             say(text, err=True)
 
 
+def _score(played: Outcome | Favourite) -> str:
+    return f"return {played.mean:.4g}" if played.success is None else f"success {played.success:.3f}"
+
+
 def ended(result: Result) -> str:
     """One line about a run that has ended."""
     if result.failure:
         return f"{result.method} seed {result.seed} failed: {result.failure}"
     said = [
-        f"{each.environment} "
-        + (f"return {each.mean:.4g}" if each.success is None else f"success {each.success:.3f}")
+        f"{each.environment} {_score(each)}"
+        + (f" (favourite {_score(each.favourite)})" if each.favourite and each.favourite.trained != each.steps else "")
         + (f" in {each.seconds:.0f} s" if each.seconds else "")
         for each in result.outcomes
     ]

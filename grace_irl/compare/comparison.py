@@ -225,7 +225,7 @@ def _checked(contest: Contest) -> tuple[str, ...]:
         raise InputError(
             f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
         ) from None
-    comparison = contest.settings.comparison
+    comparison, contest = contest.settings.comparison, contest.drawn(0)
     problem = contest.problem(0)
     methods: list[Method] = []
     for name in comparison.methods:

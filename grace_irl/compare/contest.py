@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.settings import Settings, tuned
 from grace_irl.demos import load
+from grace_irl.demos.draw import draw
 from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
@@ -52,6 +53,15 @@ class Contest:
             settings = Settings(settings.comparison, fit.model_copy(update={"sandbox": sandbox}))
         return cls(settings, load(fit.data.demos, fit.data.negatives))
 
+    def drawn(self, seed: int) -> Contest:
+        """With the demonstrations of one seed: its draw, if the settings ask for one, else all.
+
+        Raises:
+            InputError: too few to draw from.
+        """
+        count = self.settings.comparison.draw
+        return Contest(self.settings, draw(self.demonstrations, count, seed)) if count else self
+
     def problem(self, seed: int, environment: str = "") -> Problem:
         """What every method is set.
 
@@ -62,7 +72,8 @@ class Contest:
             environment: another one than the settings'.
 
         Raises:
-            InputError: an environment that cannot be had, or shows other states than the demonstrations.
+            InputError: an environment that cannot be had, or shows other states than the demonstrations, or settings
+                that do not go together.
         """
         from grace_irl.rl.problems import make_problem
 
@@ -73,6 +84,7 @@ class Contest:
             comparison.steps,
             horizon=comparison.horizon,
             watches=comparison.looks,
+            keeps=self.settings.keeps(),
             device=comparison.device,
         )
 

@@ -1,4 +1,4 @@
-"""The EPIC distance of a recovered reward from the true one, on the same transitions for every method and seed."""
+"""The EPIC distance of a recovered reward from the true one, on the same transitions for every method of a seed."""
 
 from __future__ import annotations
 

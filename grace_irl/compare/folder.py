@@ -77,8 +77,12 @@ class JobFolder:
         return self.path / f"curve-{slug(environment)}.json"
 
     def policy(self, environment: str) -> Path:
-        """The policy that was learnt in one environment."""
+        """The last policy of the training in one environment."""
         return self.path / f"policy-{slug(environment)}.pt"
+
+    def favourite(self, environment: str) -> Path:
+        """The policy that the training's own signal pays most, if that is not the last one."""
+        return self.path / f"favourite-{slug(environment)}.pt"
 
 
 def slug(environment: str) -> str:

@@ -13,7 +13,7 @@ from grace_irl.compare.programs import ProgramReward
 from grace_irl.demos import require_roles
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.rl.method import Problem, Trained, Watch, unwatched
+from grace_irl.rl.method import Kept, Problem, Trained, Watch, unwatched
 from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
@@ -38,9 +38,8 @@ class GraceTrained(Trained):
 class Grace:
     """Recovers a reward by a search as `fit` does it, then trains as PPO on the true reward is trained.
 
-    With expansion the environment steps are those of all rounds together, as many as every other method has. The
-    result is the policy of the round that the recovered reward, the one at the end, likes best (`favourite`): a choice
-    that no true reward is needed for.
+    With expansion the environment steps are those of all rounds together, as many as every other method has, and the
+    policies that are kept are those of the rounds.
 
     Attributes:
         config: of the search, of the form of the reward, of the sandbox and of expansion.
@@ -92,7 +91,7 @@ class Grace:
         reward = self._reward(config, run)
         pay = program_pay(reward.file, reward.form, allow_weak_sandbox=reward.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
-        return GraceTrained(trained.policy, reward, trained.steps, search_seconds=took)
+        return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 
     def _run(self, config: Config) -> Run:
         """Searches, or goes on where a search was killed."""
@@ -108,20 +107,18 @@ class Grace:
     def _expanded(self, run: Run, config: Config, watch: Watch) -> GraceTrained:
         from grace_irl.rl.trained import load_policy
 
-        rounds, chosen = run.rounds[1:], run.favourite
-        if chosen is None:
-            raise InputError(f"{run.folder}: no round of expansion; expected --expand of at least 1")
-        steps = 0
+        rounds, steps = run.rounds[1:], 0
+        kept: list[Kept] = []
         for each in rounds:
             steps += each.steps
-            watch(steps, load_policy(run.folder / each.policy))
-        policy = load_policy(run.folder / chosen.policy)
-        reward = self._reward(config, run)
+            kept.append(Kept(steps, load_policy(run.folder / each.policy)))
+            watch(steps, kept[-1].policy)
         note = (
-            f"expansion of {len(rounds)} rounds ({run.reason}); the policy is of round {chosen.number}; the episodes "
-            f"played as negatives took {_played(run)} steps, which are not among those of training"
+            f"expansion of {len(rounds)} rounds ({run.reason}); the episodes played as negatives took {_played(run)} "
+            "steps, which are not among those of training"
         )
-        return GraceTrained(policy, reward, steps, (note,), search_seconds=None)
+        reward, (*before, last) = self._reward(config, run), kept
+        return GraceTrained(last.policy, reward, steps, (note,), kept=tuple(before), search_seconds=None)
 
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the file that was given."""

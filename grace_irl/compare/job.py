@@ -15,22 +15,28 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.folder import ComparisonFolder, JobFolder
 from grace_irl.compare.grace import GraceTrained
-from grace_irl.compare.outcome import Outcome, Result, read_result, write_result
+from grace_irl.compare.outcome import PLAYED, Favourite, Outcome, Result, read_result, write_result
 from grace_irl.compare.programs import ProgramReward
-from grace_irl.compare.settings import read_settings
+from grace_irl.compare.recovered import Recovered
+from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
-from grace_irl.rl.method import Method, Paid, Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.rl.method import Kept, Method, Policy, Problem, Trained, TransitionReward, Watch
 from grace_irl.runs.lock import RunLock
+
+if TYPE_CHECKING:
+    from grace_irl.rl.curve import Point
 
 EVALUATION = 7919
 """Added to the seed of a job for the seed of its last evaluation: the same episodes for every method."""
+CHOICE = 104_729
+"""Added to it for the seed of the episodes that are played to choose a favourite, which are none of an evaluation."""
 
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
@@ -53,7 +59,7 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
                 raise InputError(
                     f"{folder}: its settings changed while it was worked on; expected those that it began with"
                 )
-            contest = Contest.of(settings, workers)
+            contest = Contest.of(settings, workers).drawn(seed)
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
             result = _failed(place, method, seed, str(error))
@@ -112,7 +118,7 @@ class _Job:
                     write_result(self.place.result, result)
         return result
 
-    def _before(self) -> tuple[_Recovered, Result] | None:
+    def _before(self) -> tuple[Recovered, Result] | None:
         """What an earlier process of this job has learnt, where its reward can be carried on from here.
 
         A network cannot: loading one runs what its file says.
@@ -121,25 +127,29 @@ class _Job:
         if found is None or not found.outcomes or self.place.net.exists():
             return None
         if not self.place.program.exists():
-            return _Recovered(None), found  # it recovers no reward
+            return Recovered(None), found  # it recovers no reward
         if not found.form:
             return None
         fit = self.contest.settings.fit
         # Trust is for what this process recovers, and not for whatever file lies there by now.
         program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
-        return _Recovered(program), found
+        return Recovered(program), found
 
-    def _learnt(self, method: Method, problem: Problem) -> tuple[_Recovered, Result]:
+    def _learnt(self, method: Method, problem: Problem) -> tuple[Recovered, Result]:
         """Learns in the comparison's own environment."""
         trained, outcome = self._measured(problem, lambda watch: method.train(problem, self.seed, watch))
+        recovered = Recovered(trained.reward, trained.paid)
+        outcome, unchosen = self._with_favourite(problem, trained, recovered, outcome)
         outcome, notes = self._with_reward(problem, trained.reward, outcome)
         form = trained.reward.form if isinstance(trained.reward, ProgramReward) else ""
-        result = Result(self.name, self.seed, (outcome,), (*trained.notes, *notes), form=form)
+        data = digest_of(self.contest.demonstrations)
+        notes = [*trained.notes, *unchosen, *notes]
+        result = Result(self.name, self.seed, (outcome,), tuple(notes), form=form, data=data)
         write_result(self.place.result, result)
-        return _Recovered(trained.reward, trained.paid), result
+        return recovered, result
 
     def _with_transfer(
-        self, result: Result, method: Method, recovered: _Recovered, here: Problem, environment: str
+        self, result: Result, method: Method, recovered: Recovered, here: Problem, environment: str
     ) -> Result:
         """The result, and what a fresh policy learns elsewhere."""
         there = self.contest.problem(self.seed, environment)
@@ -147,46 +157,71 @@ class _Job:
         result = replace(result, carried=(*result.carried, environment))
         if isinstance(learn, str):
             return replace(result, notes=(*result.notes, f"not carried to {environment}: {learn}"))
-        return replace(result, outcomes=(*result.outcomes, self._measured(there, learn, environment)[1]))
+        trained, outcome = self._measured(there, learn, environment)
+        outcome, notes = self._with_favourite(there, trained, recovered, outcome)
+        return replace(result, outcomes=(*result.outcomes, outcome), notes=(*result.notes, *notes))
 
     def _measured(
         self, problem: Problem, learn: Callable[[Watch], Trained], carried_to: str = ""
     ) -> tuple[Trained, Outcome]:
         """Trains, with a learning curve on the way, and evaluates at the end."""
-        from grace_irl.rl.evaluation import evaluate
-
         environment = self.contest.label(problem, carried_to)
-        deterministic = self.contest.deterministic(problem)
-        watching = _Watching(self, problem, self.place.curve(environment), deterministic)
+        watching = _Watching(self, problem, self.place.curve(environment), self.contest.deterministic(problem))
         begun = time.monotonic()
         trained = learn(watching)
         seconds: float | None = time.monotonic() - begun - watching.seconds
         if isinstance(trained, GraceTrained):
             search = trained.search_seconds
             seconds = None if search is None or seconds is None else seconds - search
-        self._keep(trained.policy, environment)
-        comparison = self.contest.settings.comparison
-        found = evaluate(
-            trained.policy, problem.make_env, comparison.episodes, self.seed + EVALUATION, deterministic=deterministic
-        ).point(trained.steps)
+        self._keep(trained.policy, self.place.policy(environment))
+        found = self._evaluated(problem, trained.policy, trained.steps)
         outcome = Outcome(
             environment,
             bool(carried_to),
             found.episodes,
-            found.mean,
-            found.deviation,
-            found.success,
-            found.length,
-            found.components,
-            trained.steps,
-            seconds,
+            **{name: getattr(found, name) for name in PLAYED},
+            steps=trained.steps,
+            seconds=seconds,
         )
         return trained, outcome
 
-    def _keep(self, policy: Policy, environment: str) -> None:
+    def _evaluated(self, problem: Problem, policy: Policy, steps: int) -> Point:
+        """The episodes of the last evaluation, played by a policy that has had so many steps of training."""
+        from grace_irl.rl.evaluation import evaluate
+
+        episodes, deterministic = self.contest.settings.comparison.episodes, self.contest.deterministic(problem)
+        number = self.seed + EVALUATION
+        return evaluate(policy, problem.make_env, episodes, number, deterministic=deterministic).point(steps)
+
+    def _with_favourite(
+        self, problem: Problem, trained: Trained, recovered: Recovered, outcome: Outcome
+    ) -> tuple[Outcome, list[str]]:
+        """The outcome with that of the policy that the training's own signal pays most."""
+        from grace_irl.compare.choice import Chosen, choose
+
+        last, signal = Kept(trained.steps, trained.policy), recovered.signal(self.name)
+        chosen = Chosen(last, (), 0)
+        if signal is not None and trained.kept:
+            episodes, number = self.contest.settings.comparison.choice_episodes, self.seed + CHOICE
+            deterministic = self.contest.deterministic(problem)
+            try:
+                chosen = choose((*trained.kept, last), problem, signal, episodes, number, deterministic=deterministic)
+            except GraceError as error:
+                return outcome, [f"{outcome.environment}: no favourite: {error}"]
+        place = self.place.favourite(outcome.environment)
+        if chosen.policy is last:
+            place.unlink(missing_ok=True)  # of a job that is done again
+            of = {name: getattr(outcome, name) for name in PLAYED}
+        else:
+            self._keep(chosen.policy.policy, place)
+            found = self._evaluated(problem, chosen.policy.policy, chosen.policy.steps)
+            of = {name: getattr(found, name) for name in PLAYED}
+        return replace(outcome, favourite=Favourite(chosen.policy.steps, chosen.paid, chosen.steps, **of)), []
+
+    def _keep(self, policy: Policy, path: Path) -> None:
         from grace_irl.rl.learning import save_policy
 
-        save_policy(policy, self.place.policy(environment))
+        save_policy(policy, path)
 
     def _with_reward(
         self, problem: Problem, reward: TransitionReward | None, outcome: Outcome
@@ -207,32 +242,22 @@ class _Job:
             return outcome, [f"no EPIC distance: {error}"]
 
     def _carried(
-        self, method: Method, recovered: _Recovered, here: Problem, there: Problem
+        self, method: Method, recovered: Recovered, here: Problem, there: Problem
     ) -> Callable[[Watch], Trained] | str:
         """How a fresh policy learns elsewhere; a text where it cannot."""
-        from grace_irl.rl.learning import learn_on, net_pay, program_pay
+        from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward
         if self.name == ORACLE:
             return lambda watch: method.train(there, self.seed, watch)
         if reward is None:
             return f"{self.name} recovers no reward"
-        if isinstance(reward, ProgramReward):
-            pay = program_pay(reward.file, reward.form, allow_weak_sandbox=reward.allow_weak)
-        else:
+        if not isinstance(reward, ProgramReward):
             ours, theirs = (self.contest.interface(problem) for problem in (here, there))
             if ours != theirs:
                 return f"its network is for {ours}, and there are {theirs}"
-            pay = net_pay(reward, recovered.paid)
+        pay = recovered.pay()
         return lambda watch: learn_on(there, self.seed, pay, watch)
-
-
-@dataclass(frozen=True)
-class _Recovered:
-    """The reward that a method recovered, if any, and in which form policies are paid it, if it is a network."""
-
-    reward: TransitionReward | None
-    paid: Paid = "reward"
 
 
 class _Watching:

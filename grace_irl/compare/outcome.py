@@ -12,10 +12,35 @@ from grace_irl.atomic import write_atomically
 from grace_irl.rl.wrappers.scale import Form
 from grace_irl.typed import from_json
 
+PLAYED = ("mean", "deviation", "success", "length", "components")
+"""What the episodes of an evaluation say, by the names of `Outcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
+
+
+@dataclass(frozen=True)
+class Favourite:
+    """The policy, of those kept along a training, that the training's own signal pays most (`choice`).
+
+    Attributes:
+        trained: environment steps of training that it has had.
+        paid: what the signal pays an episode of each policy that was kept, in order, the last policy's at the end; ()
+            if there was one policy only.
+        choosing: environment steps that were played to choose, which are none of training.
+        mean, deviation, success, length, components: as in `Outcome`, of the same episodes.
+    """
+
+    trained: int
+    paid: tuple[float, ...]
+    choosing: int
+    mean: float
+    deviation: float
+    success: float | None
+    length: float
+    components: dict[str, float] = field(default_factory=dict)
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """A policy as it was evaluated at the end, on the environment's own reward.
+    """A training's last policy as it was evaluated at the end, on the environment's own reward, and its favourite.
 
     Attributes:
         environment: where it learnt and played.
@@ -28,6 +53,8 @@ class Outcome:
         steps: environment steps of training.
         seconds: wall seconds of training, without evaluations and without the search for a reward; None: not known.
         epic: EPIC distance of the recovered reward from the true one; None where there is not both.
+        favourite: the policy that the training's own signal pays most, maybe the last one; None if the signal failed,
+            or if an earlier version did the job.
     """
 
     environment: str
@@ -41,6 +68,7 @@ class Outcome:
     steps: int = 0
     seconds: float | None = None
     epic: float | None = None
+    favourite: Favourite | None = None
 
     @property
     def rate(self) -> float | None:
@@ -59,6 +87,8 @@ class Result:
         failure: why it failed, in one line; "" where it did not.
         carried: the environments, as the settings name them, in which its reward was tried, or found not to be for.
         form: in which policies are paid a recovered program (`grace_irl.rl.wrappers.scale`); "" where there is none.
+        data: digest of the demonstrations that it learnt from (`grace_irl.compare.settings.digest_of`), the same for
+            all methods of a seed.
     """
 
     method: str
@@ -68,6 +98,7 @@ class Result:
     failure: str = ""
     carried: tuple[str, ...] = ()
     form: Form | Literal[""] = ""
+    data: str = ""
 
     def ended(self, transfer: Iterable[str]) -> bool:
         """Whether nothing is left to do, the environments being these that the reward is carried to."""

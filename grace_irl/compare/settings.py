@@ -19,9 +19,12 @@ from grace_irl.rl.adapters import names_code
 from grace_irl.runs import ownership
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import Config, parsed, resolve, to_toml
+from grace_irl.runs.round import ends
 from grace_irl.toml import read_toml
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
+KEEP = 5
+"""Policies kept along a training without expansion."""
 
 
 class Comparison(BaseModel):
@@ -39,7 +42,11 @@ class Comparison(BaseModel):
         episodes: of the evaluation at the end.
         looks: evaluations on the way, evenly spread, the end included.
         look_episodes: of each of these.
+        keep: policies kept along each training, the last one among them, of which the favourite is chosen; 0: as many
+            as expansion has rounds, or `KEEP` without expansion.
+        choice_episodes: that each of them plays for the choice.
         device: of torch.
+        draw: trajectories of each task and role that each seed draws for all its methods; 0: all seeds have all.
         data: digest of the demonstrations that the comparison began with.
     """
 
@@ -56,7 +63,10 @@ class Comparison(BaseModel):
     episodes: int = Field(default=100, ge=1)
     looks: int = Field(default=10, ge=1)
     look_episodes: int = Field(default=20, ge=1)
+    keep: int = Field(default=0, ge=0)
+    choice_episodes: int = Field(default=10, ge=1)
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    draw: int = Field(default=0, ge=0)
     data: str = ""
 
 
@@ -80,6 +90,23 @@ class Settings:
         write_atomically(token, ownership.new_token() + "\n")
         ownership.keep(token.read_text().strip(), token, self.acting())
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
+
+    def keeps(self) -> tuple[int, ...]:
+        """Environment steps after which each method keeps its policy, besides the last one: where rounds of expansion
+        end, as long as `expand.growth` makes them.
+
+        Raises:
+            InputError: another number of policies than rounds.
+        """
+        asked, expand = self.comparison.keep, self.fit.expand
+        if asked and expand.rounds and asked != expand.rounds:
+            raise InputError(
+                f"--keep {asked} with --expand {expand.rounds}; expected none: grace keeps the policy of each round, "
+                "and every other method as many"
+            )
+        steps = self.comparison.steps
+        points = ends(steps, asked or expand.rounds or KEEP, expand.growth)
+        return tuple(sorted({point for point in points if 0 < point < steps}))
 
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of all settings."""

@@ -1,17 +1,50 @@
-"""How methods stand, over their seeds."""
+"""How methods stand, over their seeds: with the last policy of each training, and with its favourite."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import Outcome, Result
-from grace_irl.evaluate.statistics import Summary, summarise
+from grace_irl.compare.outcome import Favourite, Outcome, Result
+from grace_irl.evaluate.statistics import ANYWHERE, Summary, summarise
 
 ORACLE = "ppo-true"
+OURS = "grace"
+
+Played = Outcome | Favourite
+Runs = Mapping[int, Played]
+"""Of one method in one environment, by seed."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One policy of each run: the last ones, or the favourites.
+
+    Attributes:
+        success: success rates over the runs; None if the environment has no goal.
+        returns: mean returns over the runs.
+        of_success, of_returns: the mean of either as a fraction of that of PPO on the true reward, by the same choice
+            of policies; None if that has not learnt, is not there, or is not positive.
+        ahead: by how much `grace` is ahead in the score, seed by seed; None for `grace`, or without common seeds.
+        length: mean steps of an episode.
+        components: means over the runs of each component of the environment's reward.
+    """
+
+    success: Summary | None
+    returns: Summary
+    of_success: float | None
+    of_returns: float | None
+    ahead: Summary | None
+    length: float
+    components: dict[str, float]
+
+    @property
+    def score(self) -> Summary:
+        """What counts: success rates, or returns if there is no goal."""
+        return self.success or self.returns
 
 
 @dataclass(frozen=True)
@@ -22,13 +55,11 @@ class Standing:
         method, environment: which.
         transfer: whether its reward was recovered elsewhere.
         seeds: of the runs that ended well.
-        failed: runs that did not.
-        success: whether `score` is of success rates, else of returns.
-        score: over the runs; None where all failed.
-        fraction: of the mean score of PPO on the true reward; None where that has not learnt, or is not there.
-        returns: mean return over the runs.
-        length: mean steps of an episode.
-        components: means over the runs of each component of the environment's reward.
+        failed: number of runs that did not.
+        success: whether the score is of success rates, else of returns.
+        last: with the last policy of each run; None if all failed.
+        favourite: with the policy that each training's own signal pays most; None if one of the runs has none.
+        choosing: mean environment steps played to choose, which are none of training; None as `favourite`.
         epic: mean EPIC distance over the runs that have one.
         rate: mean environment steps a second.
         note: what must be said beside it; "" for nothing.
@@ -40,11 +71,9 @@ class Standing:
     seeds: tuple[int, ...]
     failed: int
     success: bool
-    score: Summary | None
-    fraction: float | None
-    returns: float | None
-    length: float | None
-    components: dict[str, float]
+    last: Scores | None
+    favourite: Scores | None
+    choosing: float | None
     epic: float | None
     rate: float | None
     note: str = ""
@@ -65,61 +94,121 @@ def standings(results: Sequence[Result], methods: Sequence[str], oracle: Oracle)
     found: list[Standing] = []
     for environment, transfer in sorted(places.items(), key=lambda place: place[1]):
         runs = {method: _runs(results, method, environment) for method in methods}
-        success = all(outcome.success is not None for each in runs.values() for _, outcome in each)
-        best = [_score(outcome, success) for _, outcome in runs.get(ORACLE, ())]
-        mean = float(np.mean(best)) if best else None
-        doubt = oracle.doubt(environment, mean, success=success) if mean is not None else ""
-        divisor = mean if not doubt else None
+        table = _Table(environment, {name: each for name, each in runs.items() if each}, oracle)
         for method in methods:
             failed = sum(1 for each in results if each.method == method and each.failure)
             if runs[method] or (failed and not transfer):
-                found.append(_standing(method, environment, transfer, runs[method], failed, success, divisor, doubt))
+                found.append(table.standing(method, transfer, failed))
     return tuple(found)
 
 
-def _runs(results: Sequence[Result], method: str, environment: str) -> list[tuple[int, Outcome]]:
-    return [
-        (result.seed, outcome)
+def _runs(results: Sequence[Result], method: str, environment: str) -> dict[int, Outcome]:
+    return {
+        result.seed: outcome
         for result in results
         if result.method == method
         for outcome in result.outcomes
         if outcome.environment == environment
-    ]
+    }
 
 
-def _score(outcome: Outcome, success: bool) -> float:
-    return outcome.success if success and outcome.success is not None else outcome.mean
+class _Table:
+    """All methods in one environment.
+
+    Args:
+        environment: which.
+        runs: of each method that has any.
+        oracle: says when PPO on the true reward has learnt.
+    """
+
+    def __init__(self, environment: str, runs: Mapping[str, Mapping[int, Outcome]], oracle: Oracle) -> None:
+        self._environment, self._oracle = environment, oracle
+        self._runs = runs
+        self._last: dict[str, Runs] = {method: dict(each) for method, each in runs.items()}
+        chosen = {
+            method: {seed: one.favourite for seed, one in each.items() if one.favourite is not None}
+            for method, each in runs.items()
+        }
+        self._favourites: dict[str, Runs] = {
+            method: dict(each) for method, each in chosen.items() if len(each) == len(runs[method])
+        }
+        self._success = all(one.success is not None for each in runs.values() for one in each.values())
+
+    def standing(self, method: str, transfer: bool, failed: int) -> Standing:
+        """Of one method."""
+        runs = self._runs.get(method, {})
+        known = [each.favourite.choosing for each in runs.values() if each.favourite is not None]
+        favourite = self._scores(method, self._favourites)
+        return Standing(
+            method,
+            self._environment,
+            transfer,
+            tuple(runs),
+            failed,
+            self._success,
+            self._scores(method, self._last),
+            favourite,
+            None if favourite is None else _mean(known),
+            _mean([each.epic for each in runs.values()]),
+            _mean([each.rate for each in runs.values()]),
+            self._note(),
+        )
+
+    def _scores(self, method: str, chosen: Mapping[str, Runs]) -> Scores | None:
+        """Of one method, all methods' policies being chosen alike."""
+        runs = chosen.get(method)
+        if not runs:
+            return None
+        names = sorted({name for each in runs.values() for name in each.components})
+        best = chosen.get(ORACLE, {})
+        quoted = bool(best) and not self._doubt(chosen)
+        ours = chosen.get(OURS, {}) if method != OURS else {}
+        ahead = [self._score(ours[seed]) - self._score(each) for seed, each in runs.items() if seed in ours]
+        return Scores(
+            _success(runs) if self._success else None,
+            summarise([each.mean for each in runs.values()]),
+            _fraction(_rates(runs), _rates(best)) if quoted and self._success else None,
+            _fraction(_returns(runs), _returns(best)) if quoted else None,
+            summarise(ahead, within=(-1.0, 1.0) if self._success else ANYWHERE) if ahead else None,
+            float(np.mean([each.length for each in runs.values()])),
+            {name: float(np.mean([each.components.get(name, 0.0) for each in runs.values()])) for name in names},
+        )
+
+    def _note(self) -> str:
+        """Why fractions of the oracle are not quoted."""
+        last, favourites = self._doubt(self._last), self._doubt(self._favourites)
+        if bool(last) == bool(favourites) or ORACLE not in self._favourites:
+            return last
+        return f"{last} for last policies" if last else f"{favourites} for favourites"
+
+    def _doubt(self, chosen: Mapping[str, Runs]) -> str:
+        """Why no fraction of the oracle is quoted; "" if one is, or if there is no oracle."""
+        best = chosen.get(ORACLE, {})
+        if not best:
+            return ""
+        mean = float(np.mean([self._score(each) for each in best.values()]))
+        return self._oracle.doubt(self._environment, mean, success=self._success)
+
+    def _score(self, one: Played) -> float:
+        return one.success if self._success and one.success is not None else one.mean
 
 
-def _standing(
-    method: str,
-    environment: str,
-    transfer: bool,
-    runs: Sequence[tuple[int, Outcome]],
-    failed: int,
-    success: bool,
-    divisor: float | None,
-    doubt: str,
-) -> Standing:
-    outcomes = [outcome for _, outcome in runs]
-    score = summarise([[_score(each, success) for each in outcomes]]) if outcomes else None
-    names = sorted({name for each in outcomes for name in each.components})
-    return Standing(
-        method,
-        environment,
-        transfer,
-        tuple(seed for seed, _ in runs),
-        failed,
-        success,
-        score,
-        score.mean / divisor if score is not None and divisor is not None else None,
-        _mean([each.mean for each in outcomes]),
-        _mean([each.length for each in outcomes]),
-        {name: float(np.mean([each.components.get(name, 0.0) for each in outcomes])) for name in names},
-        _mean([each.epic for each in outcomes]),
-        _mean([each.rate for each in outcomes]),
-        doubt,
-    )
+def _success(runs: Runs) -> Summary:
+    return summarise(_rates(runs), within=(0.0, 1.0))
+
+
+def _rates(runs: Runs) -> list[float]:
+    return [each.success for each in runs.values() if each.success is not None]
+
+
+def _returns(runs: Runs) -> list[float]:
+    return [each.mean for each in runs.values()]
+
+
+def _fraction(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
+    """Of means; None if the other one is not positive."""
+    whole = float(np.mean(theirs))
+    return float(np.mean(ours)) / whole if whole > 0 else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -6,15 +6,22 @@ import csv
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from grace_irl.compare.outcome import Result
+from grace_irl.compare.outcome import Favourite, Outcome, Result
 from grace_irl.compare.settings import Settings
-from grace_irl.compare.standings import Standing
+from grace_irl.compare.standings import Scores, Standing
+from grace_irl.evaluate.statistics import CONFIDENCE, Summary
 from grace_irl.text import line
 
+PLAYED = ("success", "return", "return_deviation", "length")
 MEASURED = ("seconds", "steps_per_second")
 """Columns of the CSV file that the machine decides and not the seed."""
+
+KEY = (
+    f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-': one seed "
+    "or equal ones]; a / b: of the last policies / of the favourites (docs/compare.md)"
+)
 
 Row = list[str]
 
@@ -22,24 +29,37 @@ Row = list[str]
 def csv_text(results: Sequence[Result]) -> str:
     """One row for each method, seed and environment, and one for each failure."""
     names = sorted({name for each in results for outcome in each.outcomes for name in outcome.components})
-    head = ["method", "seed", "environment", "transfer", "episodes", "success", "return", "return_deviation", "length"]
+    head = ["method", "seed", "environment", "transfer", "episodes", *PLAYED]
+    chosen = [f"favourite_{name}" for name in ("steps", *PLAYED)]
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
-    out.writerow([*head, *map(line, names), "steps", "epic", *MEASURED, "failure"])
+    out.writerow([*head, *map(line, names), "steps", *chosen, "choosing_steps", "data", "epic", *MEASURED, "failure"])
     for result in sorted(results, key=lambda each: (each.method, each.seed)):
         for each in result.outcomes:
             out.writerow(
                 [
                     *(result.method, result.seed, line(each.environment), int(each.transfer), each.episodes),
-                    *(_plain(each.success), _plain(each.mean), _plain(each.deviation), _plain(each.length)),
+                    *_played(each),
                     *(_plain(each.components.get(name)) for name in names),
-                    *(each.steps, _plain(each.epic), _plain(each.seconds), _plain(each.rate), ""),
+                    each.steps,
+                    *_favourite(each.favourite),
+                    *(line(result.data), _plain(each.epic), _plain(each.seconds), _plain(each.rate), ""),
                 ]
             )
         if result.failure:
-            empty = [""] * (len(head) - 2 + len(names) + 2 + len(MEASURED))
+            empty = [""] * (len(head) - 2 + len(names) + len(chosen) + 4 + len(MEASURED))
             out.writerow([result.method, result.seed, *empty, line(result.failure)])
     return text.getvalue()
+
+
+def _played(one: Outcome | Favourite) -> list[str]:
+    return [_plain(one.success), _plain(one.mean), _plain(one.deviation), _plain(one.length)]
+
+
+def _favourite(one: Favourite | None) -> list[str]:
+    if one is None:
+        return [""] * (len(PLAYED) + 2)
+    return [str(one.trained), *_played(one), str(one.choosing)]
 
 
 def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]) -> str:
@@ -47,9 +67,19 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
     comparison, fit = settings.comparison, settings.fit
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
+    draws = (
+        f"each seed draws {comparison.draw} expert and {comparison.draw} negative trajectories of each task for all "
+        "its methods"
+        if comparison.draw
+        else "all seeds have the same demonstrations"
+    )
     lines = [
-        f"Environment steps of each run: {comparison.steps:,}; seeds: {comparison.seeds}; episodes of evaluation: "
-        f"{comparison.episodes}; {form}{expansion}.",
+        f"Environment steps of each run: {comparison.steps:,}; seeds: {comparison.seeds}; {draws}; episodes of "
+        f"evaluation: {comparison.episodes}; {form}{expansion}.",
+        "",
+        f"Cells: {_said(KEY)}. Each run keeps {len(settings.keeps()) + 1} policies; the favourite is the one whose "
+        f"{comparison.choice_episodes} episodes the training's own signal pays most: the recovered reward, or for "
+        "ppo-true the true one. Steps to choose are no steps of training.",
         "",
     ]
     for environment in dict.fromkeys(each.environment for each in found):
@@ -59,34 +89,78 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
         lines += [f"## {_said(environment)}{carried}", "", _line(head), _line(["---"] * len(head))]
         lines += [_line(row) for row in rows]
         lines.append("")
+        head, rows = differences_of(part)
+        if rows:
+            lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
     if notes:
         lines += ["Notes:", "", *(f"- {_said(note)}" for note in notes), ""]
     return "\n".join(lines)
 
 
 def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
-    """Head and rows of one environment's table, as text."""
-    what = "success" if part[0].success else "return"
-    names = sorted({name for each in part for name in each.components})
-    head = ["method", "runs", f"{what}: mean ± deviation", "IQM [95 %]", "of ppo-true"]
-    head += (["return"] if part[0].success else []) + [name.removeprefix("reward_") for name in names]
-    head += ["length", "EPIC", "steps/s"]
+    """Head and rows of one environment's table, as text (`KEY` says what its cells are)."""
+    success = part[0].success
+    what = "success" if success else "return"
+    names = sorted({name for each in part if each.last for name in each.last.components})
+    middle = any(one.score.iqm is not None for each in part for one in (each.last, each.favourite) if one)
+    head = ["method", "runs", f"{what}, last policy", f"{what}, favourite"]
+    head += [f"IQM of {what}"] if middle else []
+    head += ["return"] if success else []
+    head += ["of ppo-true's success"] if success else []
+    head += ["of ppo-true's return"] + [name.removeprefix("reward_") for name in names]
+    head += ["length", "EPIC", "steps/s", "steps to choose"]
     rows = []
     for each in part:
         runs = f"{len(each.seeds)} ({each.failed} failed)" if each.failed else str(len(each.seeds))
-        score = each.score
-        row = [each.method, runs]
-        if score is None:
-            row += ["failed", "-", "-"]
-        else:
-            row.append(f"{_number(score.mean)} ± {_number(score.deviation)}")
-            row.append(f"{_number(score.iqm)} [{_number(score.iqm_interval[0])}, {_number(score.iqm_interval[1])}]")
-            row.append(_number(each.fraction))
-        row += [_number(each.returns)] if each.success else []
-        row += [_number(each.components.get(name)) for name in names]
-        row += [_number(each.length), _number(each.epic), "-" if each.rate is None else f"{each.rate:.0f}"]
+        row = [each.method, runs, "failed" if each.last is None else _scored(each.last), _scored(each.favourite)]
+        row += [_pair(each, lambda one: one.score.iqm)] if middle else []
+        row += [_pair(each, lambda one: one.returns.mean)] if success else []
+        row += [_pair(each, lambda one: one.of_success)] if success else []
+        row += [_pair(each, lambda one: one.of_returns)]
+        row += [_pair(each, _component(name)) for name in names]
+        row += [_pair(each, lambda one: one.length)]
+        row += [_number(each.epic), _whole(each.rate), _whole(each.choosing)]
         rows.append(row)
     return head, rows
+
+
+def differences_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
+    """Head and rows of what `grace` is ahead of each other method by, seed by seed; no rows if there is nothing."""
+    what = "success" if part[0].success else "return"
+    head = ["grace ahead of", "common seeds", f"{what}, last policies", f"{what}, favourites"]
+    rows = [
+        [each.method, str(each.last.ahead.runs), _interval(each.last.ahead), _interval(_ahead(each.favourite))]
+        for each in part
+        if each.last is not None and each.last.ahead is not None
+    ]
+    return head, rows
+
+
+def _component(name: str) -> Callable[[Scores], float | None]:
+    return lambda scores: scores.components.get(name)
+
+
+def _ahead(scores: Scores | None) -> Summary | None:
+    return None if scores is None else scores.ahead
+
+
+def _scored(scores: Scores | None) -> str:
+    return "-" if scores is None else _interval(scores.score)
+
+
+def _interval(summary: Summary | None) -> str:
+    """Mean, deviation and interval."""
+    if summary is None:
+        return "-"
+    low, high = summary.interval
+    interval = "-" if math.isnan(low) else f"{_number(low)}, {_number(high)}"
+    return f"{_number(summary.mean)} ± {_number(summary.deviation)} [{interval}]"
+
+
+def _pair(standing: Standing, value: Callable[[Scores], float | None]) -> str:
+    """A number of the last policies, and of the favourites."""
+    found = [None if one is None else value(one) for one in (standing.last, standing.favourite)]
+    return "-" if all(each is None for each in found) else " / ".join(map(_number, found))
 
 
 def _number(value: float | None) -> str:
@@ -94,6 +168,10 @@ def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "-"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
+
+
+def _whole(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
 
 
 def _plain(value: float | None) -> str:

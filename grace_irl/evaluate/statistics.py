@@ -1,7 +1,7 @@
-"""Scores of a few runs summed up honestly: mean, deviation, interquartile mean, with bootstrap intervals.
+"""Summaries of a few runs: mean, deviation and an interval that holds at small n.
 
-As Agarwal et al. 2021 ("Deep Reinforcement Learning at the Edge of the Statistical Precipice") advise for the few seeds
-that one can afford, and as their library `rliable` computes them.
+The interval of the mean is Student's t. The percentile bootstrap that is usual for many runs (Agarwal et al. 2021,
+`rliable`) is too narrow for a handful of them; `benchmarks/interval_coverage.py` prints how often each one holds.
 """
 
 from __future__ import annotations
@@ -19,94 +19,69 @@ from grace_irl.errors import InputError
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
+CONFIDENCE = 0.95
+TRIM = 0.25
+"""Share of the runs that the interquartile mean cuts from each end."""
+IQM_RUNS = 4
+"""Runs below which `TRIM` cuts nothing, so that the interquartile mean is the mean."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
-"""The interval of a single run: one number says nothing of its spread."""
+"""The interval of a single run, or of equal ones: they say nothing of how far another run may be."""
+ANYWHERE: Interval = (-float("inf"), float("inf"))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores of several runs.
+    """Scores of several runs (seeds) of one method.
 
     Attributes:
-        runs: how many, over all tasks.
-        mean: of all scores.
-        deviation: standard deviation between runs (n - 1), within tasks where there are several; NaN for one run.
-        iqm: interquartile mean: of the middle half of all scores.
-        mean_interval: confidence interval of the mean.
-        iqm_interval: confidence interval of the interquartile mean.
+        runs: number of runs.
+        mean: of their scores.
+        deviation: standard deviation between runs (n - 1); NaN for one run.
+        interval: Student t interval of the mean over runs; `UNKNOWN` for one run and for equal ones.
+        iqm: interquartile mean; None for fewer than `IQM_RUNS` runs, of which it is the mean.
     """
 
     runs: int
     mean: float
     deviation: float
-    iqm: float
-    mean_interval: Interval
-    iqm_interval: Interval
+    interval: Interval
+    iqm: float | None
 
 
 def summarise(
-    tasks: Sequence[Sequence[float] | Floats], *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
+    scores: Sequence[float] | Floats, *, confidence: float = CONFIDENCE, within: Interval = ANYWHERE
 ) -> Summary:
-    """Sums up the scores of one method.
+    """Sums up the scores of one method, or the differences between two methods, seed by seed.
 
     Args:
-        tasks: for each task, the score of each run (seed). Tasks must be on one scale to be summed up together.
-        confidence: of the intervals.
-        resamples: of the bootstrap. Runs are drawn again within their task, and the percentiles of what they give are
-            the interval (stratified percentile bootstrap).
-        seed: of the draws.
+        scores: one for each run.
+        confidence: of the interval.
+        within: least and largest mean that there can be, such as 0 and 1 for success rates; the interval ends there.
 
     Raises:
-        InputError: no scores, a task without any, or scores that are not finite.
+        InputError: no scores, or scores that are not finite.
     """
-    columns = [np.asarray(task, np.float64) for task in tasks]
-    if not columns or any(column.ndim != 1 or not len(column) for column in columns):
-        raise InputError(f"{len(columns)} tasks, or one without runs; expected at least one score for each")
-    scores = np.concatenate(columns)
-    if not np.isfinite(scores).all():
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1 or not len(values):
+        raise InputError(f"scores of shape {values.shape}; expected at least one, a number for each run")
+    if not np.isfinite(values).all():
         raise InputError("scores that are not finite; expected a number for each run")
+    few = len(values) < 2
     return Summary(
-        runs=len(scores),
-        mean=float(scores.mean()),
-        deviation=_deviation(columns),
-        iqm=float(interquartile_mean(scores)),
-        mean_interval=_interval(columns, np.mean, confidence, resamples, seed),
-        iqm_interval=_interval(columns, interquartile_mean, confidence, resamples, seed),
+        runs=len(values),
+        mean=float(values.mean()),
+        deviation=float("nan") if few else float(values.std(ddof=1)),
+        interval=UNKNOWN if few or np.ptp(values) == 0 else _student(values, confidence, within),
+        iqm=float(interquartile_mean(values)) if len(values) >= IQM_RUNS else None,
     )
 
 
 def interquartile_mean(scores: Floats, axis: int = -1) -> Any:
     """Mean of what is left when a quarter of the scores is cut from each end; of 5 scores, one from each end."""
-    return stats.trim_mean(scores, 0.25, axis=axis)
+    return stats.trim_mean(scores, TRIM, axis=axis)
 
 
-def _deviation(columns: list[Floats]) -> float:
-    """Standard deviation within tasks, pooled."""
-    freedom = sum(len(column) - 1 for column in columns)
-    if not freedom:
-        return float("nan")
-    return float(np.sqrt(sum(((column - column.mean()) ** 2).sum() for column in columns) / freedom))
-
-
-def _interval(columns: list[Floats], statistic: Any, confidence: float, resamples: int, seed: int) -> Interval:
-    if any(len(column) < 2 for column in columns):
-        return UNKNOWN
-    if all(np.ptp(column) == 0 for column in columns):
-        only = float(statistic(np.concatenate(columns)))
-        return only, only
-
-    def joined(*samples: Floats, axis: int) -> Any:
-        return statistic(np.concatenate(samples, axis=axis), axis=axis)
-
-    found = stats.bootstrap(
-        tuple(columns),
-        joined,
-        n_resamples=resamples,
-        confidence_level=confidence,
-        method="percentile",
-        vectorized=True,
-        paired=False,
-        batch=1_000,
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return float(found.low), float(found.high)
+def _student(values: Floats, confidence: float, within: Interval) -> Interval:
+    low, high = stats.t.interval(confidence, len(values) - 1, loc=values.mean(), scale=stats.sem(values))
+    least, largest = within
+    return max(float(low), least), min(float(high), largest)

@@ -53,7 +53,7 @@ def learn_on(problem: Problem, seed: int, pay: Pay, watch: Watch) -> Trained:
             learner.set_env(VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=learner.gamma))
         learner.learn(problem.steps, callback=watching)
     watching.end(learner.num_timesteps, learner.policy)
-    return Trained(learner.policy, steps=learner.num_timesteps)
+    return Trained(learner.policy, steps=learner.num_timesteps, kept=watching.kept)
 
 
 @contextmanager

@@ -84,6 +84,8 @@ class Problem:
         norm_reward: divide the rewards that the learner is paid, whoever pays them, by the deviation of their
             discounted return (`VecNormalize`).
         watches: how often a method shows its policy to `watch`, evenly over its steps, the end included.
+        keeps: environment steps after which a method keeps a copy of its policy (`Trained.kept`), rising; the end is
+            not among them.
         horizon: steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), which `make_env` and the
             experts' episodes then have; 0 where episodes end as the environment ends them.
         log: folder for a method's own logs (TensorBoard); None: no logs.
@@ -100,6 +102,7 @@ class Problem:
     num_envs: int = 8
     norm_reward: bool = False
     watches: int = 10
+    keeps: tuple[int, ...] = ()
     horizon: int = 0
     log: Path | None = None
 
@@ -107,6 +110,19 @@ class Problem:
         for name, least in (("steps", 1), ("num_envs", 1), ("watches", 1), ("horizon", 0)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} {getattr(self, name)}; expected at least {least}")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A copy of a policy that went on learning.
+
+    Attributes:
+        steps: environment steps of training until then.
+        policy: the copy.
+    """
+
+    steps: int
+    policy: Policy
 
 
 @dataclass(frozen=True)
@@ -119,6 +135,7 @@ class Trained:
         steps: environment steps that it used; 0 for one that learns offline.
         notes: what a reader of the results should know about this training, one line each.
         paid: the form in which the learner was paid; another one is paid so, too, where the reward is carried to.
+        kept: copies of the policy on the way, at `Problem.keeps`, in order; `policy` is not among them.
     """
 
     policy: Policy
@@ -126,6 +143,7 @@ class Trained:
     steps: int = 0
     notes: tuple[str, ...] = ()
     paid: Paid = "reward"
+    kept: tuple[Kept, ...] = ()
 
 
 class Method(Protocol):

@@ -26,6 +26,7 @@ def make_problem(
     settings: Hyperparameters | None = None,
     horizon: int = 0,
     watches: int = 10,
+    keeps: tuple[int, ...] = (),
     device: str = "auto",
     log: Path | None = None,
 ) -> Problem:
@@ -38,6 +39,7 @@ def make_problem(
         settings: of PPO; None: those of the environment.
         horizon: steps of every episode in the fixed-horizon form; 0: episodes end as the environment ends them.
         watches: how often a method shows its policy.
+        keeps: environment steps after which a method keeps a copy of its policy.
         device: of torch, as in `grace_irl.rl.ppo.train`.
         log: folder for the methods' logs.
 
@@ -65,6 +67,7 @@ def make_problem(
         num_envs=settings.n_envs,
         norm_reward=settings.norm_reward,
         watches=watches,
+        keeps=keeps,
         horizon=horizon,
         log=log,
     )

@@ -20,7 +20,7 @@ from grace_irl.runs.favourite import favourite
 from grace_irl.runs.learner import Episode, Learner, Learnt
 from grace_irl.runs.likeness import like_experts
 from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.round import Round, share, write_round
+from grace_irl.runs.round import Round, ends, share, write_round
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import read_reward, score
 from grace_irl.runs.stall import stalls
@@ -148,9 +148,8 @@ class Expanding:
     def _steps(self, number: int) -> int:
         """A round's share of N; all shares together are N."""
         settings = self._config.expand
-        shares = np.cumsum(settings.growth ** np.arange(settings.rounds, dtype=np.float64))
-        upto = np.rint(settings.steps * np.append(0.0, shares) / shares[-1]).astype(int)
-        return max(int(upto[number] - upto[number - 1]), 1)
+        upto = (0, *ends(settings.steps, settings.rounds, settings.growth))
+        return max(upto[number] - upto[number - 1], 1)
 
     def _seed(self, number: int, purpose: int) -> int:
         sequence = np.random.SeedSequence((self._config.seed, number, purpose))

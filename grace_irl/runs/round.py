@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from grace_irl.atomic import write_atomically
@@ -101,6 +102,18 @@ def read_round(path: Path) -> Round | None:
 def _within(folder: Path, name: str) -> bool:
     """Whether a relative path stays in a folder, links followed."""
     return "\0" not in name and (folder / name).resolve().is_relative_to(folder.resolve())
+
+
+def ends(steps: int, rounds: int, growth: float) -> tuple[int, ...]:
+    """Environment steps after which each round ends, the last one after all.
+
+    Args:
+        steps: N, of all rounds together.
+        rounds: M; at least 1.
+        growth: how many times the steps of the round before it each round takes.
+    """
+    shares = np.cumsum(growth ** np.arange(rounds, dtype=np.float64))
+    return tuple(np.rint(steps * shares / shares[-1]).astype(int).tolist())
 
 
 def share(done: Round) -> float:

@@ -1,93 +1,114 @@
-"""Summaries of runs: closed forms, invariances, and what an interval promises."""
+"""Summaries of runs: closed forms, invariances, and how often an interval of a few runs holds."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from grace_irl.errors import InputError
-from grace_irl.evaluate.statistics import interquartile_mean, summarise
+from grace_irl.evaluate.statistics import UNKNOWN, interquartile_mean, summarise
 
 SCORES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 
 
 @pytest.mark.parametrize(
     ("scores", "expected"),
-    [([1.0, 2, 3, 4], 2.5), ([0.0, 1, 2, 3, 100], 2.0), ([7.0], 7.0), ([1.0, 3], 2.0), (list(range(8)), 3.5)],
+    [
+        ([1.0, 2, 3, 4], 2.5),
+        ([0.0, 1, 2, 3, 100], 2.0),
+        ([7.0], 7.0),
+        ([1.0, 3], 2.0),
+        ([0.0, 10, 11, 12, 13, 14, 90, 100], 12.5),  # two from each end: neither a fifth nor a third of eight
+        ([0.0, 1, 2, 30, 31, 32, 33, 34, 35, 36, 99, 100], 32.5),
+    ],
 )
 def test_the_interquartile_mean_is_of_the_middle_half(scores: list[float], expected: float) -> None:
     assert interquartile_mean(np.array(scores, float)) == pytest.approx(expected)
 
 
 def test_closed_forms_of_five_runs() -> None:
-    found = summarise([[10.0, 12, 14, 16, 98]])
+    found = summarise([10.0, 12, 14, 16, 98])
     assert (found.runs, found.mean, found.iqm) == (5, 30.0, 14.0)
     assert found.deviation == pytest.approx(np.std([10, 12, 14, 16, 98], ddof=1))
-    low, high = found.iqm_interval
-    assert 10 <= low <= 14 <= high <= 98
-    assert found.mean_interval[0] < 30 < found.mean_interval[1]
+    half = 2.7764 * found.deviation / math.sqrt(5)  # Student's t, 4 degrees of freedom
+    assert found.interval == pytest.approx((30 - half, 30 + half), rel=1e-4)
 
 
-def test_tasks_are_resampled_each_by_itself() -> None:
-    """Between tasks there is no spread to be uncertain about: runs of one task never stand for another's."""
-    apart = summarise([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
-    assert apart.mean_interval == (0.5, 0.5)
-    assert apart.deviation == 0
-    together = summarise([[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]])
-    assert together.mean_interval[0] < 0.5 < together.mean_interval[1]
-    mixed = summarise([[0.0, 0.2], [10.0, 10.2]])
-    assert mixed.deviation == pytest.approx(np.std([0, 0.2], ddof=1))
-    assert 5.0 - 1e-9 <= mixed.mean_interval[0] <= mixed.mean_interval[1] <= 5.2 + 1e-9
+def test_no_interquartile_mean_where_it_is_the_mean() -> None:
+    assert [summarise([0.0, 1.0, 5.0, 9.0][:runs]).iqm for runs in (1, 2, 3)] == [None] * 3
+    assert summarise([0.0, 1.0, 5.0, 9.0]).iqm == 3.0
 
 
-def test_one_run_has_no_interval() -> None:
-    found = summarise([[3.0]])
-    assert (found.mean, found.iqm) == (3.0, 3.0)
-    assert math.isnan(found.deviation)
-    assert all(map(math.isnan, (*found.mean_interval, *found.iqm_interval)))
+@pytest.mark.parametrize("scores", [[3.0], [1.0, 1.0, 1.0]])
+def test_one_run_and_equal_ones_have_no_interval(scores: list[float]) -> None:
+    found = summarise(scores)
+    assert found.mean == scores[0]
+    assert all(map(math.isnan, found.interval))
+    assert math.isnan(found.deviation) if len(scores) == 1 else found.deviation == 0
+
+
+def test_an_interval_ends_where_no_mean_can_be() -> None:
+    found = summarise([0.9, 1.0, 0.95], within=(0.0, 1.0))
+    assert found.interval == (pytest.approx(summarise([0.9, 1.0, 0.95]).interval[0]), 1.0)
+    assert summarise([0.0, 1.0, 0.0], within=(0.0, 1.0)).interval == (0.0, 1.0)
 
 
 @settings(max_examples=30, deadline=None)
 @given(SCORES, st.floats(0.1, 10), st.floats(-100, 100))
 def test_a_change_of_units_changes_the_summary_likewise(scores: list[float], scale: float, shift: float) -> None:
-    before = summarise([scores], resamples=200)
-    after = summarise([[scale * score + shift for score in scores]], resamples=200)
+    before, after = summarise(scores), summarise([scale * score + shift for score in scores])
     close = {"rel": 1e-6, "abs": 1e-6 * (1 + max(map(abs, scores))) * scale}
-    assert after.iqm == pytest.approx(scale * before.iqm + shift, **close)
+    assert after.mean == pytest.approx(scale * before.mean + shift, **close)
     assert after.deviation == pytest.approx(scale * before.deviation, **close)
-    for new, old in zip(after.iqm_interval, before.iqm_interval, strict=True):
-        assert new == pytest.approx(scale * old + shift, **close)
+    if all(map(math.isfinite, (*before.interval, *after.interval))):
+        for new, old in zip(after.interval, before.interval, strict=True):
+            assert new == pytest.approx(scale * old + shift, **(close | {"abs": 20 * close["abs"]}))
 
 
 @settings(max_examples=30, deadline=None)
 @given(SCORES)
-def test_intervals_hold_their_estimate_and_stay_within_the_scores(scores: list[float]) -> None:
-    found = summarise([scores], resamples=500)
-    for low, high in (found.mean_interval, found.iqm_interval):
-        assert min(scores) - 1e-9 <= low <= high <= max(scores) + 1e-9
-    # Of few and uneven runs the percentiles need not hold the estimate itself; of the mean at 95 % they do here.
-    assert found.mean_interval[0] - 1e-9 <= found.mean <= found.mean_interval[1] + 1e-9
+def test_an_interval_holds_its_estimate(scores: list[float]) -> None:
+    found = summarise(scores)
+    assert found.interval == pytest.approx(UNKNOWN, nan_ok=True) or (
+        found.interval[0] <= found.mean <= found.interval[1]
+    )
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
-    generator = np.random.default_rng(0)
-    hits = 0
-    for _ in range(200):
-        low, high = summarise([generator.normal(size=20)], confidence=0.9, resamples=400).mean_interval
-        hits += low <= 0 <= high
-    assert 0.82 <= hits / 200 <= 0.96
+@pytest.mark.parametrize("runs", [3, 5, 10])
+@pytest.mark.parametrize(
+    ("draw", "mean", "least"),
+    [
+        (lambda rng, runs: rng.normal(size=runs), 0.0, 0.93),
+        (lambda rng, runs: (rng.random(runs) < 0.8).astype(float), 0.8, 0.93),
+        (lambda rng, runs: rng.lognormal(size=runs), math.exp(0.5), 0.78),
+    ],
+    ids=["normal", "0 or 1", "skewed"],
+)
+def test_intervals_of_few_runs_hold_about_as_often_as_they_say(
+    draw: Callable[[np.random.Generator, int], np.ndarray], mean: float, least: float, runs: int
+) -> None:
+    """A percentile bootstrap of three normal runs holds in 0.73 of all cases (benchmarks/interval_coverage.py)."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(600):
+        low, high = summarise(draw(rng, runs)).interval
+        if math.isfinite(low):
+            held.append(low <= mean <= high)
+    assert np.mean(held) >= least
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    scores = [[1.0, 5.0, 2.0, 8.0]]
-    assert summarise(scores, seed=3) == summarise(scores, seed=3)
+def test_of_differences_it_is_the_paired_test_of_scipy() -> None:
+    first, second = np.array([1.0, 5.0, 9.0, 13.0]), np.array([0.5, 4.0, 8.7, 12.0])
+    low, high = stats.ttest_rel(first, second).confidence_interval(0.95)
+    assert summarise(first - second).interval == pytest.approx((float(low), float(high)))
 
 
-@pytest.mark.parametrize("tasks", [[], [[]], [[1.0], []], [[float("nan"), 1.0]], [[float("inf")]]])
-def test_what_cannot_be_summed_up_is_refused(tasks: list[list[float]]) -> None:
+@pytest.mark.parametrize("scores", [[], [[1.0]], [float("nan"), 1.0], [float("inf")]])
+def test_what_cannot_be_summed_up_is_refused(scores: list[float]) -> None:
     with pytest.raises(InputError, match="expected"):
-        summarise(tasks)
+        summarise(scores)
