@@ -86,8 +86,7 @@ def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Co
         "steps": steps,
         "transfer": carried,
         "looks": 20,
-        "draw": options.draw_demos,
-        "keep": 0 if "grace" in group and not reward else usual if options.expand is None else options.expand,
+        "keep": rounds,
     }
     fit = {
         "data.demos": (str(demonstrations(name, folder)),),
@@ -118,7 +117,6 @@ def main() -> None:
     parser.add_argument("--expand", type=int, help="rounds M of expansion, instead of those of the body; 0: none")
     parser.add_argument("--reward", type=Path, help="for grace: a reward that was recovered before, and no search")
     parser.add_argument("--episodes", type=int, default=50, help="of the evaluation at the end (default 50)")
-    parser.add_argument("--draw-demos", type=int, default=0, help="trajectories of each role that each seed draws")
     parser.add_argument("--workers", type=int, help="runs at once (default: one per core)")
     parser.add_argument("--transfer", action="store_true", help="carry the rewards to a lighter body, too")
     parser.add_argument("--trust-reward", action="store_true", help="run rewards in the trainings' processes")

@@ -191,6 +191,10 @@ def comparison(rng: Draw, folder: Path) -> Path:
         outcome = {
             "environment": "A-v0", "transfer": False, "episodes": 10, "mean": 1.5, "deviation": 0.5, "success": 0.5,
             "length": 9.5, "components": {"forward": 1.0}, "steps": 100, "seconds": 2.5, "epic": 0.25,
+            "favourite": {
+                "trained": 50, "paid": [1.0, 0.5], "choosing": 40, "mean": 1.0, "deviation": 0.5, "success": 0.25,
+                "length": 9.0, "components": {},
+            },
         }  # fmt: skip
         result: Any = {
             "method": method,
@@ -199,6 +203,7 @@ def comparison(rng: Draw, folder: Path) -> Path:
             "notes": ["a"],
             "failure": "",
             "carried": ["A-v0"],
+            "data": "0123456789abcdef",
         }
         curve: Any = [
             {

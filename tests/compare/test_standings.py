@@ -10,10 +10,10 @@ import pytest
 
 from grace_irl.compare.curves import Line, plot
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import Outcome, Result
+from grace_irl.compare.outcome import Favourite, Outcome, Result
 from grace_irl.compare.settings import Comparison, Settings
-from grace_irl.compare.standings import Standing, standings
-from grace_irl.compare.table import csv_text, markdown, rows_of
+from grace_irl.compare.standings import Scores, Standing, standings
+from grace_irl.compare.table import csv_text, differences_of, markdown, rows_of
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.runs.config import Config
 
@@ -25,6 +25,11 @@ def ended(method: str, seed: int, mean: float, success: float | None = None, **f
     known: dict[str, object] = {"environment": HOPPER, "transfer": False, "episodes": 10, "deviation": 1.0}
     known |= {"mean": mean, "success": success, "length": 100.0, "steps": 1000, "seconds": 2.0} | fields
     return Result(method, seed, (Outcome(**known),))  # type: ignore[arg-type]
+
+
+def chosen(mean: float, success: float | None = None) -> Favourite:
+    """A favourite that was trained for 500 steps."""
+    return Favourite(500, (1.0, 0.5), 200, mean, 0.5, success, 80.0)
 
 
 def failed(method: str, seed: int) -> Result:
@@ -39,29 +44,102 @@ def of(found: tuple[Standing, ...], method: str) -> Standing:
 def test_scores_are_summed_up_over_seeds() -> None:
     results = [ended("grace", seed, mean) for seed, mean in enumerate([1000.0, 2000.0, 3000.0, 4000.0])]
     standing = of(standings(results, ("grace",), Oracle()), "grace")
-    assert standing.score is not None
-    assert standing.score.mean == 2500.0
-    assert standing.score.iqm == 2500.0
-    assert standing.score.deviation == pytest.approx(np.std([1, 2, 3, 4], ddof=1) * 1000)
-    assert standing.score.iqm_interval[0] < 2500.0 < standing.score.iqm_interval[1]
-    assert (standing.seeds, standing.failed, standing.rate, standing.fraction) == ((0, 1, 2, 3), 0, 500.0, None)
+    assert standing.last is not None
+    score = standing.last.score
+    assert (score.mean, score.iqm) == (2500.0, 2500.0)
+    assert score.deviation == pytest.approx(np.std([1, 2, 3, 4], ddof=1) * 1000)
+    half = 3.1824 * score.deviation / 2  # Student's t, 3 degrees of freedom
+    assert score.interval == pytest.approx((2500 - half, 2500 + half), rel=1e-4)
+    assert (standing.seeds, standing.failed, standing.rate) == ((0, 1, 2, 3), 0, 500.0)
+    assert (standing.last.of_returns, standing.favourite, standing.choosing) == (None, None, None)
+
+
+def test_the_interquartile_mean_of_eight_seeds_and_none_of_three() -> None:
+    scores = [0.0, 10, 11, 12, 13, 14, 90, 100]
+    results = [ended("grace", seed, mean) for seed, mean in enumerate(scores)]
+    head, _ = rows_of(standings(results[:3], ("grace",), Oracle()))
+    assert "IQM of return" not in head
+    head, (row,) = rows_of(standings(results, ("grace",), Oracle()))
+    assert dict(zip(head, row, strict=True))["IQM of return"] == "12.5 / -"
 
 
 def test_a_fraction_is_of_the_mean_of_the_oracle() -> None:
     results = [ended("ppo-true", 0, 2000.0), ended("ppo-true", 1, 3000.0), ended("grace", 0, 2000.0)]
     found = standings(results, ("grace", "ppo-true"), Oracle())
-    assert of(found, "grace").fraction == pytest.approx(0.8)
-    assert of(found, "ppo-true").fraction == pytest.approx(1.0)
+    assert fractions(of(found, "grace").last) == (None, pytest.approx(0.8))
+    assert fractions(of(found, "ppo-true").last) == (None, pytest.approx(1.0))
     assert {each.note for each in found} == {""}
+
+
+def fractions(scores: Scores | None) -> tuple[float | None, float | None]:
+    assert scores is not None
+    return scores.of_success, scores.of_returns
+
+
+def test_where_success_saturates_the_fraction_of_the_return_is_there_too() -> None:
+    results = [
+        ended("grace", 0, 0.45, 1.0, environment="BabyAI-GoToObj-v0", favourite=chosen(0.72, 1.0)),
+        ended("ppo-true", 0, 0.9, 1.0, environment="BabyAI-GoToObj-v0", favourite=chosen(0.96, 1.0)),
+    ]
+    found = standings(results, ("grace", "ppo-true"), Oracle())
+    assert fractions(of(found, "grace").last) == (1.0, pytest.approx(0.5))
+    assert fractions(of(found, "grace").favourite) == (1.0, pytest.approx(0.75))
+    head, (grace, _) = rows_of(found)
+    row = dict(zip(head, grace, strict=True))
+    assert (row["of ppo-true's success"], row["of ppo-true's return"]) == ("1.000 / 1.000", "0.500 / 0.750")
+    assert (row["success, last policy"], row["return"]) == ("1.000 ± - [-]", "0.450 / 0.720")
+    assert row["steps to choose"] == "200"
+
+
+def test_no_fraction_of_a_return_that_is_not_positive() -> None:
+    results = [ended("grace", 0, -0.5, 1.0), ended("ppo-true", 0, -0.1, 1.0)]
+    found = standings(results, ("grace", "ppo-true"), Oracle())
+    assert fractions(of(found, "grace").last) == (1.0, None)
 
 
 def test_no_fraction_of_a_hopper_that_stands_still() -> None:
     results = [ended("ppo-true", 0, 1050.0), ended("grace", 0, 1000.0)]
     found = standings(results, ("grace", "ppo-true"), Oracle())
-    assert [each.fraction for each in found] == [None, None]
+    assert [fractions(each.last) for each in found] == [(None, None)] * 2
     assert found[0].note == (
         "Hopper-v5: ppo-true has not learnt (1050; expected at least 2000 return): no fraction of it is quoted"
     )
+
+
+def test_last_policies_and_favourites_are_judged_each_by_their_own_oracle() -> None:
+    results = [
+        ended("ppo-true", 0, 1050.0, favourite=chosen(2500.0)),
+        ended("grace", 0, 1000.0, favourite=chosen(5000.0)),
+    ]
+    grace = of(standings(results, ("grace", "ppo-true"), Oracle()), "grace")
+    assert (fractions(grace.last), fractions(grace.favourite)) == ((None, None), (None, pytest.approx(2.0)))
+    assert grace.note.endswith("no fraction of it is quoted for last policies")
+
+
+def test_a_favourite_of_some_runs_only_is_none() -> None:
+    """Of a comparison that an earlier version began, say."""
+    results = [ended("grace", 0, 1.0, favourite=chosen(9.0)), ended("grace", 1, 2.0)]
+    grace = of(standings(results, ("grace",), Oracle()), "grace")
+    assert (grace.favourite, grace.choosing) == (None, None)
+
+
+def test_differences_are_between_runs_of_one_seed() -> None:
+    """Seeds differ by far more than methods: unpaired, nothing could be said. The last seed of gail failed."""
+    base = [100.0, 900.0, 500.0, 300.0]
+    results = [ended("grace", seed, mean + 10 + seed, favourite=chosen(mean)) for seed, mean in enumerate(base)]
+    others = [ended("gail", seed, mean, favourite=chosen(mean + seed)) for seed, mean in enumerate(base[:3])]
+    found = standings([*reversed(others), *results, failed("gail", 3)], ("grace", "gail"), Oracle())
+    grace, gail = of(found, "grace"), of(found, "gail")
+    assert grace.last is not None
+    assert grace.last.ahead is None
+    assert gail.last is not None
+    assert gail.last.ahead is not None
+    assert (gail.last.ahead.runs, gail.last.ahead.mean) == (3, pytest.approx(11.0))
+    half = 4.3027 / math.sqrt(3)
+    assert gail.last.ahead.interval == pytest.approx((11 - half, 11 + half), rel=1e-4)
+    _, ((*_, last, favourites),) = differences_of(found)
+    assert last == "11.0 ± 1.000 [8.516, 13.5]"
+    assert favourites == "-1.000 ± 1.000 [-3.484, 1.484]"
 
 
 @pytest.mark.parametrize(
@@ -105,8 +183,12 @@ def test_experts_returns_are_those_that_were_recorded() -> None:
 def test_success_is_the_score_where_all_have_a_goal() -> None:
     results = [ended("grace", 0, 0.9, 1.0), ended("ppo-true", 0, 0.8, 0.5)]
     found = standings(results, ("grace", "ppo-true"), Oracle())
-    assert of(found, "grace").fraction == 2.0
-    assert (of(found, "grace").success, of(found, "grace").returns) == (True, 0.9)
+    grace = of(found, "grace")
+    assert grace.last is not None
+    assert grace.last.success is not None
+    assert (grace.success, grace.last.of_success, grace.last.success.mean, grace.last.returns.mean) == (
+        *(True, 2.0, 1.0, 0.9),
+    )
 
 
 def test_a_method_that_failed_is_in_the_table() -> None:
@@ -121,8 +203,8 @@ def test_a_method_that_failed_is_in_the_table() -> None:
     head, rows = rows_of(found)
     assert [row[:3] for row in rows] == [
         ["gail", "0 (2 failed)", "failed"],
-        ["bc", "1 (1 failed)", "1,500.0 ± -"],
-        ["ppo-true", "1", "3,000.0 ± -"],
+        ["bc", "1 (1 failed)", "1,500.0 ± - [-]"],
+        ["ppo-true", "1", "3,000.0 ± - [-]"],
     ]
     assert {len(row) for row in rows} == {len(head)}
 
@@ -148,7 +230,7 @@ def test_transfer_has_a_table_of_its_own_after_the_first() -> None:
 def test_components_and_what_is_not_known() -> None:
     results = [ended("grace", 0, 1.0, epic=0.25, components={"reward_forward": 2.0}), ended("bc", 0, 1.0, seconds=None)]
     head, (grace, bc) = rows_of(standings(results, ("grace", "bc"), Oracle()))
-    assert dict(zip(head, grace, strict=True))["forward"] == "2.000"
+    assert dict(zip(head, grace, strict=True))["forward"] == "2.000 / -"
     assert (dict(zip(head, grace, strict=True))["EPIC"], dict(zip(head, bc, strict=True))["EPIC"]) == ("0.250", "-")
     assert dict(zip(head, bc, strict=True))["steps/s"] == "-"
 

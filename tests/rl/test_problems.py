@@ -170,9 +170,22 @@ def test_a_policy_is_shown_at_even_distances_and_once_at_the_end() -> None:
     assert seen == [28, 56, 77, 105]
     watching.end(105, policy)
     assert seen == [28, 56, 77, 105]
+    assert watching.kept == ()
     jumps = Watching(problem(100, watches=4), lambda steps, policy: seen.append(-steps))
     jumps.at(80, policy)  # three points at once
     jumps.at(99, policy)
     jumps.at(100, policy)
     jumps.end(100, policy)
     assert seen[4:] == [-80, -100]
+
+
+def test_copies_of_a_policy_are_kept_on_the_way_and_learn_no_more() -> None:
+    policy: Any = {"weight": 0}
+    watching = Watching(problem(100, watches=1, keeps=(30, 40, 90)), lambda steps, policy: None)
+    for steps in (7, 35, 50, 95):
+        policy["weight"] = steps
+        watching.at(steps, policy)
+    watching.end(100, policy)
+    assert [(each.steps, each.policy) for each in watching.kept] == [
+        *((35, {"weight": 35}), (50, {"weight": 50}), (95, {"weight": 95})),
+    ]

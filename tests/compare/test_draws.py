@@ -1,0 +1,103 @@
+"""A draw of demonstrations for each seed of a comparison: the same for its methods, kept, and refused in time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+
+from grace_irl.cli import main
+from grace_irl.compare import comparison as comparisons
+from grace_irl.compare.contest import Contest
+from grace_irl.compare.job import run_job
+from grace_irl.compare.settings import digest_of, read_settings
+from grace_irl.demos import load
+from grace_irl.runs import expansion
+from tests.compare.corridor import MAKE, Scripted, write_demonstrations
+
+Capture = pytest.CaptureFixture[str]
+QUICK = ["--steps", "30", "--episodes", "2", "--looks", "1", "--trust-reward", "--tune", "bc.updates=2"]
+SEARCH = [
+    "--set",
+    "search.population=1",
+    "--set",
+    "search.generations=0",
+    "--set",
+    "search.elite=0",
+    "--set",
+    "expand.episodes=2",
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs in this process, with a scripted learner for expansion."""
+
+    def run_jobs(folder: Path, jobs: Sequence[tuple[str, int]], *_: object) -> None:
+        for method, seed in jobs:
+            run_job(folder, method, seed, 1)
+
+    monkeypatch.setattr(comparisons, "run_jobs", run_jobs)
+    monkeypatch.setattr(expansion, "PpoLearner", Scripted)
+
+
+def begun(tmp_path: Path, *words: str) -> list[str]:
+    demos = write_demonstrations(tmp_path / "demos", 8)
+    out = ["--out", str(tmp_path / "out"), "--json"]
+    return ["compare", "--demos", str(demos), "--env", MAKE, *QUICK, *SEARCH, *words, *out]
+
+
+def compared(words: Sequence[str], capsys: Capture) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main([*words]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [each["failure"] for each in found["results"]] == [""] * len(found["results"])
+    return found
+
+
+@pytest.mark.slow
+def test_each_seed_has_a_draw_that_all_its_methods_share(tmp_path: Path, capsys: Capture) -> None:
+    words = ["--methods", "grace,bc", "--seeds", "2", "--draw-demos", "3", "--expand", "1", "--held-out", "0.3"]
+    found = compared(begun(tmp_path, *words), capsys)
+    data = {(each["method"], each["seed"]): each["data"] for each in found["results"]}
+    assert data["grace", 0] == data["bc", 0] != data["grace", 1] == data["bc", 1]
+    assert read_settings(tmp_path / "out").comparison.draw == 3
+    contest = Contest.of(read_settings(tmp_path / "out"))
+    drawn = contest.drawn(1).demonstrations
+    assert (len(drawn), digest_of(drawn)) == (6, data["grace", 1])
+    assert len(contest.drawn(1).problem(1).demonstrations.select(role="expert", split="train")) == 2
+    table = (tmp_path / "out" / "table.md").read_text()
+    assert "each seed draws 3 expert and 3 negative trajectories of each task for all its methods" in table
+    run = tmp_path / "out" / "jobs" / "grace-1" / "fit" / "rounds" / "0" / "run"
+    assert main(["show", str(run), "--json"]) == 0
+    again = compared(["compare", "--resume", str(tmp_path / "out"), "--seeds", "3", "--json"], capsys)
+    assert {(each["method"], each["seed"]): each["data"] for each in again["results"]}.items() > data.items()
+    assert main(["compare", "--resume", str(tmp_path / "out"), "--draw-demos", "2"]) == 2
+    assert "--resume with draw; expected none of them" in capsys.readouterr().err
+
+
+def test_without_a_draw_all_seeds_have_all(tmp_path: Path, capsys: Capture) -> None:
+    found = compared(begun(tmp_path, "--methods", "bc", "--seeds", "2"), capsys)
+    assert {each["data"] for each in found["results"]} == {digest_of(load([str(tmp_path / "demos")]))}
+    assert "all seeds have the same demonstrations" in (tmp_path / "out" / "table.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--draw-demos", "9"], "--draw-demos 9: task 'default' has 8 expert trajectories; expected at least 9"),
+        (["--draw-demos", "1", "--held-out", "0.5"], "which cannot be split; expected at least two that differ"),
+        (["--draw-demos", "-1"], "comparison setting 'draw' is -1"),
+    ],
+)
+def test_a_draw_that_cannot_be_is_refused_before_anything_is_written(
+    words: list[str], said: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(begun(tmp_path, "--methods", "bc", *words)) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
