@@ -77,7 +77,7 @@ def compared(name: str, steps: int, options: argparse.Namespace) -> list[Compare
             found.append(resume(place, methods=chosen, seeds=options.seeds, workers=options.workers, listener=say))
             continue
         asked: dict[str, object] = {"methods": chosen, "seeds": options.seeds, "steps": steps, "env": environment}
-        asked |= {"transfer": transfer, "draw": FEW if draws else 0}
+        asked |= {"transfer": transfer, "draw_demos": FEW if draws else 0}
         fit = {
             "data.demos": (str(demos),),
             "data.held_out": 0.0,

@@ -89,7 +89,7 @@ def compare(
             "draw-demos",
             "Expert and negative trajectories of each task that each seed draws, the same for all its methods; 0: all "
             "seeds have all.",
-            DEFAULTS.draw,
+            DEFAULTS.draw_demos,
             options.DATA,
         ),
     ] = None,
@@ -142,7 +142,7 @@ def compare(
         "episodes": episodes,
         "looks": looks,
         "keep": keep,
-        "draw": draw_demos,
+        "draw_demos": draw_demos,
         "device": device,
         "transfer": tuple(transfer_env) if transfer_env else None,
         "tuned": tuple(tune) if tune else None,

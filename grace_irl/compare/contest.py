@@ -59,7 +59,7 @@ class Contest:
         Raises:
             InputError: too few to draw from.
         """
-        count = self.settings.comparison.draw
+        count = self.settings.comparison.draw_demos
         return Contest(self.settings, draw(self.demonstrations, count, seed)) if count else self
 
     def problem(self, seed: int, environment: str = "") -> Problem:

@@ -15,12 +15,13 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.folder import ComparisonFolder, JobFolder
 from grace_irl.compare.grace import GraceTrained
+from grace_irl.compare.looks import EVALUATION, Looks
 from grace_irl.compare.outcome import PLAYED, Favourite, Outcome, Result, read_result, write_result
 from grace_irl.compare.programs import ProgramReward
 from grace_irl.compare.recovered import Recovered
@@ -33,10 +34,8 @@ from grace_irl.runs.lock import RunLock
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
 
-EVALUATION = 7919
-"""Added to the seed of a job for the seed of its last evaluation: the same episodes for every method."""
 CHOICE = 104_729
-"""Added to it for the seed of the episodes that are played to choose a favourite, which are none of an evaluation."""
+"""Added to the seed of a job for the seed of the episodes that are played to choose: none of an evaluation."""
 
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
@@ -166,10 +165,11 @@ class _Job:
     ) -> tuple[Trained, Outcome]:
         """Trains, with a learning curve on the way, and evaluates at the end."""
         environment = self.contest.label(problem, carried_to)
-        watching = _Watching(self, problem, self.place.curve(environment), self.contest.deterministic(problem))
+        episodes, deterministic = self.contest.settings.comparison.look_episodes, self.contest.deterministic(problem)
+        looks = Looks(problem, self.place.curve(environment), episodes, self.seed, deterministic=deterministic)
         begun = time.monotonic()
-        trained = learn(watching)
-        seconds: float | None = time.monotonic() - begun - watching.seconds
+        trained = learn(looks)
+        seconds: float | None = time.monotonic() - begun - looks.seconds
         if isinstance(trained, GraceTrained):
             search = trained.search_seconds
             seconds = None if search is None or seconds is None else seconds - search
@@ -258,32 +258,6 @@ class _Job:
                 return f"its network is for {ours}, and there are {theirs}"
         pay = recovered.pay()
         return lambda watch: learn_on(there, self.seed, pay, watch)
-
-
-class _Watching:
-    """Evaluates a policy on the way and keeps the learning curve. Implements `Watch`.
-
-    Attributes:
-        seconds: that it took.
-    """
-
-    def __init__(self, job: _Job, problem: Problem, path: Path, deterministic: bool) -> None:
-        self._job, self._problem, self._path, self._deterministic = job, problem, path, deterministic
-        self._points: list[Any] = []
-        self.seconds = 0.0
-        write_atomically(path, "[]")  # of a job that is done again, the old one goes
-
-    def __call__(self, steps: int, policy: Policy) -> None:
-        from grace_irl.rl.curve import to_json
-        from grace_irl.rl.evaluation import evaluate
-
-        begun = time.monotonic()
-        episodes = self._job.contest.settings.comparison.look_episodes
-        number = self._job.seed + (len(self._points) + 2) * EVALUATION  # never the episodes of the last one
-        found = evaluate(policy, self._problem.make_env, episodes, number, deterministic=self._deterministic)
-        self._points.append(found.point(steps))
-        write_atomically(self._path, to_json(self._points))
-        self.seconds += time.monotonic() - begun
 
 
 def _end_with_parent() -> None:

@@ -25,6 +25,7 @@ from grace_irl.toml import read_toml
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
 """Policies kept along a training without expansion."""
+MOST_KEPT = 100
 
 
 class Comparison(BaseModel):
@@ -46,7 +47,7 @@ class Comparison(BaseModel):
             as expansion has rounds, or `KEEP` without expansion.
         choice_episodes: that each of them plays for the choice.
         device: of torch.
-        draw: trajectories of each task and role that each seed draws for all its methods; 0: all seeds have all.
+        draw_demos: trajectories of each task and role that each seed draws for all its methods; 0: all seeds have all.
         data: digest of the demonstrations that the comparison began with.
     """
 
@@ -63,10 +64,10 @@ class Comparison(BaseModel):
     episodes: int = Field(default=100, ge=1)
     looks: int = Field(default=10, ge=1)
     look_episodes: int = Field(default=20, ge=1)
-    keep: int = Field(default=0, ge=0)
+    keep: int = Field(default=0, ge=0, le=MOST_KEPT)
     choice_episodes: int = Field(default=10, ge=1)
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    draw: int = Field(default=0, ge=0)
+    draw_demos: int = Field(default=0, ge=0)
     data: str = ""
 
 
@@ -96,9 +97,14 @@ class Settings:
         end, as long as `expand.growth` makes them.
 
         Raises:
-            InputError: another number of policies than rounds.
+            InputError: another number of policies than rounds, or too many rounds.
         """
         asked, expand = self.comparison.keep, self.fit.expand
+        if expand.rounds > MOST_KEPT:
+            raise InputError(
+                f"--expand {expand.rounds}; expected at most {MOST_KEPT} in a comparison: every method keeps as many "
+                "policies"
+            )
         if asked and expand.rounds and asked != expand.rounds:
             raise InputError(
                 f"--keep {asked} with --expand {expand.rounds}; expected none: grace keeps the policy of each round, "

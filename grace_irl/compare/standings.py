@@ -132,7 +132,9 @@ class _Table:
         self._favourites: dict[str, Runs] = {
             method: dict(each) for method, each in chosen.items() if len(each) == len(runs[method])
         }
-        self._success = all(one.success is not None for each in runs.values() for one in each.values())
+        outcomes = [one for each in runs.values() for one in each.values()]
+        played: list[Played] = [*outcomes, *(one.favourite for one in outcomes if one.favourite is not None)]
+        self._success = all(one.success is not None for one in played)
 
     def standing(self, method: str, transfer: bool, failed: int) -> Standing:
         """Of one method."""

@@ -112,7 +112,7 @@ def ends(steps: int, rounds: int, growth: float) -> tuple[int, ...]:
         rounds: M; at least 1.
         growth: how many times the steps of the round before it each round takes.
     """
-    shares = np.cumsum(growth ** np.arange(rounds, dtype=np.float64))
+    shares = np.cumsum(growth ** np.arange(1 - rounds, 1, dtype=np.float64))  # at most 1, so that none is infinite
     return tuple(np.rint(steps * shares / shares[-1]).astype(int).tolist())
 
 

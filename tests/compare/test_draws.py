@@ -66,7 +66,7 @@ def test_each_seed_has_a_draw_that_all_its_methods_share(tmp_path: Path, capsys:
     found = compared(begun(tmp_path, *words), capsys)
     data = {(each["method"], each["seed"]): each["data"] for each in found["results"]}
     assert data["grace", 0] == data["bc", 0] != data["grace", 1] == data["bc", 1]
-    assert read_settings(tmp_path / "out").comparison.draw == 3
+    assert read_settings(tmp_path / "out").comparison.draw_demos == 3
     contest = Contest.of(read_settings(tmp_path / "out"))
     drawn = contest.drawn(1).demonstrations
     assert (len(drawn), digest_of(drawn)) == (6, data["grace", 1])
@@ -78,7 +78,7 @@ def test_each_seed_has_a_draw_that_all_its_methods_share(tmp_path: Path, capsys:
     again = compared(["compare", "--resume", str(tmp_path / "out"), "--seeds", "3", "--json"], capsys)
     assert {(each["method"], each["seed"]): each["data"] for each in again["results"]}.items() > data.items()
     assert main(["compare", "--resume", str(tmp_path / "out"), "--draw-demos", "2"]) == 2
-    assert "--resume with draw; expected none of them" in capsys.readouterr().err
+    assert "--resume with draw_demos; expected none of them" in capsys.readouterr().err
 
 
 def test_without_a_draw_all_seeds_have_all(tmp_path: Path, capsys: Capture) -> None:
@@ -92,7 +92,7 @@ def test_without_a_draw_all_seeds_have_all(tmp_path: Path, capsys: Capture) -> N
     [
         (["--draw-demos", "9"], "--draw-demos 9: task 'default' has 8 expert trajectories; expected at least 9"),
         (["--draw-demos", "1", "--held-out", "0.5"], "which cannot be split; expected at least two that differ"),
-        (["--draw-demos", "-1"], "comparison setting 'draw' is -1"),
+        (["--draw-demos", "-1"], "comparison setting 'draw_demos' is -1"),
     ],
 )
 def test_a_draw_that_cannot_be_is_refused_before_anything_is_written(

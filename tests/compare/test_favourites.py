@@ -114,6 +114,8 @@ def test_policies_kept_are_as_many_as_rounds(tmp_path: Path, capsys: pytest.Capt
     assert "--keep 4 with --expand 3; expected none" in capsys.readouterr().err
     assert main(["compare", "--demos", str(demos), "--env", MAKE, *words[:2], "--keep", "-1", *words[-2:]]) == 2
     assert "comparison setting 'keep' is -1" in capsys.readouterr().err
+    assert main(["compare", "--demos", str(demos), "--env", MAKE, *words[:2], "--expand", "1001", *words[-2:]]) == 2
+    assert "--expand 1001; expected at most 100 in a comparison" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
