@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import InputError
+from grace_irl.propose.neutral import neutral_names, renamed
 from grace_irl.propose.prompt import AnswerFormat
 from grace_irl.propose.statistics import HELPER
 from grace_irl.propose.templates import render
@@ -98,7 +99,9 @@ class Briefing:
     """What is the same in every prompt of a run, made once by `brief`.
 
     Attributes:
-        items: the training data. Held-out data is not in here, so that it cannot enter a prompt.
+        items: the training data, its tasks under neutral names. Held-out data is not in here, so that it cannot enter
+            a prompt.
+        names: the neutral name of each task.
         rule: which states are positive.
         view: how states are written.
         system: the system part of every operator that asks for a program.
@@ -110,6 +113,7 @@ class Briefing:
     """
 
     items: tuple[Labelled, ...]
+    names: Mapping[str, str]
     rule: LabelRule
     view: View
     system: str
@@ -121,7 +125,7 @@ class Briefing:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names, in order of first appearance."""
+        """Neutral names, in order of first appearance."""
         return tuple(dict.fromkeys(item.task for item in self.items))
 
     @property
@@ -140,7 +144,7 @@ def brief(
     """Looks through the training data of a problem once, for all prompts of a run.
 
     Args:
-        problem: only `problem.train` is read.
+        problem: only `problem.train` is read, and the names of tasks.
         answer_format: how programs are to be answered.
         context: what the user knows and the data do not say (`--context FILE`); "" for none.
         budget: None: the default.
@@ -149,7 +153,8 @@ def brief(
         InputError: no training data, or a state kind that no view knows.
     """
     budget = budget or Budget()
-    items = problem.train
+    names = neutral_names(item.task for item in (*problem.train, *problem.held_out))
+    items = renamed(problem.train, names)
     view = view_of(items, problem.metadata)
     instructions = [item.trajectory.extra_info for item in items if item.trajectory.extra_info]
 
@@ -179,6 +184,7 @@ def brief(
     spared = (estimate(part(False)) - estimate(part(terse)) for part in (system, preamble))
     return Briefing(
         items=items,
+        names=names,
         rule=problem.rule,
         view=view,
         system=system(terse),

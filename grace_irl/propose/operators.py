@@ -13,6 +13,7 @@ from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.evaluate.evaluation import shown as fitness_shown
 from grace_irl.propose.briefing import Briefing
 from grace_irl.propose.material import Material
+from grace_irl.propose.neutral import renamed
 from grace_irl.propose.prompt import Prompt
 from grace_irl.propose.sections import needed, section, wanted
 from grace_irl.propose.templates import render
@@ -56,7 +57,7 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
         "mutate",
         {"failures": wrong, "examples": examples},
         source=cut(material.source.strip(), briefing.budget.of("source")),
-        scores=scores(material.evaluation),
+        scores=scores(material.evaluation, briefing.names),
         overall=cut(material.overall.strip(), briefing.budget.of("debug")),
     )
 
@@ -99,7 +100,7 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
         "reshape",
         {"trajectories": [_shown(briefing, experts[int(n)], material) for n in sorted(drawn)]},
         source=cut(material.source.strip(), briefing.budget.of("source")),
-        scores=scores(evaluation) + rising,
+        scores=scores(evaluation, briefing.names) + rising,
         rule=briefing.rule,
     )
 
@@ -109,7 +110,7 @@ def clean(briefing: Briefing, material: Material) -> Prompt:
 
     The answer is read by `goals.parse_goals`.
     """
-    shown = [Shown(item, marks=False) for item in material.trajectories]
+    shown = [Shown(item, marks=False) for item in renamed(material.trajectories, briefing.names)]
     return _prompt(briefing, material, "clean", {"trajectories": shown}, instructions=briefing.instructed)
 
 
@@ -123,14 +124,14 @@ OPERATORS: Mapping[str, Callable[[Briefing, Material], Prompt]] = {
 """By the name that a `Request` carries."""
 
 
-def scores(evaluation: Evaluation | None) -> str:
-    """How a program does on training data: the whole first, then its tasks, worst first."""
+def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
+    """How a program does on training data: the whole first, then its tasks by neutral names, worst first."""
     if evaluation is None or evaluation.train is None:
         return "not known"
     lines = [_metrics(evaluation.train)]
     if len(evaluation.tasks) > 1:
         ranked = sorted(evaluation.tasks.items(), key=lambda entry: (entry[1][0].fitness, entry[0]))
-        lines += [f"task {name}: {_metrics(pair[0])}" for name, pair in ranked[:MAX_TASKS_SCORED]]
+        lines += [f"task {names[name]}: {_metrics(pair[0])}" for name, pair in ranked[:MAX_TASKS_SCORED]]
         if len(ranked) > MAX_TASKS_SCORED:
             lines.append(f"and {len(ranked) - MAX_TASKS_SCORED} better tasks")
     return "\n".join(lines)

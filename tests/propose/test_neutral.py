@@ -1,0 +1,213 @@
+"""No prompt names what the data come from: environments, data sets, files and tasks have names that models know."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import load, save
+from grace_irl.demos.convert import scramble
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.propose.briefing import brief
+from grace_irl.propose.neutral import neutral_names
+from grace_irl.propose.operators import OPERATORS
+from grace_irl.propose.prompt import Prompt
+from tests.propose import asked, screens
+from tests.propose.client.server import ChatServer
+from tests.runs.goal_world import CLEANING
+
+SET = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
+KINDS = ("grid", "ui", "vector")
+PER_ROLE = 3
+
+PROGRAM = '''class Reward:
+    """Looks at one number."""
+
+    def __init__(self, extra_info=None):
+        self.seen = 0
+
+    def reward_fn(self, state):
+        self.seen += 1
+        value = float(len(state)) if isinstance(state, str) else float(np.sum(state))
+        return value % {modulus} + {fault}
+
+    def debug_fn(self, state):
+        return f"state {{self.seen}}, {{[name for name in dir(self) if name[0] != '_']}}"
+
+
+def debug(expert_states, negative_states):
+    return f"{{len(expert_states)}} against {{len(negative_states)}}"
+'''
+
+
+@dataclass
+class World:
+    """Demonstrations in files, by the names that real ones have.
+
+    Attributes:
+        paths: of the two sets, a task each.
+        secrets: what no prompt may hold.
+    """
+
+    paths: list[Path]
+    secrets: set[str]
+
+
+def _two_tasks(kind: str, folder: Path) -> World:
+    """Two sets of a kind: `FOLDER/<set>/<role>.parquet`, each of one task."""
+    sets = {"grid": _grids, "ui": _screens, "vector": _vectors}[kind]()
+    paths = []
+    secrets = {str(folder), *folder.parts[-2:]}
+    for name, demonstrations in sets.items():
+        path = folder / name / f"{name}-recorded.parquet"
+        path.parent.mkdir(parents=True)
+        save(demonstrations, path)
+        paths.append(path.parent)
+        secrets |= {name, path.name, path.stem, *demonstrations.tasks, demonstrations.metadata.environment}
+        secrets |= {part for task in demonstrations.tasks for part in task.split("-") if len(part) > 3}
+    return World(paths, {secret for secret in secrets if secret})
+
+
+def _grids() -> dict[str, Demonstrations]:
+    found = load([SET])
+    names = {"minigrid-go-to-obj": "BabyAI-GoToObj-v0", "minigrid-put-next": "BabyAI-PutNextLocal-v0"}
+    sets = {}
+    for place, (name, task) in enumerate(names.items()):
+        parts = [found.select(role=role)[place * PER_ROLE : (place + 1) * PER_ROLE] for role in ("expert", "negative")]
+        items = tuple(replace(item, task=task) for part in parts for item in part)
+        sets[name] = Demonstrations(replace(found.metadata, environment=task), items)
+    return sets
+
+
+def _screens() -> dict[str, Demonstrations]:
+    names = {"android-world-clock": "ClockTimerEntry", "android-control-alarm": "SimpleAlarmSet"}
+    sets = {}
+    for name, task in names.items():
+        items = tuple(replace(item, split=None) for item in screens.demonstrations(task)[:PER_ROLE])
+        still = replace(items[-1], trajectory=replace(items[-1].trajectory, extra_info="warm the fen to 70 degrees"))
+        sets[name] = Demonstrations(Metadata("ui", view="uiautomator"), (*items, still))
+    return sets
+
+
+def _vectors() -> dict[str, Demonstrations]:
+    rng = np.random.default_rng(0)
+    names = {"mujoco-hopper-expert": "Hopper-v5", "d4rl-hopper-medium": "HopperMedium-v2"}
+    sets = {}
+    for name, task in names.items():
+        items = []
+        roles: list[tuple[Role, float]] = [("expert", 1.0), ("negative", 0.0)]
+        for role, mean in roles:
+            for _ in range(PER_ROLE):
+                states = rng.normal(mean, 1.0, (12, 3)).round(3)
+                items.append(Demonstration(Trajectory(states, source=name), role, task))
+        metadata = Metadata("vector", fields=("torso height", "thigh angle", "foot speed"), environment="Hopper-v5")
+        sets[name] = Demonstrations(metadata, tuple(items))
+    return sets
+
+
+@dataclass
+class Model:
+    """Answers every kind of prompt: goal states, at first badly, and programs of which some fail."""
+
+    prompts: list[str] = field(default_factory=list)
+    images: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, prompt: str) -> str:
+        with self._lock:
+            self.prompts.append(prompt)
+            number = len(self.prompts)
+        if CLEANING in prompt:
+            found = re.search(r"Trajectory 1:.*?(\d+) states", prompt)
+            assert found is not None
+            return "trajectory 1: 999" if "An earlier answer" not in prompt else f"trajectory 1: {found[1]}"
+        fault = "1 / (self.seen - 2)" if number % 3 == 0 else "0.0"
+        return f"A sum.\n\n```python\nimport numpy as np\n\n\n{PROGRAM.format(modulus=5 + number, fault=fault)}```\n"
+
+
+Spied = dict[str, list[Prompt]]
+
+
+@pytest.fixture
+def spied(monkeypatch: pytest.MonkeyPatch) -> Spied:
+    """The prompts of every operator that is registered, by its name."""
+    found: Spied = {name: [] for name in OPERATORS}
+
+    def spy(name: str, operator: Callable[..., Prompt]) -> Callable[..., Prompt]:
+        def write(*given: object) -> Prompt:
+            found[name].append(operator(*given))
+            return found[name][-1]
+
+        return write
+
+    for name, operator in OPERATORS.items():
+        monkeypatch.setitem(OPERATORS, name, spy(name, operator))  # type: ignore[arg-type]
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mixed", [False, True], ids=["plain", "scrambled"])
+def test_no_operator_names_what_the_data_come_from(kind: str, mixed: bool, tmp_path: Path, spied: Spied) -> None:
+    world = _two_tasks(kind, tmp_path / "BabyAI-and-Hopper")
+    paths = world.paths
+    if mixed:
+        scramble(world.paths, tmp_path / "mixed", 0)
+        paths = [tmp_path / "mixed" / path.name for path in world.paths]
+        world.secrets |= _words(world.paths)
+    model = Model()
+    with ChatServer(answer=model) as server:
+        images = ["--images"] if kind != "vector" else []
+        run = ["--llm-url", server.url, "--answer-format", "code", "--out", str(tmp_path / "run"), *images]
+        size = ["--population", "3", "--elite", "1", "--generations", "2", "--samples-per-call", "1", "--reshape", "1"]
+        demos = [word for path in paths for word in ("--demos", str(path))]
+        assert main(["fit", *demos, "--label", "goal", "--held-out", "0", "--workers", "1", *run, *size]) == 0
+        sent = [str(payload["messages"]) for payload in server.payloads]
+    unused = [name for name, prompts in spied.items() if not prompts]
+    assert not unused, f"a run asks nothing by {unused}: have this test ask it"
+    texts = [prompt.text for prompts in spied.values() for prompt in prompts]
+    assert len(sent) >= len(texts)
+    assert any("## Task A" in text and "## Task B" in text for text in texts)
+    assert any("\ntask A: accuracy" in text and "\ntask B: accuracy" in text for text in texts)
+    for text in [*texts, *model.prompts, *sent]:
+        lower = text.lower()
+        assert not [secret for secret in world.secrets if secret.lower() in lower]
+
+
+def _words(paths: Sequence[Path]) -> set[str]:
+    """The words of the instructions, which scrambled copies do not have; those of prompts themselves left out."""
+    words = {word for item in load(paths) for word in re.findall(r"[a-z]{4,}", item.trajectory.extra_info)}
+    ours = " ".join(path.read_text() for path in asked.SNAPSHOTS.glob("*-vector.txt")).lower()
+    return {word for word in words if word not in ours}
+
+
+def test_people_still_read_the_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = _two_tasks("grid", tmp_path)
+    demos = [word for path in world.paths for word in ("--demos", str(path))]
+    fit = ["--population", "2", "--elite", "1", "--generations", "0", "--out", str(tmp_path / "run")]
+    assert main(["fit", *demos, "--held-out", "0", *fit]) == 0
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "BabyAI-GoToObj-v0" in said
+    assert "BabyAI-PutNextLocal-v0" in said
+
+
+def test_tasks_are_letters() -> None:
+    names = list(neutral_names(map(str, range(703))).values())
+    assert names[:3] == ["A", "B", "C"]
+    assert names[25:28] == ["Z", "AA", "AB"]
+    assert names[701:] == ["ZZ", "AAA"]
+    assert neutral_names(["far", "near", "far"]) == {"far": "A", "near": "B"}
+
+
+def test_a_task_has_one_letter_in_all_prompts_of_a_run() -> None:
+    plain = brief(asked.grids(tasks=("near", "far")))
+    assert plain.names == {"near": "A", "far": "B"}
+    assert plain.tasks == ("A", "B")
