@@ -14,6 +14,7 @@ labelled expert), `quarter` (prompts of a quarter of the tokens), `all` (one pro
 Every case runs on plain and on scrambled data. 100 + 100 held-out trajectories per level are scored afterwards and
 choose nothing; nothing is chosen from several runs. Recordings of `base`, and of `clean` on scrambled GoToObj, ship in
 tests/recordings, whose README says what is known of the model that answered; write down which one yours is.
+Prompts call the levels of `all` task A, B, …; when it was measured they named them (docs/models.md).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ anew, by the same seeds, so that this also tells when collecting or scrambling c
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,18 @@ FOLDER = Path(__file__).parents[1] / "recordings" / "large_model"
 RESULTS = {entry["run"]: entry for entry in json.loads((FOLDER / "results.json").read_text())}
 LEVELS = sorted({name.rpartition("-")[0] for name in RESULTS})
 TRAIN, FIRST = 8, 1_000_000  # episodes of either role, and the first seed of the experts'
+
+
+def test_no_recorded_prompt_names_a_level() -> None:
+    """What docs/models.md says of the scrambled runs: nothing but the data was there to go by."""
+    prompts = [
+        str(answer.get("prompt") or answer.get("goals", {}).get("prompt", ""))
+        for recording in FOLDER.glob("*.jsonl")
+        for answer in map(json.loads, recording.read_text().splitlines()[1:])
+    ]
+    assert sum(map(bool, prompts)) >= len(RESULTS)
+    for name in ("BabyAI", "MiniGrid", "## Task", *LEVELS):
+        assert not [prompt for prompt in prompts if re.search(rf"\b{name}\b", prompt)]
 
 
 @pytest.fixture(scope="module")
