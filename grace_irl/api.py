@@ -25,6 +25,7 @@ SETTINGS = {
     "label": "data.label",
     "goals": "data.goals",
     "held_out": "data.held_out",
+    "field_names": "data.field_names",
     "method": "method",
     "seed": "seed",
     "population": "search.population",
@@ -72,6 +73,7 @@ class Settings(TypedDict, total=False):
     label: str
     goals: str
     held_out: float
+    field_names: bool
     method: str
     seed: int
     population: int

@@ -43,6 +43,7 @@ def compare(
         float | None,
         _option("held-out", "Share of trajectories that no method learns from, 0 to 1.", 0.0, options.DATA),
     ] = None,
+    field_names: options.FieldNames = None,
     methods: Annotated[
         str | None, _option("methods", "Names, with commas between them.", ",".join(ALL), TRAINING, "NAMES")
     ] = None,
@@ -153,6 +154,7 @@ def compare(
         "data.negatives": tuple(negatives) if negatives else None,
         "data.label": label,
         "data.held_out": held_out,
+        "data.field_names": field_names,
         "expand.rounds": expand,
         "expand.trust": trust_reward,
         "sandbox.allow_weak": allow_weak_sandbox,

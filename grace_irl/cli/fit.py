@@ -32,6 +32,7 @@ def fit(
     label: options.Label = None,
     goals: options.Goals = None,
     held_out: options.HeldOut = None,
+    field_names: options.FieldNames = None,
     proposer: options.Proposer = None,
     method: options.Method = None,
     population: options.Population = None,

@@ -78,6 +78,15 @@ HeldOut = Annotated[
     float | None,
     _option("held-out", "Share of trajectories held out, 0 to 1; 0: none.", DEFAULTS.data.held_out, DATA),
 ]
+FieldNames = Annotated[
+    bool | None,
+    _switch(
+        "field-names",
+        "Whether who writes programs reads the names of a vector's fields; a model may know them by heart.",
+        DEFAULTS.data.field_names,
+        DATA,
+    ),
+]
 
 Proposer = Annotated[
     str | None,

@@ -29,6 +29,8 @@ class DataConfig(_Section):
         goals: a file of goal states, for the label "goal"; "" takes the data's own marks, and a model is asked for
             what nobody marked.
         held_out: share of trajectories held out, per task and role; 0 holds out none.
+        field_names: who writes programs reads the names of a vector's fields; else they are x0, x1, … to it, so that it
+            cannot know them by heart.
     """
 
     demos: tuple[str, ...] = ()
@@ -36,6 +38,7 @@ class DataConfig(_Section):
     label: Literal["", "all", "last", "goal"] = ""
     goals: str = ""
     held_out: float = Field(default=0.25, ge=0, lt=1)
+    field_names: bool = True
 
 
 class SearchConfig(_Section):

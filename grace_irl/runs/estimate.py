@@ -191,6 +191,7 @@ def _sizes(problem: Problem, config: Config, room: int | None) -> dict[str, Prom
     """Sizes of prompts that are really built."""
     settings = proposers.prompt_settings(config)
     # No prompt here runs a program: there is no debug function in the one that is made up.
+    problem = proposers.as_shown(config, problem)
     bench = Workbench(problem, cast(Sandbox, None), config.seed)
     prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
     most = settings.budget.total if room is None else min(settings.budget.total, room)

@@ -188,7 +188,7 @@ def _work(
     note = _notes(store, parts)
 
     def bench(problem: Problem) -> Workbench:
-        return Workbench(problem, sandbox, config.seed, limits, store, folder, note)
+        return Workbench(proposers.as_shown(config, problem), sandbox, config.seed, limits, store, folder, note)
 
     if labelling.silent:
         note(f"goal states: asking about {len(labelling.silent)} expert trajectories, held-out ones among them")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.demos.labels import Problem
@@ -177,13 +177,20 @@ def checked(config: Config, problem: Problem) -> Config:
     Raises:
         InputError: for a name that is not registered, and for whatever the proposer lacks.
     """
-    found, model = kind(config.proposer.name), config.model
+    found, model, problem = kind(config.proposer.name), config.model, as_shown(config, problem)
     if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
         raise InputError(
             f"--max-cost {config.stop.max_cost:g} without prices: no cost would ever be counted; expected "
             "--set model.price_in=… or model.price_out=…, of a million tokens"
         )
     return found.check(config, problem)
+
+
+def as_shown(config: Config, problem: Problem) -> Problem:
+    """The problem as whoever writes programs gets it: without names of fields, if the configuration says so."""
+    if config.data.field_names:
+        return problem
+    return replace(problem, metadata=replace(problem.metadata, fields=()))
 
 
 def recorded_goals(config: Config) -> tuple[GoalAnswer, ...]:

@@ -26,7 +26,9 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     text = export_source(
         record.program.source,
         title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
-        facts=facts(record, store.records(), store.trajectories(), config, store.meta("label")),
+        facts=facts(
+            record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")
+        ),
         scale=evaluation.scale,
         offset=evaluation.offset,
         threshold=evaluation.threshold,
@@ -40,8 +42,13 @@ def facts(
     trajectories: Sequence[TrajectoryRow],
     config: Config,
     label: str,
+    fields: str = "",
 ) -> list[tuple[str, str]]:
-    """What to say of a program: how good, from which data, by what."""
+    """What to say of a program: how good, from which data, by what.
+
+    Args:
+        fields: what a vector's fields are called, if the program has other names for them; else "".
+    """
     evaluation = record.evaluation
     known = evaluation.threshold is not None
     names = "calibrated" if config.fitness.calibrate else "not calibrated"
@@ -56,6 +63,8 @@ def facts(
         rows = [row for row in trajectories if row.split == split]
         if rows:
             lines.append((f"{split.replace('_', ' ')} data", _data(rows)))
+    if fields:
+        lines.append(("fields", fields))
     if config.data.demos:
         lines.append(("demos", ", ".join(map(short, (*config.data.demos, *config.data.negatives)))))
     lines += [

@@ -60,7 +60,7 @@ class World:
     secrets: set[str]
 
 
-def _two_tasks(kind: str, folder: Path) -> World:
+def two_tasks(kind: str, folder: Path) -> World:
     """Two sets of a kind: `FOLDER/<set>/<role>.parquet`, each of one task."""
     sets = {"grid": _grids, "ui": _screens, "vector": _vectors}[kind]()
     paths = []
@@ -155,7 +155,7 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> Spied:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mixed", [False, True], ids=["plain", "scrambled"])
 def test_no_operator_names_what_the_data_come_from(kind: str, mixed: bool, tmp_path: Path, spied: Spied) -> None:
-    world = _two_tasks(kind, tmp_path / "BabyAI-and-Hopper")
+    world = two_tasks(kind, tmp_path / "BabyAI-and-Hopper")
     paths = world.paths
     if mixed:
         scramble(world.paths, tmp_path / "mixed", 0)
@@ -188,7 +188,7 @@ def _words(paths: Sequence[Path]) -> set[str]:
 
 
 def test_people_read_the_names_and_files_pass_none_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    world = _two_tasks("grid", tmp_path)
+    world = two_tasks("grid", tmp_path)
     demos = [word for path in world.paths for word in ("--demos", str(path))]
     fit = ["--population", "2", "--elite", "1", "--generations", "0", "--out", str(tmp_path / "run")]
     assert main(["fit", *demos, "--held-out", "0", *fit]) == 0
