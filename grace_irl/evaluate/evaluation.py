@@ -37,16 +37,6 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A state on the wrong side, as feedback: the trajectory (digest), its step, its reward and its label."""
-
-    digest: str
-    step: int
-    reward: float
-    positive: bool
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """The score of one program.
 
@@ -63,7 +53,6 @@ class Evaluation:
         train, held_out: metrics over all tasks; held_out is None where there is no held-out data.
         tasks: per task, the same pair.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
-        failures: the worst states first, capped.
         seconds: wall time of the evaluation.
         complete: False where the evaluation stopped early, because the program could no longer reach the
             floor that it was asked to reach: `fitness` is then an upper bound (below that floor), and there
@@ -81,7 +70,6 @@ class Evaluation:
     held_out: Metrics | None = None
     tasks: dict[str, tuple[Metrics, Metrics | None]] = field(default_factory=dict)
     monotonicity: float | None = None
-    failures: tuple[Failure, ...] = ()
     seconds: float = 0.0
     complete: bool = True
 

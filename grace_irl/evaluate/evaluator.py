@@ -16,7 +16,6 @@ from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics, shown
-from grace_irl.evaluate.failures import worst_states
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.evaluate.metrics import metrics_of, task_metrics
 from grace_irl.evaluate.protocol import Bar
@@ -137,16 +136,7 @@ class DiscriminatorEvaluator:
         if reached < bar.floor - EQUAL:
             return replace(evaluation, tasks={name: (metrics, None) for name, metrics in tasks.items()})
         experts = [item.trajectory.digest for item in train.items if item.demonstration.role == "expert"]
-        evaluation = replace(
-            evaluation,
-            monotonicity=monotonicity(rewards[digest] for digest in experts),
-            failures=worst_states(
-                values,
-                rows,
-                [item.trajectory.digest for item in train.items],
-                {n: m.fitness for n, m in tasks.items()},
-            ),
-        )
+        evaluation = replace(evaluation, monotonicity=monotonicity(rewards[digest] for digest in experts))
         return self._with_held_out(program, evaluation, tasks, takes_action)
 
     def _bound(self, rewards: dict[str, Floats]) -> float:

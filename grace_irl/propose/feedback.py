@@ -1,4 +1,4 @@
-"""What is shown of a parent: the rewards that it gave, and what it says of itself."""
+"""What a prompt says of a parent: the rewards that it gave, where it is wrong, and what it says of itself."""
 
 from __future__ import annotations
 
@@ -7,52 +7,54 @@ from dataclasses import replace
 
 import numpy as np
 
-from grace_irl.demos.labels import Labelled
+from grace_irl.propose.briefing import Briefing
 from grace_irl.propose.material import Material, chances
+from grace_irl.propose.mistakes import wrong_states
+from grace_irl.propose.operators import mutation
 from grace_irl.propose.protocol import Parent
+from grace_irl.propose.views.trajectory import Shown, foremost
 from grace_irl.propose.workbench import Workbench
 from grace_irl.sandbox.protocol import DebugRequest
 from grace_irl.search.protocol import Request
 
-DEBUGGED = 8  # wrong trajectories whose debug output is fetched, worst first
 SET_STATES = 400  # states of either side that debug(expert_states, negative_states) is shown
 
 
-def material(bench: Workbench, request: Request, parents: Sequence[Parent]) -> Material:
+def material(bench: Workbench, briefing: Briefing, request: Request, parents: Sequence[Parent]) -> Material:
     """What a prompt for this request is about. Only training data is looked at."""
-    drawn = Material(seed=request.seed, **chances(request))
+    empty = Material(seed=request.seed, **chances(request))
     if not parents:
-        return drawn
+        return empty
     parent = parents[0]
-    program, evaluation = parent.program, parent.evaluation
-    train = {item.trajectory.digest: item for item in bench.problem.train}
-    wrong = [digest for digest in dict.fromkeys(f.digest for f in evaluation.failures) if digest in train]
-    experts = [name for name, item in train.items() if item.demonstration.role == "expert"]
-    return replace(
-        drawn,
-        source=program.source,
-        evaluation=evaluation,
-        rewards=bench.rewards.get(program.id, [*wrong, *experts]),
-        debug=_debug(bench, parent, [train[digest] for digest in wrong[:DEBUGGED]]),
-        overall=_overall(bench, program.source, request.seed),
+    rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
+    found = replace(
+        empty,
+        source=parent.program.source,
+        evaluation=parent.evaluation,
+        rewards=rewards,
+        wrong=wrong_states(briefing.items, rewards),
+        overall=_overall(bench, parent.program.source, request.seed),
     )
+    if request.operator != "mutate" or "def debug_fn" not in parent.program.source:
+        return found
+    shown = [each for section in mutation(briefing, found).values() for each in section]
+    if not shown:
+        return found
+    return replace(found, debug=_debug(bench, parent.program.source, shown))
 
 
-def _debug(bench: Workbench, parent: Parent, items: Sequence[Labelled]) -> dict[tuple[str, int], str]:
-    """What the parent's debug_fn says at its wrong states, by digest and step."""
-    if "def debug_fn" not in parent.program.source or not items:
-        return {}
-    place = {item.trajectory.digest: position for position, item in enumerate(items)}
-    asked = sorted({(f.digest, f.step) for f in parent.evaluation.failures if f.digest in place})
-    requests = [DebugRequest(place[digest], step) for digest, step in asked]
-    handle = bench.sandbox.put([item.trajectory for item in items])
+def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:
+    """What debug_fn says by digest and step: at wrong states, at those beside them, at the ends and at goals."""
+    trajectories = [each.item.trajectory for each in shown]
+    requests = [DebugRequest(place, step) for place, each in enumerate(shown) for step in sorted(foremost(each))]
+    handle = bench.sandbox.put(trajectories)
     try:
-        order = range(len(items))
-        outcome = bench.sandbox.run(parent.program.source, handle, order, limits=bench.limits, debug=requests)
+        outcome = bench.sandbox.run(source, handle, range(len(shown)), limits=bench.limits, debug=requests)
     finally:
         bench.sandbox.drop(handle)
     if outcome.status != "ok":  # a program that runs out of time in its debug function still has its score
         return {}
+    asked = [(trajectories[request.position].digest, request.step) for request in requests]
     return dict(zip(asked, outcome.debug, strict=True))
 
 

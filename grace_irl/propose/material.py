@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.propose.mistakes import Wrong
 from grace_irl.search.protocol import Request
 
 
@@ -23,6 +24,7 @@ class Material:
         source: of the parent.
         evaluation: of the parent.
         rewards: by trajectory digest `(T+1,)`: what the parent gave each state.
+        wrong: states on the wrong side of the parent's threshold.
         debug: by trajectory digest and step (from 0): what the parent's debug_fn said.
         overall: what the parent's debug(expert_states, negative_states) said.
         include_expert, incorrect_only, expert_only: the chances of GRACE's table 6, drawn by the search.
@@ -35,6 +37,7 @@ class Material:
     source: str = ""
     evaluation: Evaluation | None = None
     rewards: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    wrong: Wrong = field(default_factory=dict)
     debug: Mapping[tuple[str, int], str] = field(default_factory=dict)
     overall: str = ""
     include_expert: bool = False

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
+from typing import get_args
 
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.evaluate.evaluation import shown as fitness_shown
 from grace_irl.propose.briefing import Briefing
 from grace_irl.propose.material import Material
+from grace_irl.propose.mistakes import drawn, of_experts
 from grace_irl.propose.neutral import renamed
 from grace_irl.propose.prompt import Prompt
 from grace_irl.propose.sections import needed, section, wanted
@@ -25,6 +29,9 @@ EXPERTS_PER_NEGATIVE = 2
 
 MAX_TASKS_SCORED = 12
 
+FOCUS = 5
+"""Wrong states of a trajectory that are shown in any case."""
+
 
 def initialise(briefing: Briefing, material: Material) -> Prompt:
     """Asks for a program from a random subset of expert and negative trajectories. Reads `seed`, `images`."""
@@ -36,30 +43,57 @@ def initialise(briefing: Briefing, material: Material) -> Prompt:
 def mutate(briefing: Briefing, material: Material) -> Prompt:
     """Asks for a better version of a program, given trajectories on which it is wrong.
 
-    Table 6's chances as we read them: `expert_only` shows wrong expert states only, where there are any;
-    `incorrect_only` shows of a wrong trajectory only the wrong states, each with the one before it;
-    `include_expert` adds an expert trajectory. Reads `seed`, `source`, `evaluation`, `rewards`, `debug`,
-    `overall`, the chances and `images`.
+    Reads `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`, `overall`, the chances and `images`.
     """
-    rng = np.random.default_rng(material.seed)
-    wrong = _failures(briefing, material, rng)
-    examples = []
-    seen = {each.item.trajectory.digest for each in wrong}
-    experts = [i for i in _of_role(briefing, "expert") if i.trajectory.digest not in seen]
-    if (material.include_expert or not wrong) and experts:
-        examples.append(_shown(briefing, experts[int(rng.integers(len(experts)))], material))
-    negatives = _of_role(briefing, "negative")
-    if not wrong and negatives:
-        examples.append(_shown(briefing, negatives[int(rng.integers(len(negatives)))], material))
     return _prompt(
         briefing,
         material,
         "mutate",
-        {"failures": wrong, "examples": examples},
+        mutation(briefing, material),
         source=cut(material.source.strip(), briefing.budget.of("source")),
         scores=scores(material.evaluation, briefing.names),
+        debugged=any(material.debug.values()),
         overall=cut(material.overall.strip(), briefing.budget.of("debug")),
     )
+
+
+def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
+    """The trajectories that `mutate` shows, by section: drawn by `seed`, whatever `debug` holds.
+
+    Table 6's chances as we read them: `expert_only` shows wrong expert states only, where there are any;
+    `incorrect_only` shows of a wrong trajectory only wrong states, each with the one before it; `include_expert` adds
+    an expert trajectory. Of a trajectory with many wrong states all are marked, and `FOCUS` of them, drawn at random,
+    stay when others are left out.
+    """
+    rng = np.random.default_rng(material.seed)
+    wrong = of_experts(briefing.items, material.wrong) if material.expert_only else material.wrong
+    failures = []
+    for place in drawn(briefing.items, wrong, briefing.budget.failures, rng):
+        focus = np.sort(rng.permutation(wrong[place])[:FOCUS])
+        told = replace(_told(briefing, place, material), focus=tuple(focus.tolist()), limit=None)
+        failures.append(replace(told, only_focus=material.incorrect_only))
+    seen = {each.item.trajectory.digest for each in failures}
+    examples = []
+    for role in get_args(Role):
+        if failures and not (role == "expert" and material.include_expert):
+            continue
+        others = [
+            place
+            for place, item in enumerate(briefing.items)
+            if item.demonstration.role == role and item.trajectory.digest not in seen
+        ]
+        if others:
+            examples.append(_told(briefing, others[int(rng.integers(len(others)))], material))
+    return {"failures": failures, "examples": examples}
+
+
+def _told(briefing: Briefing, place: int, material: Material) -> Shown:
+    """A trajectory with what the parent makes of it."""
+    item = briefing.items[place]
+    digest = item.trajectory.digest
+    debug = {step: text for (name, step), text in material.debug.items() if name == digest}
+    wrong = frozenset(material.wrong.get(place, np.array([], dtype=np.int64)).tolist())
+    return replace(_shown(briefing, item, material), debug=debug, wrong=wrong)
 
 
 def repair(briefing: Briefing, material: Material) -> Prompt:
@@ -83,7 +117,7 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
     rng = np.random.default_rng(material.seed)
     experts = [item for item in _of_role(briefing, "expert") if item.trajectory.digest in material.rewards]
     experts = experts or _of_role(briefing, "expert")
-    drawn = rng.permutation(len(experts))[: max(briefing.budget.failures, len(briefing.tasks))]
+    places = rng.permutation(len(experts))[: max(briefing.budget.failures, len(briefing.tasks))]
     evaluation = material.evaluation
     tau = evaluation.monotonicity if evaluation else None
     rising = (
@@ -98,7 +132,7 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
         briefing,
         material,
         "reshape",
-        {"trajectories": [_shown(briefing, experts[int(n)], material) for n in sorted(drawn)]},
+        {"trajectories": [_shown(briefing, experts[int(n)], material) for n in sorted(places)]},
         source=cut(material.source.strip(), briefing.budget.of("source")),
         scores=scores(evaluation, briefing.names) + rising,
         rule=briefing.rule,
@@ -204,35 +238,3 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
         merged += [*experts[:EXPERTS_PER_NEGATIVE], *negatives[:1]]
         experts, negatives = experts[EXPERTS_PER_NEGATIVE:], negatives[1:]
     return merged
-
-
-def _failures(briefing: Briefing, material: Material, rng: np.random.Generator) -> list[Shown]:
-    """A sample of trajectories with states on the wrong side, in the evaluation's order: worst tasks first."""
-    failures = material.evaluation.failures if material.evaluation else ()
-    known = {item.trajectory.digest: item for item in reversed(briefing.items)}
-    failures = tuple(failure for failure in failures if failure.digest in known)
-    if material.expert_only and any(failure.positive for failure in failures):
-        failures = tuple(failure for failure in failures if failure.positive)
-    steps: dict[str, list[int]] = {}
-    for failure in failures:
-        steps.setdefault(failure.digest, []).append(failure.step)
-    if not steps:
-        return []
-    ranked = list(steps)
-    # The worse, the likelier, so that several mutations of one parent see different mistakes.
-    weights = 1.0 / np.arange(1, len(ranked) + 1)
-    count = min(briefing.budget.failures, len(ranked))
-    drawn = rng.choice(len(ranked), size=count, replace=False, p=weights / weights.sum())
-    shown = []
-    for place in sorted(int(n) for n in drawn):
-        digest = ranked[place]
-        shown.append(
-            Shown(
-                known[digest],
-                rewards=material.rewards.get(digest),
-                debug={step: text for (name, step), text in material.debug.items() if name == digest},
-                focus=tuple(sorted(steps[digest])),
-                only_focus=material.incorrect_only,
-            )
-        )
-    return shown

@@ -68,7 +68,7 @@ class Prompter:
         """
         if request.operator not in OPERATORS:
             raise InputError(f"operator {request.operator!r} has no prompt; expected one of {', '.join(OPERATORS)}")
-        prompt = OPERATORS[request.operator](self._briefing, material(self._bench, request, parents))
+        prompt = OPERATORS[request.operator](self._briefing, material(self._bench, self._briefing, request, parents))
         if not self._settings.images:
             return prompt
         shown = pictures(self._briefing.items, request.seed)

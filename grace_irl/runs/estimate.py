@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
 from grace_irl.propose.client import ChatClient
 from grace_irl.propose.prompt import Prompt
@@ -196,6 +199,7 @@ def _sizes(problem: Problem, config: Config, room: int | None) -> dict[str, Prom
     prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
     most = settings.budget.total if room is None else min(settings.budget.total, room)
     parent = _made_up(problem)
+    bench.rewards.put(parent.program.id, _one_wrong_each(problem))
     failed = Parent(parent.program, Evaluation("runtime", FAULT, f"Traceback (most recent call last):\n{FAULT}"))
     built: dict[str, list[Prompt]] = {
         "initialise": [prompter.write(Request(n, "initialise", seed=n), ()) for n in range(DRAWN)],
@@ -212,18 +216,25 @@ def _sizes(problem: Problem, config: Config, room: int | None) -> dict[str, Prom
 
 
 def _made_up(problem: Problem) -> Parent:
-    """A program of typical length that is wrong about one state of each trajectory."""
+    """A program of typical length."""
     line = "        score = score + float(state.sum() > 0)\n"
     source = "class Reward:\n    def reward_fn(self, state):\n        score = 0.0\n" + line * ANSWER
-    failures = []
-    for item in problem.train:
-        middle = len(item.positive) // 2
-        failures.append(Failure(item.trajectory.digest, middle, 0.0, bool(item.positive[middle])))
     positive = sum(int(item.positive.sum()) for item in problem.train)
     states = sum(len(item.positive) for item in problem.train)
     metrics = Metrics(-0.5, 0.75, 0.75, False, positive, states - positive)
-    evaluation = Evaluation("ok", fitness=-0.5, train=metrics, monotonicity=0.0, failures=tuple(failures))
+    evaluation = Evaluation("ok", fitness=-0.5, train=metrics, monotonicity=0.0)
     return Parent(Program("", cut(source, ANSWER), 0), evaluation)
+
+
+def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
+    """Rewards by digest that are wrong about the state in the middle of each trajectory."""
+    rewards = {}
+    for item in problem.train:
+        values = item.positive.astype(np.float64)
+        middle = len(values) // 2
+        values[middle] = 1 - values[middle]
+        rewards[item.trajectory.digest] = values
+    return rewards
 
 
 def _total(

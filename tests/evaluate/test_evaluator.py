@@ -48,7 +48,6 @@ def test_a_perfect_program() -> None:
     assert found.held_out.separated
     assert (found.train.experts, found.held_out.experts) == (6 * 12, 2 * 12)
     assert found.fitness == pytest.approx(0, abs=1e-9)
-    assert found.failures == ()
 
 
 def test_without_calibration_the_reward_is_taken_as_it_comes() -> None:
@@ -196,29 +195,6 @@ def test_tasks_are_scored_apart_and_fitness_is_their_mean() -> None:
     assert all(held_out is not None for _, held_out in found.tasks.values())
     assert found.train is not None
     assert found.train.experts == sum(train.experts for train, _ in found.tasks.values())
-
-
-def test_failures_are_the_worst_states_of_the_worst_task_first() -> None:
-    def one(name: str, role: str, values: list[float], task: str) -> Demonstration:
-        return Demonstration(Trajectory(np.array(values)[:, None], source=name), role, task)  # type: ignore[arg-type]
-
-    items = (
-        one("a", "expert", [5.0, 5.0, 5.0, 5.0, -1.0], "fine"),
-        one("b", "negative", [0.0, 0.0, 0.0], "fine"),
-        one("c", "expert", [-2.5, 6.0], "poor"),
-        one("d", "negative", [9.0, 8.0, 7.0, 6.5, 0.0], "poor"),
-    )
-    problem = label(Demonstrations(Metadata("vector"), items), "all")
-    with InProcessSandbox() as sandbox:
-        found = DiscriminatorEvaluator(problem, sandbox).evaluate([program("return state[0]")])[0]
-    names = {item.trajectory.digest: item.trajectory.source for item in problem}
-    assert [(names[f.digest], f.step, f.reward, f.positive) for f in found.failures] == [
-        ("d", 0, 9.0, False),
-        ("d", 1, 8.0, False),
-        ("c", 0, -2.5, True),
-        ("d", 2, 7.0, False),  # three of a trajectory at most
-        ("a", 4, -1.0, True),
-    ]
 
 
 def test_a_constant_reward_stops_early() -> None:

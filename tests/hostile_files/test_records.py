@@ -91,7 +91,7 @@ def test_recordings(
         ("UPDATE goals SET origin = 'nobody'", "'nobody' is none of file, data, model"),
         ("""UPDATE goals SET indices = '["a"]'""", "a row of 'goals' is damaged"),
         ("UPDATE programs SET parents = '[1]'", "a row of 'programs' is damaged"),
-        ("UPDATE programs SET evaluation = json_set(evaluation, '$.failures', '3')", "a row of 'programs' is damaged"),
+        ("UPDATE programs SET evaluation = json_set(evaluation, '$.tasks', '3')", "a row of 'programs' is damaged"),
         ("UPDATE meta SET value = 'x' || hex(zeroblob(5000)) WHERE key = 'format'", "a run of format x0"),
     ],
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
-from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.propose.briefing import Budget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
@@ -22,6 +22,7 @@ from tests.propose import screens
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
+ROLES: tuple[Role, ...] = ("expert", "negative")
 FLOOR, WALL = (3, 7, 5), (9, 9, 5)
 Cell = tuple[int, int]
 
@@ -97,9 +98,7 @@ def vectors(width: int = 4, length: int = 30) -> Problem:
 
 
 def evaluation(problem: Problem) -> Evaluation:
-    """An expert's last state too low and two negative states too high."""
-    experts = [item for item in problem.train if item.demonstration.role == "expert"]
-    negative = next(item for item in problem.train if item.demonstration.role == "negative")
+    """Of a program that is far from good."""
     train = Metrics(-0.731, 0.8, 0.75, False, 2, 21)
     held_out = Metrics(-0.9999, 0.1234, 0.4321, False, 1, 1)
     return Evaluation(
@@ -112,23 +111,30 @@ def evaluation(problem: Problem) -> Evaluation:
             for number, task in enumerate(dict.fromkeys(item.task for item in problem.train))
         },
         monotonicity=0.25,
-        failures=(
-            Failure(negative.trajectory.digest, 1, 0.9, False),
-            Failure(experts[0].trajectory.digest, 3, 0.125, True),
-            Failure(negative.trajectory.digest, 8, 0.8, False),
-        ),
     )
 
 
 def material(problem: Problem, seed: int = 3) -> Material:
     """What a mutation of SOURCE is given."""
-    judged = evaluation(problem)
+    places = {role: [n for n, item in enumerate(problem.train) if item.demonstration.role == role] for role in ROLES}
+    # An expert's last state is too low, and two negative states are too high.
+    wrong = {places["expert"][0]: np.array([3]), places["negative"][0]: np.array([1, 8])}
     rewards = {
         item.trajectory.digest: np.linspace(0, 1, len(item.trajectory.states)).round(3) for item in problem.train
     }
-    debug = {(failure.digest, failure.step): f"sees {failure.step}\nand more" for failure in judged.failures}
+    debug = {
+        (problem.train[place].trajectory.digest, step): f"sees {step}\nand more"
+        for place, steps in wrong.items()
+        for step in (0, *steps.tolist(), len(problem.train[place].positive) - 1)
+    }
     return Material(
-        seed=seed, source=SOURCE, evaluation=judged, rewards=rewards, debug=debug, overall="means 0.2 and 0.1"
+        seed=seed,
+        source=SOURCE,
+        evaluation=evaluation(problem),
+        rewards=rewards,
+        wrong=wrong,
+        debug=debug,
+        overall="means 0.2 and 0.1",
     )
 
 

@@ -13,6 +13,7 @@ from grace_irl.evaluate.cache import MemoryCache
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.programs.program import Program
+from grace_irl.propose.briefing import brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
@@ -59,17 +60,22 @@ def parent_of(source: str, problem: Problem, sandbox: Sandbox, cache: MemoryCach
         evaluator.close()
 
 
-def test_debug_texts_are_of_the_wrong_states(problem: Problem, sandbox: Sandbox) -> None:
+def test_debug_texts_are_of_wrong_states_and_of_right_ones_beside_them(problem: Problem, sandbox: Sandbox) -> None:
     cache = MemoryCache()
     parent = parent_of(SOURCE, problem, sandbox, cache)
-    assert parent.evaluation.failures
     bench = Workbench(problem, sandbox, rewards=cache)
-    found = material(bench, Request(9, "mutate", (parent.program.id,), seed=1), [parent])
+    found = material(bench, brief(problem), Request(9, "mutate", (parent.program.id,), seed=1), [parent])
+    assert found.wrong
     train = {item.trajectory.digest: item.trajectory for item in problem.train}
     assert found.debug
     for (digest, step), text in found.debug.items():
         assert text == f"state {step + 1}, first number {train[digest].states[step][0]:.3f}"
-    assert set(found.debug) <= {(failure.digest, failure.step) for failure in parent.evaluation.failures}
+    wrong = {(problem.train[place].trajectory.digest, step) for place, steps in found.wrong.items() for step in steps}
+    told = {name for name, _ in found.debug}
+    assert {(name, 0) for name in told} <= set(found.debug)  # the ends, right or wrong
+    beside = {(name, near) for name, step in set(found.debug) & wrong for near in (step - 1, step + 1)}
+    assert beside - wrong  # and right states beside wrong ones
+    assert {(name, step) for name, step in beside - wrong if 0 <= step < len(train[name].states)} <= set(found.debug)
     positive = sum(int(item.positive.sum()) for item in problem.train)
     states = sum(len(item.positive) for item in problem.train)
     assert found.overall == f"{positive} against {states - positive} states"
@@ -99,6 +105,6 @@ def test_debug_functions_that_fail_cost_nothing_else(
     parent = parent_of(source, problem, sandbox, cache)
     assert parent.evaluation.valid
     bench = replace(Workbench(problem, sandbox, rewards=cache), limits=Limits(wall_s=2.0, cpu_s=1.0))
-    found = material(bench, Request(9, "mutate", (parent.program.id,), seed=1), [parent])
+    found = material(bench, brief(problem), Request(9, "mutate", (parent.program.id,), seed=1), [parent])
     assert said in found.overall
     assert found.rewards

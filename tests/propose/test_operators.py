@@ -132,8 +132,7 @@ def test_expert_only_leaves_negative_failures_out() -> None:
 
 def test_a_program_without_failures_is_shown_examples() -> None:
     given = asked.material(asked.grids())
-    assert given.evaluation is not None
-    text = mutate(brief(asked.grids()), replace(given, evaluation=replace(given.evaluation, failures=()))).user
+    text = mutate(brief(asked.grids()), replace(given, wrong={})).user
     assert "On no training trajectory." in text
     assert "# For comparison" in text
     assert "Negative 1:" in text

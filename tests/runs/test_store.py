@@ -14,7 +14,7 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos.labels import label
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.evaluation import Evaluation, Failure, Metrics
+from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, plain, to_text
@@ -33,7 +33,6 @@ FULL = Evaluation(
     held_out=METRICS,
     tasks={"a": (METRICS, None), "b": (METRICS, METRICS)},
     monotonicity=0.25,
-    failures=(Failure("d", 3, 0.5, True),),
     seconds=0.1,
 )
 

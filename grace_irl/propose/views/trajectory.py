@@ -30,7 +30,8 @@ class Shown:
         item: the trajectory and its labels.
         rewards: `(T+1,)` what a program gave each state, or None.
         debug: what its debug_fn said, by step.
-        focus: the steps that matter most (those on the wrong side); kept when others are left out.
+        wrong: the steps on the wrong side.
+        focus: the steps that matter most (some on the wrong side); kept when others are left out.
         only_focus: leave out every step that is neither in focus nor right before one that is.
         full: write every state in full.
         marks: say which states are positive.
@@ -41,6 +42,7 @@ class Shown:
     item: Labelled
     rewards: NDArray[np.float64] | None = None
     debug: Mapping[int, str] = field(default_factory=dict)
+    wrong: Collection[int] = ()
     focus: Collection[int] = ()
     only_focus: bool = False
     full: bool = False
@@ -122,7 +124,15 @@ def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
 
 
 def _order(shown: Shown) -> list[int]:
-    """Steps by importance: ends, goals' and failures' own steps, the steps before them, then ever finer halves."""
+    """Steps by importance: what comes first, then ever finer halves."""
+    first = foremost(shown)
+    if shown.only_focus and shown.focus:
+        return first
+    return list(dict.fromkeys((*first, *_halves(len(shown.item.positive)))))
+
+
+def foremost(shown: Shown) -> list[int]:
+    """The ends, the goals' and the focus's own steps, the steps before them and after: those with a debug text."""
     last = len(shown.item.positive) - 1
     goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []
     focus = sorted(shown.focus)
@@ -130,7 +140,7 @@ def _order(shown: Shown) -> list[int]:
     after = [step + 1 for step in focus if step < last]
     if shown.only_focus and focus:
         return list(dict.fromkeys((0, *focus, *(step - 1 for step in focus if step > 0))))
-    return list(dict.fromkeys((0, last, *goals, *focus, *near, *after, *_halves(last + 1))))
+    return list(dict.fromkeys((0, last, *goals, *focus, *near, *after)))
 
 
 def _halves(count: int) -> list[int]:
@@ -146,6 +156,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
     seen: list[int] = []  # steps that are written
     same: list[int] = []  # states in a row that are what the state before them was
     changes = 0  # since a state was written in full
+    said = ""  # by the last debug text
 
     def close(stop: int) -> None:
         if same:
@@ -175,8 +186,9 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
                 text += f"{_LINE if lines_apart else '; '}in full: {full}"
         lines.append(f"{step + 1}: {note}{text}")
         if shown.debug.get(step):
-            said = " ".join(shown.debug[step].split())
-            lines.append(f"  debug: {said[:MAX_DEBUG]}{'…' if len(said) > MAX_DEBUG else ''}")
+            before_it, said = said, " ".join(shown.debug[step].split())
+            text = f"{said[:MAX_DEBUG]}{'…' if len(said) > MAX_DEBUG else ''}"
+            lines.append(f"  debug: {'the same' if said == before_it else text}")
         before = step
     close(len(states))
     return "\n".join(lines)
@@ -200,5 +212,5 @@ def _reward(shown: Shown, step: int) -> str:
     if shown.rewards is None:
         return ""
     value = shown.rewards[step]
-    wrong = " WRONG" if step in shown.focus else ""
+    wrong = " WRONG" if step in shown.wrong else ""
     return f"{{reward {'none' if np.isnan(value) else f'{value:.4g}'}{wrong}}} "

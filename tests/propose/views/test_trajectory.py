@@ -52,7 +52,7 @@ def test_heads(each: Labelled, expected: str) -> None:
 
 
 def test_rewards_failures_and_debug_are_beside_their_states() -> None:
-    shown = Shown(item(3), np.array([np.nan, 0.25, 1e-7]), {1: "a\n b" + "c" * 999}, focus=(2,))
+    shown = Shown(item(3), np.array([np.nan, 0.25, 1e-7]), {1: "a\n b" + "c" * 999}, wrong=(2,))
     told = lines(shown)
     assert told[0] == "1: {reward none} [0]"
     assert told[1] == "2: {reward 0.25} [1]"
