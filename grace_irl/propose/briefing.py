@@ -109,6 +109,7 @@ class Briefing:
         preamble: the beginning of every user part.
         answer_format: "code" or "json".
         budget: how long prompts may be.
+        images: pictures of states go with prompts that show trajectories.
         spared: tokens by which system part and preamble are shorter than at scale 1.
     """
 
@@ -121,6 +122,7 @@ class Briefing:
     preamble: str
     answer_format: AnswerFormat = "code"
     budget: Budget = field(default_factory=Budget)
+    images: bool = False
     spared: int = 0
 
     @property
@@ -140,6 +142,7 @@ def brief(
     answer_format: AnswerFormat = "code",
     context: str = "",
     budget: Budget | None = None,
+    images: bool = False,
 ) -> Briefing:
     """Looks through the training data of a problem once, for all prompts of a run.
 
@@ -148,6 +151,7 @@ def brief(
         answer_format: how programs are to be answered.
         context: what the user knows and the data do not say (`--context FILE`); "" for none.
         budget: None: the default.
+        images: pictures of states go with prompts that show trajectories.
 
     Raises:
         InputError: no training data, or a state kind that no view knows.
@@ -192,6 +196,7 @@ def brief(
         preamble=preamble(terse),
         answer_format=answer_format,
         budget=budget,
+        images=images,
         spared=sum(spared),
     )
 

@@ -30,7 +30,6 @@ class Material:
         include_expert, incorrect_only, expert_only: the chances of GRACE's table 6, drawn by the search.
         problems: what static checks said of the source, each with its line.
         trajectories: what is to be cleaned.
-        images: PNG files that go with the prompt.
     """
 
     seed: int = 0
@@ -45,7 +44,6 @@ class Material:
     expert_only: bool = False
     problems: tuple[str, ...] = ()
     trajectories: tuple[Labelled, ...] = ()
-    images: tuple[bytes, ...] = ()
 
 
 class Chances(TypedDict):

@@ -53,9 +53,9 @@ def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Ge
     left: dict[str, dict[bool, dict[int, int]]] = {}
     for place, steps in wrong.items():
         positives = int(items[place].positive[steps].sum())
-        for side, states in ((True, positives), (False, len(steps) - positives)):
-            if states:
-                left.setdefault(items[place].task, {}).setdefault(side, {})[place] = states
+        for positive, number in ((True, positives), (False, len(steps) - positives)):
+            if number:
+                left.setdefault(items[place].task, {}).setdefault(positive, {})[place] = number
     chosen: list[int] = []
     while left and len(chosen) < count:
         tasks = list(left)
@@ -65,8 +65,9 @@ def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Ge
             weights = np.array(list(states.values()), dtype=np.float64)
             place = list(states)[int(rng.choice(len(states), p=weights / weights.sum()))]
             chosen.append(place)
-            rest = {side: {n: m for n, m in of.items() if n != place} for side, of in left[task].items()}
-            left[task] = {side: of for side, of in rest.items() if of}
+            for side in sides:
+                side.pop(place, None)
+            left[task] = {positive: side for positive, side in left[task].items() if side}
             if not left[task]:
                 del left[task]
     return chosen

@@ -18,6 +18,7 @@ from grace_irl.propose.briefing import Briefing
 from grace_irl.propose.material import Material
 from grace_irl.propose.mistakes import drawn, of_experts
 from grace_irl.propose.neutral import renamed
+from grace_irl.propose.pictures import most_of_captions, pictures
 from grace_irl.propose.prompt import Prompt
 from grace_irl.propose.sections import needed, section, wanted
 from grace_irl.propose.templates import render
@@ -34,20 +35,19 @@ FOCUS = 5
 
 
 def initialise(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for a program from a random subset of expert and negative trajectories. Reads `seed`, `images`."""
+    """Asks for a program from a random subset of expert and negative trajectories. Reads `seed`."""
     items = _subset(briefing, np.random.default_rng(material.seed))
     shown = [_shown(briefing, item, material) for item in items]
-    return _prompt(briefing, material, "initialise", {"trajectories": shown})
+    return _prompt(briefing, "initialise", {"trajectories": shown})
 
 
 def mutate(briefing: Briefing, material: Material) -> Prompt:
     """Asks for a better version of a program, given trajectories on which it is wrong.
 
-    Reads `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`, `overall`, the chances and `images`.
+    Reads `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`, `overall` and the chances.
     """
     return _prompt(
         briefing,
-        material,
         "mutate",
         mutation(briefing, material),
         source=cut(material.source.strip(), briefing.budget.of("source")),
@@ -104,7 +104,6 @@ def repair(briefing: Briefing, material: Material) -> Prompt:
         parts += [f"{evaluation.status}: {evaluation.message}", evaluation.traceback.strip()]
     return _prompt(
         briefing,
-        material,
         "repair",
         {},
         source=cut(material.source.strip(), briefing.budget.of("source")),
@@ -130,7 +129,6 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
     )
     return _prompt(
         briefing,
-        material,
         "reshape",
         {"trajectories": [_shown(briefing, experts[int(n)], material) for n in sorted(places)]},
         source=cut(material.source.strip(), briefing.budget.of("source")),
@@ -140,12 +138,12 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
 
 
 def clean(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for the goal states of expert trajectories (METHODS: Clean). Reads `trajectories`, `images`.
+    """Asks for the goal states of expert trajectories (METHODS: Clean). Reads `trajectories`.
 
     The answer is read by `goals.parse_goals`.
     """
     shown = [Shown(item, marks=False) for item in renamed(material.trajectories, briefing.names)]
-    return _prompt(briefing, material, "clean", {"trajectories": shown}, instructions=briefing.instructed)
+    return _prompt(briefing, "clean", {"trajectories": shown}, instructions=briefing.instructed)
 
 
 OPERATORS: Mapping[str, Callable[[Briefing, Material], Prompt]] = {
@@ -179,10 +177,8 @@ def _metrics(metrics: Metrics) -> str:
     )
 
 
-def _prompt(
-    briefing: Briefing, material: Material, name: str, shown: Mapping[str, Sequence[Shown]], **values: object
-) -> Prompt:
-    """Renders a template; the sections of trajectories share what the budget leaves.
+def _prompt(briefing: Briefing, name: str, shown: Mapping[str, Sequence[Shown]], **values: object) -> Prompt:
+    """Renders a template; the sections of trajectories share what the budget leaves. Pictures of them go along.
 
     Raises:
         InputError: the prompt does not fit into the budget's total.
@@ -195,6 +191,8 @@ def _prompt(
 
     # Every list has a text in its place: a section that would be empty is left out by its template.
     fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
+    if briefing.images and any(shown.values()):
+        fixed += most_of_captions(briefing.items[0].trajectory.kind)
     whole = {key: wanted(view, each) for key, each in shown.items()}
     room = budget.room(fixed, sum(whole.values()), briefing.spared)
     least = fixed + sum(needed(view, each) for each in shown.values())
@@ -203,11 +201,20 @@ def _prompt(
             f"a prompt ({name}) needs about {least} tokens; expected at most {budget.total}: "
             "use a model with a longer context, or shorten --context"
         )
-    sections = {}
+    sections: dict[str, str] = {}
+    titles: dict[str, Shown] = {}
+    numbers: Mapping[str, int] = {}
     for key, each in shown.items():
-        part = room * whole[key] // max(sum(whole.values()), 1)
-        sections[key] = section(view, each, part) if each else ""
-    return Prompt(system, user(sections), material.images)
+        sections[key] = ""
+        if each:
+            written = section(view, each, room * whole[key] // max(sum(whole.values()), 1), numbers)
+            sections[key], numbers = written.text, written.numbers
+            titles.update(written.titles)
+    text = user(sections)
+    if not briefing.images or not titles:
+        return Prompt(system, text)
+    drawn_states = pictures(titles)
+    return Prompt(system, f"{text.rstrip()}\n\n{drawn_states.text}\n", drawn_states.files)
 
 
 def _of_role(briefing: Briefing, role: str) -> list[Labelled]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import colorsys
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.demos.labels import Problem
 from grace_irl.demos.trajectory import StateKind, Trajectory
 from grace_irl.demos.ui.picture import picture
 from grace_irl.errors import InputError
+from grace_irl.propose.tokens import estimate
+from grace_irl.propose.views.trajectory import Shown, halves
 
-TRAJECTORIES = 3  # shown by pictures in one prompt: the first and the last state of each
+PICTURES = 6  # in one prompt
+TRAJECTORIES = 3  # without wrong states, of which a prompt has pictures
 CELL = 40  # pixels: room for three codes, one below the other
 LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
 LEAST_NUMBERED = 36
@@ -69,24 +73,54 @@ def require_kind(kind: StateKind) -> None:
         ) from None
 
 
-def pictures(items: Sequence[Labelled], seed: int) -> Pictures:
-    """First and last states of some expert trajectories, drawn by the seed.
+def pictures(titles: Mapping[str, Shown]) -> Pictures:
+    """Pictures of states of the trajectories that a prompt shows, `PICTURES` at most.
+
+    Wrong states come first, of each trajectory in turn; then the last and the first states of experts. Where nobody
+    knows yet which states are goals, the last state, the first, and ever more between them.
+
+    Args:
+        titles: what the prompt calls each of them.
 
     Raises:
         InputError: a screenshot that is gone or cannot be decoded.
     """
-    experts = [item for item in items if item.demonstration.role == "expert"]
-    drawn = np.random.default_rng(seed).permutation(len(experts))[:TRAJECTORIES]
+    failing = {title: list(shown.focus) for title, shown in titles.items() if shown.focus}
+    others = {title: _steps(shown) for title, shown in titles.items() if title not in failing and _tells(shown)}
+    others = dict(list(others.items())[:TRAJECTORIES])
+    turns = [
+        (title, step)
+        for part in (failing, others)
+        for row in zip_longest(*([(title, step) for step in steps] for title, steps in part.items()))
+        for title, step in filter(None, row)
+    ]
+    order = list(titles)
     files, captions = [], []
-    kind = items[0].trajectory.kind
-    for item in (experts[int(n)] for n in sorted(drawn)):
-        said = f"an expert trajectory with extra_info {item.trajectory.extra_info!r}"
-        for step, name in ((0, "first"), (-1, "last")):
-            mark = ", positive" if item.positive[step] else ""
-            file, drawing = portrait(item.trajectory, step)
-            files.append(file)
-            captions.append(f"{drawing}the {name} state of {said}{mark}")
+    for title, step in sorted(turns[:PICTURES], key=lambda turn: (order.index(turn[0]), turn[1])):
+        shown = titles[title]
+        file, drawing = portrait(shown.item.trajectory, step)
+        files.append(file)
+        marks = ", positive" if shown.marks and shown.item.positive[step] else ""
+        captions.append(f"{drawing}state {step + 1} of {title}{marks}{', WRONG' if step in shown.wrong else ''}")
+    kind = next(iter(titles.values())).item.trajectory.kind
     return Pictures(tuple(files), tuple(captions), LEGENDS[kind])
+
+
+def most_of_captions(kind: StateKind) -> int:
+    """Tokens that the captions of a prompt take at most."""
+    longest = "screenshot of state 1000 of Trajectory 10, positive, WRONG"
+    return estimate(Pictures((), (longest,) * PICTURES, LEGENDS[kind]).text)
+
+
+def _tells(shown: Shown) -> bool:
+    """Whether a trajectory says by its ends what the task is."""
+    return not shown.marks or shown.item.demonstration.role == "expert"
+
+
+def _steps(shown: Shown) -> list[int]:
+    """The states of a trajectory without wrong ones, what says most first."""
+    last = len(shown.item.positive) - 1
+    return list(dict.fromkeys((last, 0) if shown.marks else (last, 0, *halves(last + 1))))
 
 
 def portrait(trajectory: Trajectory, step: int) -> tuple[bytes, str]:

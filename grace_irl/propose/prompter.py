@@ -11,7 +11,6 @@ from grace_irl.propose.briefing import Briefing, Budget, brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
-from grace_irl.propose.pictures import pictures
 from grace_irl.propose.prompt import AnswerFormat, Prompt
 from grace_irl.propose.protocol import Parent
 from grace_irl.propose.tokens import estimate
@@ -29,7 +28,7 @@ class PromptSettings:
     Attributes:
         budget: see `Budget`.
         context: text of the user's own, for every prompt; "" for none.
-        images: pictures of states go with prompts that ask for a program.
+        images: pictures of states go with prompts that show trajectories.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -68,11 +67,7 @@ class Prompter:
         """
         if request.operator not in OPERATORS:
             raise InputError(f"operator {request.operator!r} has no prompt; expected one of {', '.join(OPERATORS)}")
-        prompt = OPERATORS[request.operator](self._briefing, material(self._bench, self._briefing, request, parents))
-        if not self._settings.images:
-            return prompt
-        shown = pictures(self._briefing.items, request.seed)
-        return replace(prompt, user=f"{prompt.user.rstrip()}\n\n{shown.text}\n", images=shown.files)
+        return OPERATORS[request.operator](self._briefing, material(self._bench, self._briefing, request, parents))
 
     def repair(self, request: Request, failed: Parent) -> Prompt:
         """The prompt that sends a program back.
@@ -113,4 +108,5 @@ class Prompter:
             answer_format=self._answer_format,
             context=self._settings.context,
             budget=replace(self._settings.budget, total=total),
+            images=self._settings.images,
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown, head, least, write
@@ -11,6 +11,21 @@ from grace_irl.propose.views.view import View
 
 _LEFT_OUT = 12  # tokens of the line that counts what is left out
 _TITLE = 6  # tokens of "### Negative 12: " and the line's end
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a prompt.
+
+    Attributes:
+        text: its lines.
+        titles: the trajectories that are in it, by what they are called there, in that order.
+        numbers: by role ("Expert", "Negative", "Trajectory") the number of its last trajectory.
+    """
+
+    text: str
+    titles: Mapping[str, Shown]
+    numbers: Mapping[str, int]
 
 
 def wanted(view: View, shown: Sequence[Shown]) -> int:
@@ -23,7 +38,7 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
     return _tasks(shown) + _LEFT_OUT + _head(shown[0]) + least(view, shown[0]) if shown else 0
 
 
-def section(view: View, shown: Sequence[Shown], tokens: int) -> str:
+def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> Section:
     """Trajectories under headings, by task and role, in about so many tokens.
 
     Where not everything fits, goal states are no longer written twice. Then as many trajectories as fit in
@@ -34,6 +49,7 @@ def section(view: View, shown: Sequence[Shown], tokens: int) -> str:
         view: of the states.
         shown: by importance.
         tokens: for all of it.
+        numbers: of the section before, so that no two trajectories of a prompt have one title.
     """
     if wanted(view, shown) > tokens:  # what is said twice goes first
         shown = [replace(each, restate=False) for each in shown]
@@ -51,19 +67,21 @@ def section(view: View, shown: Sequence[Shown], tokens: int) -> str:
     lines: list[str] = []
     tasks = list(dict.fromkeys(each.item.task for each in shown))
     order = sorted(range(len(kept)), key=lambda n: (tasks.index(kept[n].item.task), _role(kept[n]) != "Expert"))
-    numbers: dict[str, int] = {}
+    counted = dict(numbers or {})
+    titles: dict[str, Shown] = {}
     task = ""
     for n in order:
         each, role = kept[n], _role(kept[n])
         if len(tasks) > 1 and each.item.task != task:
             task = each.item.task
             lines.append(f"## Task {task}")
-        numbers[role] = numbers.get(role, 0) + 1
-        lines.append(f"{role} {numbers[role]}: {head(each)}")
+        counted[role] = counted.get(role, 0) + 1
+        titles[title := f"{role} {counted[role]}"] = each
+        lines.append(f"{title}: {head(each)}")
         lines.append(write(view, each, shares[n] - _head(each)))
     if len(kept) < len(shown):
         lines.append(f"[{len(shown) - len(kept)} more trajectories left out]")
-    return "\n".join(lines)
+    return Section("\n".join(lines), titles, counted)
 
 
 def share(whole: Sequence[int], shortest: Sequence[int], tokens: int) -> list[int]:

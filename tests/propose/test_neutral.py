@@ -117,7 +117,6 @@ class Model:
     """Answers every kind of prompt: goal states, at first badly, and programs of which some fail."""
 
     prompts: list[str] = field(default_factory=list)
-    images: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, prompt: str) -> str:
@@ -148,7 +147,7 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> Spied:
         return write
 
     for name, operator in OPERATORS.items():
-        monkeypatch.setitem(OPERATORS, name, spy(name, operator))  # type: ignore[arg-type]
+        monkeypatch.setitem(OPERATORS, name, spy(name, operator))
     return found
 
 
@@ -173,6 +172,8 @@ def test_no_operator_names_what_the_data_come_from(kind: str, mixed: bool, tmp_p
     assert not unused, f"a run asks nothing by {unused}: have this test ask it"
     texts = [prompt.text for prompts in spied.values() for prompt in prompts]
     assert len(sent) >= len(texts)
+    pictured = {name for name, prompts in spied.items() if any(prompt.images for prompt in prompts)}
+    assert pictured == ({*OPERATORS} - {"repair"} if images else set())
     assert any("## Task A" in text and "## Task B" in text for text in texts)
     assert any("\ntask A: accuracy" in text and "\ntask B: accuracy" in text for text in texts)
     for text in [*texts, *model.prompts, *sent]:

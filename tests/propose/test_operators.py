@@ -166,10 +166,6 @@ def test_the_budget_refuses_other_scales() -> None:
             Budget(scale=scale)
 
 
-def test_images_go_with_the_prompt() -> None:
-    assert initialise(brief(asked.grids()), Material(images=(b"png",))).images == (b"png",)
-
-
 def test_cleaning_numbers_states_and_marks_none() -> None:
     text = clean(brief(asked.grids()), Material(trajectories=asked.grids().train[:2])).user
     assert "GOAL" not in text

@@ -18,6 +18,7 @@ from grace_irl.demos.ui.picture import picture
 from grace_irl.demos.ui.screen import Screen
 from grace_irl.errors import InputError
 from grace_irl.propose.pictures import pictures, require_pictures
+from grace_irl.propose.views.trajectory import Shown
 from tests.propose.screens import EPISODE, asking, demonstrations, episode, node, problem, screen, things, trajectory
 from tests.propose.views.outlines import raw, trees
 
@@ -95,13 +96,12 @@ def test_odd_trees_are_drawn(specs: list[object]) -> None:
 
 
 def test_prompts_say_what_is_drawn() -> None:
-    shown = pictures(problem().train, 1)
+    titles = {f"Expert {n}": Shown(item) for n, item in enumerate(problem().train[:2], start=1)}
+    shown = pictures(titles)
     assert len(shown.files) == 4
-    assert shown.captions[0] == "drawing of the first state of an expert trajectory with extra_info " + repr(
-        "warm the mip to 85 degrees"
-    )
+    assert shown.captions[:2] == ("drawing of state 1 of Expert 1", "drawing of state 4 of Expert 1, positive")
     assert "Programs are handed the XML alone." in shown.text
-    assert shown == pictures(problem().train, 1)
+    assert shown == pictures(titles)
     require_pictures(problem())
 
 
@@ -121,7 +121,8 @@ def test_screenshots_go_before_drawings(tmp_path: Path, kind: str) -> None:
     assert image.size == (450, LONGEST)
     assert not picture(one, -1).screenshot
     items = [replace(demonstrations()[0], trajectory=one), *demonstrations()[1:]]
-    captions = pictures(label(Demonstrations(Metadata("ui"), tuple(items)), "last").train, 1).captions
+    train = label(Demonstrations(Metadata("ui"), tuple(items)), "last").train
+    captions = pictures({f"Expert {n}": Shown(item) for n, item in enumerate(train[:2], start=1)}).captions
     assert [caption.split(" ")[0] for caption in captions] == ["screenshot", "drawing", "drawing", "drawing"]
 
 

@@ -108,7 +108,7 @@ def test_pictures_go_with_prompts(sandbox: Sandbox) -> None:
     prompter = Prompter(Workbench(problem(), sandbox), PromptSettings(images=True), "code")
     prompt = prompter.write(Request(1, "initialise", (), seed=1), [])
     assert len(prompt.images) == 6
-    assert "Picture 6: drawing of the last state of an expert trajectory" in prompt.user
+    assert "Picture 6: drawing of state 4 of Expert 3, positive" in prompt.user
     assert all(images.open(io.BytesIO(file)).format == "PNG" for file in prompt.images)
 
 

@@ -42,22 +42,32 @@ def test_sections_keep_their_tokens_and_count_what_is_left_out() -> None:
     shown = [Shown(item) for item in problem.train]
     whole = wanted(view, shown)
     for tokens in (whole, whole // 2, whole // 5, 150):
-        assert estimate(section(view, shown, tokens)) <= tokens + 20
-    assert "left out" not in section(view, shown, whole)
-    least = section(view, shown, needed(view, shown))
+        assert estimate(section(view, shown, tokens).text) <= tokens + 20
+    assert "left out" not in section(view, shown, whole).text
+    least = section(view, shown, needed(view, shown)).text
     assert least.endswith("[3 more trajectories left out]")
-    assert "Expert 1:" in section(view, shown, 0)  # one trajectory in any case
+    assert "Expert 1:" in section(view, shown, 0).text  # one trajectory in any case
 
 
 def test_roles_and_tasks_are_headings() -> None:
     problem = asked.grids(tasks=("near", "far"))
-    text = section(brief(problem).view, [Shown(item) for item in reversed(problem.train)], 10_000)
+    text = section(brief(problem).view, [Shown(item) for item in reversed(problem.train)], 10_000).text
     headings = [line.split(":")[0] for line in text.splitlines() if line.startswith(("## ", "Expert", "Negative"))]
     far, near = (
         ("## Task far", "Expert 1", "Expert 2", "Negative 1"),
         ("## Task near", "Expert 3", "Expert 4", "Negative 2"),
     )
     assert headings == [*far, *near]
+
+
+def test_a_prompt_has_each_title_once() -> None:
+    problem = asked.grids()
+    view = brief(problem).view
+    first = section(view, [Shown(item) for item in problem.train], 10_000)
+    second = section(view, [Shown(item) for item in problem.train], 10_000, first.numbers)
+    assert list(first.titles) == ["Expert 1", "Expert 2", "Negative 1"]
+    assert list(second.titles) == ["Expert 3", "Expert 4", "Negative 2"]
+    assert all(f"{title}: " in part.text for part in (first, second) for title in part.titles)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def _order(shown: Shown) -> list[int]:
     first = foremost(shown)
     if shown.only_focus and shown.focus:
         return first
-    return list(dict.fromkeys((*first, *_halves(len(shown.item.positive)))))
+    return list(dict.fromkeys((*first, *halves(len(shown.item.positive)))))
 
 
 def foremost(shown: Shown) -> list[int]:
@@ -143,7 +143,7 @@ def foremost(shown: Shown) -> list[int]:
     return list(dict.fromkeys((0, last, *goals, *focus, *near, *after)))
 
 
-def _halves(count: int) -> list[int]:
+def halves(count: int) -> list[int]:
     """All of 0 … count-1, in an order of which every beginning is spread evenly."""
     return sorted(range(count), key=lambda n: (int(f"{n:b}"[::-1].ljust(count.bit_length(), "0"), 2), n))
 
