@@ -276,7 +276,7 @@ def test_pictures_go_with_prompts(tmp_path: Path) -> None:
             start(config, tmp_path / "run", Parts(grid_set(), sandbox=InProcessSandbox()))
     parts = server.payloads[0]["messages"][-1]["content"]
     assert [part["type"] for part in parts].count("image_url") == 6
-    assert "Picture 6: the last state of an expert trajectory" in next(p["text"] for p in parts if p["type"] == "text")
+    assert "Picture 6: state 4 of Expert 3, positive" in next(p["text"] for p in parts if p["type"] == "text")
     assert all(p["image_url"]["url"].startswith("data:image/png;base64,") for p in parts if p["type"] == "image_url")
 
 
