@@ -163,7 +163,7 @@ def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
     lines = [_metrics(evaluation.train)]
     if len(evaluation.tasks) > 1:
         ranked = sorted(evaluation.tasks.items(), key=lambda entry: (entry[1][0].fitness, entry[0]))
-        lines += [f"task {names[name]}: {_metrics(pair[0])}" for name, pair in ranked[:MAX_TASKS_SCORED]]
+        lines += [f"task {names.get(name, '?')}: {_metrics(pair[0])}" for name, pair in ranked[:MAX_TASKS_SCORED]]
         if len(ranked) > MAX_TASKS_SCORED:
             lines.append(f"and {len(ranked) - MAX_TASKS_SCORED} better tasks")
     return "\n".join(lines)

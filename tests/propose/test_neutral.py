@@ -15,6 +15,7 @@ from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.propose import manual
 from grace_irl.propose.briefing import brief
 from grace_irl.propose.neutral import neutral_names
 from grace_irl.propose.operators import OPERATORS
@@ -179,6 +180,44 @@ def test_no_operator_names_what_the_data_come_from(kind: str, mixed: bool, tmp_p
     for text in [*texts, *model.prompts, *sent]:
         lower = text.lower()
         assert not [secret for secret in world.secrets if secret.lower() in lower]
+
+
+def test_files_for_a_person_hold_no_name_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manual, "LOOK", 0.02)
+    world, model, ended = two_tasks("grid", tmp_path / "sets"), Model(), threading.Event()
+    folder = tmp_path / "run" / "manual"
+
+    def answer() -> None:
+        while not ended.wait(0.1):
+            for prompt in folder.glob("*.prompt.md"):
+                file = prompt.with_name(prompt.name.replace(".prompt.", ".answer."))
+                if not file.exists():
+                    file.write_text(model(prompt.read_text()))
+
+    person = threading.Thread(target=answer)
+    person.start()
+    try:
+        demos = [word for path in world.paths for word in ("--demos", str(path))]
+        given = [
+            "--proposer",
+            "manual",
+            "--images",
+            "--label",
+            "goal",
+            "--held-out",
+            "0",
+            "--out",
+            str(tmp_path / "run"),
+        ]
+        assert main(["fit", *demos, *given, "--population", "2", "--elite", "1", "--generations", "1"]) == 0
+    finally:
+        ended.set()
+        person.join()
+    files = list(folder.iterdir())
+    assert {"prompt", "answer", "image1"} <= {file.name.split(".")[1] for file in files}
+    for file in files:
+        held = f"{file.name} {file.read_bytes().decode(errors='replace')}".lower()
+        assert not [secret for secret in world.secrets if secret.lower() in held]
 
 
 def _words(paths: Sequence[Path]) -> set[str]:
