@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from grace_irl.programs.definition import Definition, Within
 
 DIGEST_CHARS = 16
-RULE = "2"
-"""Which rule ids follow. By the one before, which runs without a number follow, they differ by version of Python."""
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SKIPPED_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_ignores"})

@@ -12,7 +12,6 @@ from grace_irl.evaluate.protocol import Bar, Evaluator
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer, Stoppable
-from grace_irl.runs.older_names import older_names
 from grace_irl.runs.store import Record, Store
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
@@ -46,7 +45,6 @@ class Answering:
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
-        self._older_names = older_names(store, self._old_records, sandbox)
         self._in_flight: dict[tuple[str, Bar], asyncio.Task[Evaluation]] = {}
         self.pool = ThreadPoolExecutor(max_workers=max(1, sandbox.workers), thread_name_prefix="evaluate")
 
@@ -126,7 +124,6 @@ class Answering:
         source = canonical(proposal.source)
         inspection = await loop.run_in_executor(self.pool, self._sandbox.inspect, source)
         name = inspection.id or hashlib.sha256(source.encode()).hexdigest()[:16]
-        name = self._older_names.get(name, name)
         program = Program(
             name,
             source,

@@ -212,7 +212,7 @@ class Expanding:
         except InputError as error:
             self._note(f"round {this.number}: not reshaped: {error}")
             return ""
-        if run.best.program.id == found.best.program.id or run.best.source == found.best.source:
+        if found.best.program.id == run.best.program.id:
             self._note(f"round {this.number}: no version of the reward rises more steadily")
             return ""
         return self._named(found.reward_path)

@@ -13,11 +13,9 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.propose.goal_answer import GoalAnswer
-from grace_irl.programs.identity import RULE
 from grace_irl.runs import ownership
 from grace_irl.runs.acting import plain_acting
 from grace_irl.runs.config import Config, to_toml
-from grace_irl.runs.older_names import META
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.store import Store
 
@@ -68,7 +66,6 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         with closing(Store(paths.database, create=True)) as store:
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
-            store.set_meta(META, RULE)
             if not config.data.field_names:  # the programs have other names for them
                 store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
             store.add_goals(goals)

@@ -1,8 +1,8 @@
 # ruff: noqa: E501  (programs in one line each)
-"""Programs and their ids, as the first version of rule 2 gave them.
+"""Programs and their ids, as the first version of format 2 gave them.
 
 Runs, reward files and people name programs by these: an id that changes with the version of Python, or with ours, makes
-a resumed run try its own programs again. Where a change cannot be helped, `identity.RULE` has to change with it.
+a resumed run try its own programs again. Where a change cannot be helped, the format of runs (`runs.store.FORMAT`) has to change with it.
 """
 
 from __future__ import annotations
