@@ -55,8 +55,26 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: list[str], *words: st
     return err
 
 
-def run(folder: Path, arguments: list[str], *, limit: int = 8 * GIGABYTE, timeout: float = 120.0) -> Ended:
-    """Runs a command in a process that gets no more than `limit` bytes of address space."""
+def run(
+    folder: Path,
+    arguments: list[str],
+    *,
+    limit: int = 8 * GIGABYTE,
+    max_memory: str | None = None,
+    timeout: float = 120.0,
+) -> Ended:
+    """Runs a command in a process that gets no more than `limit` bytes of address space.
+
+    Args:
+        folder: for what the process tells.
+        arguments: of the command.
+        limit: in bytes.
+        max_memory: of demonstrations and policies, by the variable; None: the default.
+        timeout: in seconds.
+
+    Returns:
+        How it ended.
+    """
     told = folder / "told.json"
     told.unlink(missing_ok=True)
     prelude = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n"
@@ -65,7 +83,12 @@ def run(folder: Path, arguments: list[str], *, limit: int = 8 * GIGABYTE, timeou
         capture_output=True,
         text=True,
         timeout=timeout,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            **({} if max_memory is None else {"GRACE_IRL_MAX_MEMORY": max_memory}),
+        },
     )
     assert told.is_file(), (done.returncode, done.stderr[-2000:])
     code, peak, seconds = json.loads(told.read_text())
