@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from grace_irl.compare.job import run_job
 from grace_irl.compare.outcome import Result, read_result, write_result
 from grace_irl.compare.settings import Settings, comparison_of, digest_of, read_settings
 from grace_irl.demos import save
+from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.config import resolve
 from tests.hostile_files.traps import line, loaded, stranger, trap
@@ -142,6 +144,54 @@ def test_code_in_the_current_directory_is_not_the_jobs(
     assert main(["compare", "--resume", "c", "--methods", "bc"]) == 0
     assert not mark.exists()
     assert (folder / "jobs" / "bc-0" / "result.json").is_file()
+
+
+@pytest.mark.slow
+def test_a_strangers_comparison_expands_without_its_trust(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """A whole round of expansion, in the process of a job."""
+    small = {"search.population": 2, "search.elite": 1, "search.generations": 1, "stop.max_calls": 4}
+    fit = {"expand.trust": True, "expand.rounds": 1, "expand.steps": 64, "expand.episodes": 2, **small}
+    tiny = {"steps": 64, "episodes": 2, "looks": 1, "look_episodes": 1}
+    folder = written(tmp_path / "c", data, fit, methods=("grace",), **tiny)
+    stranger(monkeypatch, tmp_path)
+    resume = ["compare", "--resume", str(folder)]
+    assert main(resume) == 2
+    assert f"expected it on the command line: --demos {data}" in line(capsys)
+    assert not (folder / "jobs").exists()
+    assert main([*resume, "--demos", str(data)]) == 0
+    job = folder / "jobs" / "grace-0"
+    found = read_result(job / "result.json")
+    assert found is not None
+    assert (found.failure, len(found.outcomes)) == ("", 1)
+    for number in (0, 1):
+        expand = resolve(job / "fit" / "rounds" / str(number) / "run" / "config.toml").expand
+        assert (expand.trust, expand.rounds) == (False, 1)
+    assert resolve(folder / "fit.toml").expand.trust is False
+
+
+@pytest.mark.slow
+def test_the_limit_of_memory_holds_for_jobs(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The comparison has read the data by then, and its jobs read them again."""
+    folder = written(tmp_path / "c", data)
+    assert main(["compare", "--resume", str(folder), "--max-memory", "1K"]) == 2
+    assert "needs" in line(capsys)
+    whole = comparisons.run_jobs
+
+    def run_jobs(*arguments: Any) -> None:
+        with limited("1K"):
+            whole(*arguments)
+
+    monkeypatch.setattr(comparisons, "run_jobs", run_jobs)
+    assert main(["compare", "--resume", str(folder)]) in (0, 1)
+    found = read_result(folder / "jobs" / "bc-0" / "result.json")
+    assert found is not None
+    assert found.failure.startswith(f"{data}: ")
+    assert "expected at most 1 KiB in all" in found.failure
+    assert "Traceback" not in (folder / "jobs" / "bc-0" / "log.txt").read_text()
 
 
 def test_a_job_does_no_other_settings_than_those_that_the_user_answers_for(data: Path, tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.demos import save
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.runs.config import resolve
 from grace_irl.runs.recording import recorded_config
 from tests.hostile_files.traps import SMALL, demos, line, recording, run, stranger, trap
 
@@ -98,3 +101,28 @@ def test_a_run_of_ones_own_names_its_demonstrations_and_a_copy_does_not(
     stranger(monkeypatch, tmp_path)
     assert main(["fit", "--replay", str(folder), "--out", str(tmp_path / "fourth"), *SMALL]) == 2
     assert "expected --demos" in line(capsys)
+
+
+@pytest.mark.slow
+def test_a_training_on_recorded_answers_is_as_untrusted_as_the_recording(tmp_path: Path) -> None:
+    """A whole round of expansion: its environment is the demonstrations' own, and its reward stays in the sandbox."""
+    pytest.importorskip("stable_baselines3")
+    from tests.rl.cart_pole import experts, play
+
+    evil, data = trap(tmp_path), tmp_path / "set.parquet"
+    known = experts(2)
+    save(Demonstrations(known.metadata, (*known, play(100, "negative"))), data)
+    answer = (
+        "import random\nclass Reward:\n    def __init__(self, extra_info=None):\n        try:\n"
+        f"            getattr(random, '_' + 'os').system('touch {evil.mark}')\n        except Exception:\n"
+        "            pass\n    def reward_fn(self, state):\n        return float(abs(state[2]) < 0.1)\n"
+    )
+    acts = {"expand": {"rounds": 3, "env": evil.name, "trust": True}, "data": {"held_out": 0.0}}
+    path = recording(tmp_path / "gift.jsonl", acts, (answer,))
+    words = ["--expand", "1", "--env-steps", "64", "--rollouts", "2", "--workers", "1"]
+    out = tmp_path / "run"
+    assert main(["fit", "--replay", str(path), "--demos", str(data), "--out", str(out), *words]) == 0
+    assert (out / "rounds" / "1" / "training" / "policy.pt").is_file()
+    assert not evil.sprung
+    expand = resolve(out / "rounds" / "0" / "run" / "config.toml").expand
+    assert (expand.env, expand.trust, expand.rounds) == ("", False, 1)

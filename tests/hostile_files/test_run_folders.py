@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -83,6 +84,58 @@ def test_what_is_named_again_counts_and_needs_no_naming_after_that(
         assert f"prompts go to {mine.url}, with the key in GRACE_IRL_API_KEY" in said.err
         assert KEY not in said.err + said.out
         assert main(["fit", "--resume", str(folder), "--generations", "3", "--max-calls", "8"]) == 0
+
+
+def test_a_label_that_asks_the_model_asks_no_server_that_a_folder_names(
+    tmp_path: Path, server: ChatServer, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Goal states are asked of a model before anything else; a run that goes on has the labels that it began with."""
+    folder = asked_of(server, tmp_path)
+    asked = len(server.authorizations)
+    stranger(monkeypatch, tmp_path)
+    resumed = ["fit", "--resume", str(folder), *MORE, "--label", "goal"]
+    assert main(resumed) == 2
+    assert f"--llm-url {server.url}" in line(capsys)
+    with ChatServer() as mine:
+        assert main([*resumed, "--demos", str(tmp_path / "set.parquet"), "--llm-url", mine.url]) == 2
+        assert "setting 'data.label' was '' when the run began and is 'goal' now" in line(capsys)
+        assert not mine.authorizations
+    assert len(server.authorizations) == asked
+
+
+def test_goal_states_that_are_still_to_be_asked_for_are_not_asked_of_a_folders_server(
+    tmp_path: Path, server: ChatServer, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that was stopped before the model had named them."""
+    server.rule = lambda _: Behaviour(status=401, body=b"{}")
+    words = ("--label", "goal", "--llm-url", server.url, "--answer-format", "code")
+    folder = run(tmp_path, demos(tmp_path), *words, code=2)
+    asked = len(server.authorizations)
+    stranger(monkeypatch, tmp_path)
+    resumed = ["fit", "--resume", str(folder), *MORE]
+    assert main(resumed) == 2
+    assert f"--llm-url {server.url}" in line(capsys)
+    assert len(server.authorizations) == asked
+    with ChatServer(answer=lambda _: "none of this is a goal") as mine:
+        assert main([*resumed, "--demos", str(tmp_path / "set.parquet"), "--llm-url", mine.url]) in (1, 2)
+        assert mine.authorizations
+    assert len(server.authorizations) == asked
+
+
+def test_reshaping_asks_no_server_that_a_folder_names(
+    tmp_path: Path, server: ChatServer, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = asked_of(server, tmp_path)
+    asked = len(server.authorizations)
+    stranger(monkeypatch, tmp_path)
+    resumed = ["fit", "--resume", str(folder), "--reshape", "2", "--max-calls", "12"]
+    assert main(resumed) == 2
+    assert f"--llm-url {server.url}" in line(capsys)
+    with ChatServer(answer=server.answer) as mine:
+        assert main([*resumed, "--demos", str(tmp_path / "set.parquet"), "--llm-url", mine.url]) == 0
+        assert any("steadily" in json.dumps(payload) for payload in mine.payloads)
+        assert set(mine.authorizations) == {f"Bearer {KEY}"}
+    assert len(server.authorizations) == asked
 
 
 def test_a_line_that_is_copied_into_a_shell_runs_nothing(
