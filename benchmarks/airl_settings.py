@@ -1,4 +1,4 @@
-"""Which settings make AIRL a fair opponent on locomotion? Its own and others, on the experts of the comparison.
+"""A search for settings that make AIRL a fair opponent on locomotion: its own and others, on the comparison's experts.
 
 AIRL is held against GRACE, so it gets what was looked for here. Prints the true return and the length of episodes
 (likeliest actions) on the way, for each of the settings:

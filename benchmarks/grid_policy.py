@@ -1,4 +1,4 @@
-"""What it costs to train the network that reads grids: cells that share a computation, beside every cell by itself.
+"""The cost of training the network that reads grids: cells that share a computation, beside every cell by itself.
 
 On states of real levels, played at random; one thread; forward and backward through the features alone, in minibatches
 of 256, both ways in turn, as CPU time.

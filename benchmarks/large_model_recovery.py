@@ -1,4 +1,4 @@
-"""What a large model makes of the prompts: BabyAI's 17 public levels from 8 + 8 trajectories, at most 3 answers each.
+"""Results of a large model on the prompts: BabyAI's 17 public levels from 8 + 8 trajectories, at most 3 answers each.
 
 The model is whoever answers the prompt files: a person with a chat window, or a script around any model. It must see
 nothing but the prompt. Each run goes as far as its answers; the prompts that wait are listed, and the same command

@@ -1,4 +1,4 @@
-"""What a served model adds: fitness per program for a model, synthesis, both, and samples without evolution.
+"""The gain from a served model: fitness per program for a model, synthesis, both, and samples without evolution.
 
 At equal seconds of search, on BabyAI GoToObj (8 + 8 trajectories, plain and scrambled) and on MuJoCo Hopper (one expert
 trajectory against random and suboptimal ones). Arms:

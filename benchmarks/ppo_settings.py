@@ -1,4 +1,4 @@
-"""Which settings of PPO learn on the true reward? The defaults of Stable-Baselines3 beside the zoo's tuned ones.
+"""A trial of PPO's settings on the true reward: the defaults of Stable-Baselines3 beside the zoo's tuned ones.
 
 A reward is judged by what PPO makes of it, so PPO itself must learn where the reward is right. Prints their curves:
 

@@ -1,4 +1,4 @@
-"""How long prompts are: `initialise` for BabyAI levels with 8 expert and 8 negative trajectories, by scale; and what
+"""Lengths of prompts: `initialise` for BabyAI levels with 8 expert and 8 negative trajectories, by scale; and what
 the screens of a recorded episode take as XML, as outlines and as changes.
 
 Prints the tables of docs/prompts.md, in tokens as `grace_irl.propose.tokens.estimate` counts them.

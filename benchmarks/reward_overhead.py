@@ -1,4 +1,4 @@
-"""What a recovered reward costs in training: steps per second of PPO and of bare stepping, three rewards in one run.
+"""The cost of a recovered reward in training: steps per second of PPO and of bare stepping, three rewards in one run.
 
 In GoToObj and Hopper the environment's own reward, a recovered one that runs in this process (trusted) and the same one
 in the sandbox take turns, a few rollouts each, over and over; the figure is the median over turns of the ratio to the

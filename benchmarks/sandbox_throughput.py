@@ -1,4 +1,4 @@
-"""What the sandbox costs: programs/s against a fresh Python per program, states/s against exec, attacks that got out.
+"""The cost of the sandbox: programs/s against a fresh Python per program, states/s against exec, attacks that got out.
 
 Everything is measured in this run, on this machine; the ratios are what holds elsewhere, as far as the cores are free:
 a program passes through three processes, each of which waits for its turn where others work. Exits with 1 where a goal

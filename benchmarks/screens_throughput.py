@@ -1,4 +1,4 @@
-"""What the sandbox adds to scoring screens: a typical program over a thousand screens of 100 KB, beside the parses that
+"""The sandbox's cost in scoring screens: a typical program over a thousand screens of 100 KB, beside the parses that
 it cannot do without.
 
 In each round the program runs once in the sandbox and the bare `lxml.etree.fromstring` calls once in this process, one

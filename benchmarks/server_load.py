@@ -1,4 +1,4 @@
-"""How busy a run keeps a model's server: requests in flight at concurrency 32, with answers that take 2 to 20 s.
+"""The load of a model's server in a run: requests in flight at concurrency 32, with answers that take 2 to 20 s.
 
 The server is one of our own over real HTTP that answers after a latency drawn evenly from 2 to 20 s, divided by
 --factor (2 by default: 1 to 10 s, so that the script takes a minute and a half; --factor 1 waits in full). Prompts and

@@ -1,4 +1,4 @@
-"""What a run's folder may hold: files and folders of its own, and no way out of it.
+"""The contents that a run's folder may have: files and folders of its own, and no way out of it.
 
 Folders are passed on. A link in one that came from somebody else would have us write to its target; so would a hard
 link, which archives can hold, too.

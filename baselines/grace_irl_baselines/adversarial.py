@@ -1,4 +1,4 @@
-"""What GAIL and AIRL share: rounds of learner and discriminator, inside one run of the learner."""
+"""Rounds of learner and discriminator inside one run of the learner: the part that GAIL and AIRL share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the learner of GAIL and AIRL is paid, in place of the method's own reward."""
+"""The pay of the learner of GAIL and AIRL, in place of the method's own reward."""
 
 from __future__ import annotations
 

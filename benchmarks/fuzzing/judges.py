@@ -1,4 +1,4 @@
-"""What becomes of an input: data that later stages can use, or one line; anything else is wrong."""
+"""The outcome of an input: data that later stages can use, or one line; anything else is wrong."""
 
 from __future__ import annotations
 

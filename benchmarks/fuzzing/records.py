@@ -1,4 +1,4 @@
-"""What runs and comparisons leave, nearly right: recordings, databases, rounds, results, curves, maps, reward files."""
+"""Files of runs and comparisons, nearly right: recordings, databases, rounds, results, curves, maps, reward files."""
 
 from __future__ import annotations
 

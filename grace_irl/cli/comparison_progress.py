@@ -1,4 +1,4 @@
-"""Where a comparison stands: a live line on a terminal, a line for each run that ends in a log."""
+"""The progress of a comparison: a live line on a terminal, a line for each run that ends in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, tables and source for people."""
+"""The output of commands: JSON for programs, tables and source for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What demonstrations look like: screens as outlines in a terminal, states as picture files."""
+"""Pictures of demonstrations: screens as outlines in a terminal, states as picture files."""
 
 from __future__ import annotations
 

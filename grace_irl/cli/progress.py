@@ -1,4 +1,4 @@
-"""Where a fit stands: a live line on a terminal, one line per generation in a log."""
+"""The progress of a fit: a live line on a terminal, one line per generation in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether PPO on the true reward has learnt, so that a fraction of it says something."""
+"""A check that PPO on the true reward has learnt, so that a fraction of it says something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of one job: a method with one seed, in the environment and wherever its reward was carried to."""
+"""The outcome of one job: a method with one seed, in the environment and wherever its reward was carried to."""
 
 from __future__ import annotations
 

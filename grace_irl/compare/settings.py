@@ -1,4 +1,4 @@
-"""What is compared, and how: `compare.toml` beside the results, and `fit.toml` for how `grace` recovers its reward."""
+"""Settings of a comparison: `compare.toml` beside the results, and `fit.toml` for how `grace` recovers its reward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How methods stand, over their seeds: with the last policy of each training, and with its favourite."""
+"""Standings of methods over their seeds: with the last policy of each training, and with its favourite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a demo file says about itself: one JSON object, the same in every format that has a place for it."""
+"""The header of a demo file: one JSON object about the set, the same in every format that has a place for it."""
 
 from __future__ import annotations
 

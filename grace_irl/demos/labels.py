@@ -1,4 +1,4 @@
-"""Which states are positive (S_e): the rules of METHODS.md, "Clean"."""
+"""Labels of states (S_e, the positive ones): the rules of METHODS.md, "Clean"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Parquet file's pages say that they unpack to, read before Arrow unpacks them.
+"""Sizes that a Parquet file's pages say they unpack to, read before Arrow unpacks them.
 
 Arrow believes each page: it allocates what the page's header states. The footer may state something else, and a page of
 a kilobyte may stand for gigabytes. So the headers are read here (Thrift's compact protocol, parquet.thrift), and what

@@ -1,4 +1,4 @@
-"""What every format's reader and writer offers, and what they share."""
+"""The protocol of every format's reader and writer, and the checks that they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set of demonstrations holds, gathered in one pass over data of any size."""
+"""A summary of a set of demonstrations, gathered in one pass over data of any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the writers of all formats share: a set that appears whole or not at all, with its metadata."""
+"""A base for the writers of all formats: a set that appears whole or not at all, with its metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the rewards of the two sides lie: what decides whether a calibration has an optimum, and how far out."""
+"""The edges of the rewards of both sides: they decide whether a calibration has an optimum, and how far out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scoring a program gives."""
+"""The result of scoring a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every evaluator offers to the engine."""
+"""The protocol of every evaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well values rank expert above negative states: auc, accuracy, separated (METHODS: Accuracy)."""
+"""The ranking of expert above negative states by values: auc, accuracy, separated (METHODS: Accuracy)."""
 
 from __future__ import annotations
 

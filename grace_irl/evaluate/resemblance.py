@@ -1,4 +1,4 @@
-"""Whether trajectories can be told from an expert's by anything simple: a check that knows no reward program."""
+"""A check that knows no reward program: can trajectories be told from an expert's by anything simple?"""
 
 from __future__ import annotations
 

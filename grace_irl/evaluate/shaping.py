@@ -1,4 +1,4 @@
-"""How steadily a reward rises along expert trajectories (METHODS: Reshape)."""
+"""Monotonicity: the steadiness of a reward's rise along expert trajectories (METHODS: Reshape)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reward program must be: the names it defines, what it may import, what it is handed.
+"""The contract of a reward program: the names it defines, the modules it may import, the arguments it gets.
 
 Pure data and functions: the sandbox child reads them to check a source, an exported reward reads them to
 be fed the same states online as offline. The text for people is docs/contract.md.

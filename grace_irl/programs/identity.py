@@ -1,4 +1,4 @@
-"""Which program is which: hashes of normalised syntax trees.
+"""Identities of programs: hashes of normalised syntax trees.
 
 Comments, layout, docstrings and the spelling of literals (`'a'` or `"a"`, `1_000` or `1000`) do not count;
 names do. Nor does the version of Python count: what one parser writes into a tree and another leaves out is left out.

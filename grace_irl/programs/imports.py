@@ -1,4 +1,4 @@
-"""What a source imports, and which of its names stand for modules."""
+"""Imports of a source, and those of its names that stand for modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a source, for a person or a model to read."""
+"""A fault of a source, for a person or a model to read."""
 
 from __future__ import annotations
 

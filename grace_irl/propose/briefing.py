@@ -1,4 +1,4 @@
-"""What every prompt of a run has in common."""
+"""The part that every prompt of a run has in common."""
 
 from __future__ import annotations
 

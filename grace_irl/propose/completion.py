@@ -1,4 +1,4 @@
-"""What a model answered."""
+"""A model's answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a prompt says of a parent: the rewards that it gave, where it is wrong, and what it says of itself."""
+"""Feedback on a parent: the rewards that it gave, where it is wrong, and what it says of itself."""
 
 from __future__ import annotations
 

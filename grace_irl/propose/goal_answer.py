@@ -1,4 +1,4 @@
-"""What was said of the goal states of a trajectory."""
+"""An answer about the goal states of a trajectory."""
 
 from __future__ import annotations
 

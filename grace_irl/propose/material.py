@@ -1,4 +1,4 @@
-"""What one prompt is about, beside what all prompts of a run share."""
+"""The material of one prompt, beside what all prompts of a run share."""
 
 from __future__ import annotations
 

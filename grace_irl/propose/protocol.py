@@ -1,4 +1,4 @@
-"""What every proposer offers: an answer to a request."""
+"""The protocol of every proposer: an answer to a request."""
 
 from __future__ import annotations
 

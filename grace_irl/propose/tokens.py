@@ -1,4 +1,4 @@
-"""What a text costs a model: an estimate that needs no tokenizer."""
+"""An estimate of the tokens of a text that needs no tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a proposer works with, beside requests and parents."""
+"""The workbench of a proposer, beside requests and parents."""
 
 from __future__ import annotations
 

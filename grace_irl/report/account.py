@@ -1,4 +1,4 @@
-"""What a run was: from which data, by whom, with what spent, and how far it got."""
+"""An account of a run: from which data, by whom, with what spent, and how far it got."""
 
 from __future__ import annotations
 

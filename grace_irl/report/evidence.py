@@ -1,4 +1,4 @@
-"""What speaks for a reward and against it: how its values part positive from negative states, and where they fail."""
+"""Evidence for a reward and against it: how its values part positive from negative states, and where they fail."""
 
 from __future__ import annotations
 

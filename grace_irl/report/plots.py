@@ -1,4 +1,4 @@
-"""Which charts the report draws of what."""
+"""The choice of charts that the report draws."""
 
 from __future__ import annotations
 

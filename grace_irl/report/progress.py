@@ -1,4 +1,4 @@
-"""How a run got to its best program: the best so far, program by program, and what became of candidates."""
+"""The way of a run to its best program: the best so far, program by program, and what became of candidates."""
 
 from __future__ import annotations
 

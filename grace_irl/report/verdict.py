@@ -1,4 +1,4 @@
-"""What a run's figures mean, in words, and what to be wary of."""
+"""The meaning of a run's figures, in words, and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training needs to go on after it was killed: weights, optimiser, normalisation, and the curve so far."""
+"""Checkpoints for a training that was killed: weights, optimiser, normalisation, and the curve so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which observations MuJoCo environments gave over the years, told by their width."""
+"""Layouts of observations that MuJoCo environments gave over the years, told by their width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every way of learning a policy is asked for and gives back: GRACE, GAIL, AIRL, BC, PPO on the true reward.
+"""The protocol of every way of learning a policy: GRACE, GAIL, AIRL, BC, PPO on the true reward.
 
 A method is handed a `Problem` and a seed, and answers with a `Trained`. It never evaluates itself: from time to time
 it shows its policy to `watch`, and whoever compares methods measures all of them in one way. What could make the

@@ -1,4 +1,4 @@
-"""What a policy observes: one array made of a state and its instruction, from which the state can be read back."""
+"""Observations of a policy: one array made of a state and its instruction, from which the state can be read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who acts while demonstrations are collected: BabyAI's bot, chance, or a trained policy."""
+"""Policies that act while demonstrations are collected: BabyAI's bot, chance, or a trained policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an environment's observation becomes the state that programs see, offline and online alike."""
+"""States that programs see, made of an environment's observations, offline and online alike."""
 
 from __future__ import annotations
 

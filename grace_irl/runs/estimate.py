@@ -1,4 +1,4 @@
-"""What a run will ask of a model, before it begins: calls, tokens, cost. Nothing is written and no model answers."""
+"""An estimate of what a run will ask of a model: calls, tokens, cost. Nothing is written and no model answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the demonstrations of a run come to their labels; for the rule "goal" a model may be asked (docs/runs.md)."""
+"""The labels of a run's demonstrations; for the rule "goal" a model may be asked (docs/runs.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who trains a policy on a reward and plays it: what expansion asks of reinforcement learning."""
+"""The learner of an expansion: it trains a policy on a reward and plays it."""
 
 from __future__ import annotations
 

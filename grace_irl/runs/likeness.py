@@ -1,4 +1,4 @@
-"""Which rollouts of a policy look like an expert's, so that calling them negative would teach the wrong thing."""
+"""Rollouts of a policy that look like an expert's: calling them negative would teach the wrong thing."""
 
 from __future__ import annotations
 

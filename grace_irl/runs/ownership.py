@@ -1,4 +1,4 @@
-"""Whether this user made a folder on this machine: a token in the folder, and what it stands for outside of it.
+"""Ownership of a folder by this user on this machine: a token in it, and what it stands for outside of it.
 
 The record lies in the user's state directory (`$XDG_STATE_HOME/grace-irl`, by default `~/.local/state/grace-irl`),
 which nobody else may write. It names the inode of a file that the folder cannot do without, so that a copy of the

@@ -1,4 +1,4 @@
-"""Where a recovered reward comes from, as the lines of an exported file."""
+"""The provenance of a recovered reward, as the lines of an exported file."""
 
 from __future__ import annotations
 

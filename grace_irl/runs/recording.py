@@ -1,4 +1,4 @@
-"""What a run's proposer answered, as a file that can go with a paper or a test."""
+"""A recording of a run's answers, as a file that can go with a paper or a test."""
 
 from __future__ import annotations
 

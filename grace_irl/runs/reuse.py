@@ -1,4 +1,4 @@
-"""What the programs of a run share: its reward library."""
+"""Functions that the programs of a run share: its reward library."""
 
 from __future__ import annotations
 

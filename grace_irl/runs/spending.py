@@ -1,4 +1,4 @@
-"""What a run's answers took: calls, tokens, cost, seconds."""
+"""The spending of a run's answers: calls, tokens, cost, seconds."""
 
 from __future__ import annotations
 

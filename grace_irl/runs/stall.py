@@ -1,4 +1,4 @@
-"""Whether a policy has stopped learning before it does what experts do."""
+"""A sign that a policy has stopped learning before it does what experts do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run remembers: one SQLite file (WAL), the only state of a run."""
+"""The memory of a run: one SQLite file (WAL), its only state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run keeps of the demonstrations that it is about."""
+"""A row of a run's database about one of its demonstrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a child's new objects come to lie: on fresh pages, not in the gaps of the zygote's."""
+"""The place of a child's new objects: on fresh pages, not in the gaps of the zygote's."""
 
 from __future__ import annotations
 

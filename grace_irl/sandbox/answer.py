@@ -1,4 +1,4 @@
-"""What a child, or the runner of strict mode, writes into a job's memory."""
+"""The answer of a child, or of the runner of strict mode, in a job's memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a child ended, as the kernel tells it: waiting, killing on time, reading the exit status."""
+"""The end of a child, as the kernel tells it: waiting, killing on time, reading the exit status."""
 
 from __future__ import annotations
 

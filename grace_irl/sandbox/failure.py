@@ -1,4 +1,4 @@
-"""What to say of a program's exception: its status, one line, and a traceback of its own lines."""
+"""The words about a program's exception: its status, one line, and a traceback of its own lines."""
 
 from __future__ import annotations
 

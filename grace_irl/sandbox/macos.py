@@ -1,4 +1,4 @@
-"""What macOS offers in place of seccomp and Landlock: a profile for sandbox-exec, and memory watched from
+"""Means of macOS in place of seccomp and Landlock: a profile for sandbox-exec, and memory watched from
 outside.
 
 Advisory (tier D): Apple documents neither the profile language nor its guarantees, and RLIMIT_AS is not

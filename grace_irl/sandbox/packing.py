@@ -1,4 +1,4 @@
-"""What one `put` becomes: trajectories that wait in the host until a run is shown some of them."""
+"""The contents of one `put`: trajectories that wait in the host until a run is shown some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every sandbox offers: hold trajectories, look at a source without running it, run it."""
+"""The protocol of every sandbox: hold trajectories, look at a source without running it, run it."""
 
 from __future__ import annotations
 

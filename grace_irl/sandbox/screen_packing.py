@@ -1,4 +1,4 @@
-"""What one `put` of screens becomes: each different screen once, and which of them every state is."""
+"""The contents of one `put` of screens: each different screen once, and which of them every state is."""
 
 from __future__ import annotations
 

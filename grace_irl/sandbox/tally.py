@@ -1,4 +1,4 @@
-"""What a run that takes several children has used and given so far."""
+"""The tally of a run that takes several children: used and given so far."""
 
 from __future__ import annotations
 

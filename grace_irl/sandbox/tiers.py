@@ -1,4 +1,4 @@
-"""How strong the sandbox is on this machine, found by canaries, and the way to open it."""
+"""The sandbox's tier on this machine, found by canaries, and the way to open it."""
 
 from __future__ import annotations
 

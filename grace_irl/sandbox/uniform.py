@@ -1,4 +1,4 @@
-"""What trajectories of one set have in common on their way to a program: one type, one precision, one form of action.
+"""One form for the trajectories of a set on their way to a program: one type, one precision, one form of action.
 
 Experts and negatives often come from different files, and whatever differs by file tells a program which is
 which, without a look at the state: the type, how many bits of it are in use, whether actions were recorded.

@@ -1,4 +1,4 @@
-"""How host and zygote talk: framed JSON with descriptors, and a job's shared memory. Never pickle."""
+"""The wire between host and zygote: framed JSON with descriptors, and a job's shared memory. Never pickle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What show and export say of a run whose programs a model wrote."""
+"""The words of show and export about a run whose programs a model wrote."""
 
 from __future__ import annotations
 

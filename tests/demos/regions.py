@@ -1,4 +1,4 @@
-"""Which memory an array lies in."""
+"""The memory that an array lies in."""
 
 from __future__ import annotations
 

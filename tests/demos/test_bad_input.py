@@ -1,4 +1,4 @@
-"""What cannot be used is refused in one line that says what was found, what was expected and what to do."""
+"""Data that cannot be used: one line says what was found, what was expected and what to do."""
 
 from __future__ import annotations
 

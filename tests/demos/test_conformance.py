@@ -1,4 +1,4 @@
-"""What every format's reader and writer must do; the formats are in `matrix.py`."""
+"""Duties of every format's reader and writer; the formats are in `matrix.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What single formats do besides (`test_conformance.py` has what all of them must do): data of other tools."""
+"""Single formats besides (`test_conformance.py` has what all of them must do): data of other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Parquet file of somebody else says of screenshots and steps: used, or refused in one line."""
+"""References of a Parquet file of somebody else to screenshots and steps: used, or refused in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who can be told from an expert."""
+"""Trajectories that can be told from an expert's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every file of the tree: no addresses, no paths of a machine, links that lead somewhere, a licence."""
+"""Rules for every file of the tree: no addresses, no paths of a machine, links that lead somewhere, a licence."""
 
 from __future__ import annotations
 
@@ -64,6 +64,13 @@ def test_the_licence_is_named_everywhere() -> None:
     cards = [folder / "README.md" for folder in (ROOT / "datasets").iterdir() if folder.is_dir()]
     assert cards
     assert not [card for card in cards if "Licence" not in card.read_text()]
+
+
+def test_docstrings_of_modules_open_with_no_question_word() -> None:
+    """They open with a noun phrase or an imperative."""
+    word = re.compile(r"(?:What|Who|Whose|Which|How|Where|When|Why|Whether)\b")
+    opened = [(path, ast.get_docstring(ast.parse(text)) or "") for path, text in texts(".py")]
+    assert not [f"{path}: {said.splitlines()[0]}" for path, said in opened if word.match(said)]
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -1,4 +1,4 @@
-"""What an attack is."""
+"""An attack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs use that look for the sandbox's own objects in the frames that call them."""
+"""Programs that look for the sandbox's own objects in the frames that call them."""
 
 FIND = """
 import sys

@@ -1,4 +1,4 @@
-"""What attacks are aimed at, and whether it is still as it was."""
+"""The ground that attacks are aimed at, and whether it is still as it was."""
 
 from __future__ import annotations
 

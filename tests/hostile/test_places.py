@@ -1,4 +1,4 @@
-"""What a program finds of the machine that it runs on: no folder of it, no user, no name, no command line."""
+"""Places that a program may find on its machine: no folder of it, no user, no name, no command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs and comparisons leave, one change from right: one line with exit code 2, or as if it were not there."""
+"""Files of runs and comparisons, one change from right: one line with exit code 2, or as if it were not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hostile files say, and how to tell that nothing of it got through."""
+"""Texts of hostile files, and the way to tell that nothing of them got through."""
 
 from __future__ import annotations
 

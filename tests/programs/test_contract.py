@@ -1,4 +1,4 @@
-"""How states are handed to programs."""
+"""The way of states to programs."""
 
 from __future__ import annotations
 

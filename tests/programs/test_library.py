@@ -1,4 +1,4 @@
-"""Which functions programs share, and the file that they make."""
+"""Functions that programs share, and the file that they make."""
 
 from __future__ import annotations
 

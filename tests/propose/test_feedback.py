@@ -1,4 +1,4 @@
-"""What a prompt says of a parent: rewards and debug texts, fetched from the real sandbox."""
+"""Words of a prompt about a parent: rewards and debug texts, fetched from the real sandbox."""
 
 from __future__ import annotations
 

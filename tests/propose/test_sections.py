@@ -1,4 +1,4 @@
-"""How several trajectories share a section."""
+"""The share of several trajectories in a section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the networks compute: places as the agent sees them, instructions that matter, statistics that stand still."""
+"""Outputs of the networks: places as the agent sees them, instructions that matter, statistics that stand still."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs see is what MiniGrid's own wrapper shows."""
+"""Views of programs: the same as MiniGrid's own wrapper shows."""
 
 from __future__ import annotations
 

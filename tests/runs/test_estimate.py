@@ -1,4 +1,4 @@
-"""What a run will take, said before it begins."""
+"""The estimate of a run, said before it begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many requests a run has in flight (benchmarks/server_load.py measures the average)."""
+"""Requests that a run has in flight (benchmarks/server_load.py measures the average)."""
 
 from __future__ import annotations
 

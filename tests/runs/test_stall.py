@@ -1,4 +1,4 @@
-"""When learning stalls, by payments and rollouts alone."""
+"""Signs that learning stalls, by payments and rollouts alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What canaries leave behind, whenever they end: nothing."""
+"""Traces of canaries, whenever they end: none."""
 
 from __future__ import annotations
 

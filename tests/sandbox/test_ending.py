@@ -1,4 +1,4 @@
-"""What is said of a child that ended: by a limit, by itself, or with no memory left to say anything."""
+"""Words about a child that ended: by a limit, by itself, or with no memory left to say anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is laid out is what is read."""
+"""A parcel is read as it was laid out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a demonstration has and AndroidControl has no place for, kept as JSON in a feature of each record."""
+"""Parts of a demonstration that AndroidControl has no place for, kept as JSON in a feature of each record."""
 
 from __future__ import annotations
 

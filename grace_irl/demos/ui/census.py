@@ -1,4 +1,4 @@
-"""What the screens of a set are like, counted in one pass: each different one is parsed once."""
+"""A census of a set's screens, counted in one pass: each different one is parsed once."""
 
 from __future__ import annotations
 

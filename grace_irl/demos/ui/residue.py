@@ -1,4 +1,4 @@
-"""What the XML of a screen says and a forest cannot, kept beside it in the files that we write.
+"""Parts of a screen's XML that a forest cannot say, kept beside it in the files that we write.
 
 It is the difference between the screen and what the forest alone would be read as: attributes that a forest has no
 field for (NAF, an index that is not the place, a rotation), values that a field cannot hold, and which attributes a

@@ -1,4 +1,4 @@
-"""What the calls of a client added up to."""
+"""Totals over the calls of a client."""
 
 from __future__ import annotations
 

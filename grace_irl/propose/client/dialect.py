@@ -1,4 +1,4 @@
-"""What one server takes: found out by its refusals, remembered, so that each is met once."""
+"""The dialect of one server: found out by its refusals, remembered, so that each is met once."""
 
 from __future__ import annotations
 

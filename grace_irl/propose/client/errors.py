@@ -1,4 +1,4 @@
-"""What a caller of the client may have to act on, beside `InputError`."""
+"""Errors of the client that a caller may have to act on, beside `InputError`."""
 
 from __future__ import annotations
 

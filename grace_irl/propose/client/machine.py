@@ -1,4 +1,4 @@
-"""What a machine offers a model."""
+"""The resources of a machine for a model."""
 
 from __future__ import annotations
 

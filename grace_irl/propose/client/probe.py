@@ -1,4 +1,4 @@
-"""Whether a model loses anything by writing its program inside JSON: it is asked to copy one."""
+"""A probe for what a model loses by writing its program inside JSON: it is asked to copy one."""
 
 from __future__ import annotations
 

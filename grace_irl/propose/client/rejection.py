@@ -1,4 +1,4 @@
-"""Why a server refuses a request: read from its words, which differ from server to server."""
+"""The reason of a server's refusal: read from its words, which differ from server to server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model is asked."""
+"""Settings of requests to a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failure means for the run: an error for its user, or nothing where another try may help."""
+"""The meaning of a failure for the run: an error for its user, or nothing where another try may help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a model is, before it is loaded."""
+"""The size of a model, before it is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How states look in a prompt: one view per state kind, found by `view_of`."""
+"""Views of states for prompts: one per state kind, found by `view_of`."""
 
 from grace_irl.propose.views.registry import VIEWS, view_of
 from grace_irl.propose.views.view import View

@@ -1,4 +1,4 @@
-"""What grids of one size have in common: which of the two commonest codes lies where."""
+"""The backdrop of grids of one size: which of the two commonest codes lies where."""
 
 from __future__ import annotations
 

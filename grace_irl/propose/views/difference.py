@@ -1,4 +1,4 @@
-"""What differs between two screens, node by node."""
+"""The difference between two screens, node by node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted over all training screens: what nearly all of them have, and what tells positive ones from others."""
+"""Counts over all training screens: what nearly all of them have, and what tells positive ones from others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the words and numbers of instructions come back on the screens that reach the goal."""
+"""Words and numbers of instructions that come back on the screens that reach the goal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every view of states offers to prompts."""
+"""The protocol of every view of states for prompts."""
 
 from __future__ import annotations
 

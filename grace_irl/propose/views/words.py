@@ -1,4 +1,4 @@
-"""Which codes of a grid go with which words of instructions, counted where goals are reached."""
+"""Codes of a grid that go with words of instructions, counted where goals are reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rewards the steps of running episodes; where the program runs is its own affair."""
+"""The scorer of the steps of running episodes; where the program runs is its own affair."""
 
 from __future__ import annotations
 

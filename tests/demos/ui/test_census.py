@@ -1,4 +1,4 @@
-"""What the screens of a set are like."""
+"""The census of a set's screens."""
 
 from __future__ import annotations
 

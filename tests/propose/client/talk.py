@@ -1,4 +1,4 @@
-"""How the tests of the client talk to a server."""
+"""Talk between the tests of the client and a server."""
 
 from __future__ import annotations
 

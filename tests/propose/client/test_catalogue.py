@@ -1,4 +1,4 @@
-"""Which model is asked, and how long its context is."""
+"""The model that is asked, and the length of its context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which answer format the client finds."""
+"""The answer format that the client finds."""
 
 from __future__ import annotations
 

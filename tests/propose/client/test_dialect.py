@@ -1,4 +1,4 @@
-"""What is sent, and what is learnt from refusals and answers."""
+"""Requests as they are sent, and lessons from refusals and answers."""
 
 from __future__ import annotations
 

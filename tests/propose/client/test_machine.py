@@ -1,4 +1,4 @@
-"""What nvidia-smi says, and what CUDA_VISIBLE_DEVICES hides."""
+"""Devices as nvidia-smi tells them, and those that CUDA_VISIBLE_DEVICES hides."""
 
 from __future__ import annotations
 

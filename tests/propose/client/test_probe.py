@@ -1,4 +1,4 @@
-"""Which copies pass."""
+"""Copies that pass the probe."""
 
 from __future__ import annotations
 

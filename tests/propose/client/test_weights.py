@@ -1,4 +1,4 @@
-"""How large models are."""
+"""Sizes of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted over the training screens: backgrounds, what tells, words of instructions."""
+"""Counts over the training screens: backgrounds, what tells, words of instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What learners are paid in a comparison: the terminal state, nothing behind it, and nets by the transition."""
+"""The pay of learners in a comparison: the terminal state, nothing behind it, and nets by the transition."""
 
 from __future__ import annotations
 

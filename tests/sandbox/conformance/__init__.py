@@ -1,4 +1,4 @@
-"""What every sandbox must do. A test class inherits `SandboxConformance` and gives it a `sandbox` fixture."""
+"""Duties of every sandbox. A test class inherits `SandboxConformance` and gives it a `sandbox` fixture."""
 
 from tests.sandbox.conformance.calls import Calls
 from tests.sandbox.conformance.debug_texts import DebugTexts

@@ -1,4 +1,4 @@
-"""What a program says about states, one by one and in sets."""
+"""Words of a program about states, one by one and in sets."""
 
 # ruff: noqa: E501  (programs are quoted)
 

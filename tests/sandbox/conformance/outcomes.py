@@ -1,4 +1,4 @@
-"""How runs end: failures, tracebacks, limits, the account."""
+"""Ends of runs: failures, tracebacks, limits, the account."""
 
 # ruff: noqa: E501  (programs are quoted)
 

@@ -1,4 +1,4 @@
-"""What a source may hold, and what reading it tells."""
+"""Contents that a source may have, and what reading it tells."""
 
 # ruff: noqa: E501  (programs are quoted)
 

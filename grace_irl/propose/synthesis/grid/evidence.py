@@ -1,4 +1,4 @@
-"""How well a reading of the instructions fits the demonstrations, as a sum of costs in nats.
+"""The fit of a reading of the instructions to the demonstrations, as a sum of costs in nats.
 
 Three kinds of evidence count. *Outcomes*: the states marked positive, and no others, are those in which the described
 happening completes. *Reference*: an instruction speaks of things that are there at the start, so each description must

@@ -1,4 +1,4 @@
-"""What a reward over happenings may say: filters on a thing's features, meanings of words, steps of an instruction."""
+"""The words of a reward over happenings: filters on a thing's features, meanings of words, steps of an instruction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a hypothesis a reward program has to hold: nothing is written that it does not need."""
+"""The outline of a hypothesis as a reward program: nothing is written that it does not need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reading costs by what it says, whatever the demonstrations show: every meaning has a price, in nats."""
+"""The price of a reading by what it says, whatever the demonstrations show: every meaning has one, in nats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the data shows of a grid world: who moves, which way a heading points, what is background.
+"""Perception of a grid world from data: who moves, which way a heading points, what is background.
 
 Nothing here knows a code table. The agent is the code that stands in exactly one cell of every state and moves one
 cell at a time; its heading is the channel of its cell that says which way it moves; background is what it leaves

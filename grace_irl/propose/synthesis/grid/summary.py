@@ -1,4 +1,4 @@
-"""What a program watches for, in words."""
+"""A summary, in words, of what a program watches for."""
 
 from __future__ import annotations
 

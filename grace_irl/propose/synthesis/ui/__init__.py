@@ -1,1 +1,1 @@
-"""What programs over screens are made of, and how they are found."""
+"""Programs over screens: their parts, and the search for them."""

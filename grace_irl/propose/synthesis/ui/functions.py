@@ -1,4 +1,4 @@
-"""What programs over screens are made of.
+"""Parts of programs over screens.
 
 The search calls these functions and `quotation` copies them into programs, word for word, so that a program sees what
 the search saw. Times are seconds, of a day or of a duration; a spelling that can be read in several ways stands for

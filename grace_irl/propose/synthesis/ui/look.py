@@ -1,4 +1,4 @@
-"""What a search sees of screens: each node's look, and the looks that make up a screen or an item of one."""
+"""A search's view of screens: each node's look, and the looks that make up a screen or an item of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program over screens says: a goal is reached where all conditions of one of its clauses hold."""
+"""A reading, as a program over screens says it: a goal is reached where all conditions of one of its clauses hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the candidate conditions hold where: for whole screens, or for the items around the nodes of one id."""
+"""The truth of candidate conditions: for whole screens, or for the items around the nodes of one id."""
 
 from __future__ import annotations
 

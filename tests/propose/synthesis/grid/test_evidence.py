@@ -1,4 +1,4 @@
-"""When a reading fires, and what it costs, on scenes written down row by row."""
+"""The firing of a reading, and its cost, on scenes written down row by row."""
 
 from __future__ import annotations
 

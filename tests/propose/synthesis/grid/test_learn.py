@@ -1,4 +1,4 @@
-"""What words mean: found where the data tells, left open where it does not."""
+"""Meanings of words: found where the data tells, left open where it does not."""
 
 from __future__ import annotations
 

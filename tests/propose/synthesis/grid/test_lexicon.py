@@ -1,4 +1,4 @@
-"""What the words of a step ask of a thing."""
+"""Demands of a step's words on a thing."""
 
 from __future__ import annotations
 

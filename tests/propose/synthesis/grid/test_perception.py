@@ -1,4 +1,4 @@
-"""Who acts, which way a heading points and what is background, from grids of invented codes alone."""
+"""Perception of actor, headings and background, from grids of invented codes alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reshaped programs pay on the way to a goal: worked out by hand, and never as much as a goal, on any grid."""
+"""The pay of reshaped programs on the way to a goal: worked out by hand, and never as much as a goal, on any grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program says is read from its text, and only from a text that was written here."""
+"""Programs read from their text, and only from a text that was written here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs pay on a world of two things: every part of a hypothesis, one at a time."""
+"""The pay of programs on a world of two things: every part of a hypothesis, one at a time."""
 
 from __future__ import annotations
 

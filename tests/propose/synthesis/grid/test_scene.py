@@ -1,4 +1,4 @@
-"""What happens to things, row by row, on trajectories of a few states."""
+"""Happenings of things, row by row, on trajectories of a few states."""
 
 from __future__ import annotations
 
