@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos.trajectory import Demonstration
+from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.text import shows
 from grace_irl.toml import read_toml
@@ -69,6 +69,21 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
             f"expected numbers from 1 to {count}, or none"
         )
     return None if found is None else tuple(sorted(set(found)))
+
+
+def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
+    """The demonstrations with these goal states as their own marks; what `goals` does not name stays as it is.
+
+    Raises:
+        InputError: an index outside its trajectory.
+    """
+
+    def marked(item: Demonstration) -> Demonstration:
+        if item.role != "expert" or (found := goals_of(item, goals)) is None:
+            return item
+        return replace(item, goals=tuple(index - 1 for index in found))
+
+    return replace(demonstrations, items=tuple(map(marked, demonstrations)))
 
 
 def goal_rows(demonstrations: Iterable[Demonstration], goals: Goals | None = None) -> list[GoalRow]:

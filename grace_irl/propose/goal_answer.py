@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,3 +34,8 @@ class GoalAnswer:
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
+
+
+def last_words(answers: Iterable[GoalAnswer]) -> dict[str, tuple[int, ...]]:
+    """Goal states by digest, 1-based: the last valid answer on each trajectory."""
+    return {answer.digest: answer.indices for answer in answers if answer.indices is not None}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.propose.goal_answer import last_words
 from grace_irl.runs.store import Store
 from grace_irl.runs.trajectory_row import TrajectoryRow
 
@@ -38,7 +39,7 @@ class Valued:
 def valued(store: Store, program: str) -> list[Valued]:
     """Every trajectory of the run whose rewards by this program were stored, in order."""
     rows, rule = store.trajectories(), store.meta("label")
-    goals = {answer.digest: answer.indices for answer in store.goals() if answer.indices is not None}
+    goals = last_words(store.goals())
     rewards = store.get(program, (row.digest for row in rows))
     return [
         Valued(row, rewards[row.digest], _positive(row, rule, goals))

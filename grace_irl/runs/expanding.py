@@ -15,7 +15,8 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.runs import fit as fits
-from grace_irl.runs.config import Config, DataConfig
+from grace_irl.runs import proposers
+from grace_irl.runs.config import Config, DataConfig, ProposerConfig
 from grace_irl.runs.favourite import favourite
 from grace_irl.runs.learner import Episode, Learner, Learnt
 from grace_irl.runs.likeness import like_experts
@@ -37,7 +38,7 @@ class Expanding:
     Args:
         folder: of the expansion.
         config: settings of all its runs.
-        demonstrations: that it began with.
+        demonstrations: that it began with; for the label "goal" with the goal states as their marks (`marked`).
         parts: brought by the caller of `expansion.start`.
         learner: trains and plays policies.
     """
@@ -165,7 +166,7 @@ class Expanding:
     def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
         """How well a reward tells the new negatives from experts."""
         experts = [item for item in self._demonstrations if item.role == "expert"]
-        if self._config.data.label == "goal":
+        if self._rule == "goal":  # the others say nothing of what is positive
             experts = [item for item in experts if item.goals]
         return score(
             reward,
@@ -182,23 +183,37 @@ class Expanding:
         config = self._continued(number, before)
         if folder.exists():
             return fits.resume(folder, parts=parts, vouched=config)
+        if self._config.proposer.name == "replay":
+            who = proposers.settled(config).proposer.name
+            self._note(f"round {number}: the recording has no answers for new rollouts: {who} goes on")
         return fits.start(config, folder, parts)
 
     def _vouched(self, number: int) -> Config:
         """What the expansion, which is trusted, says of a run of its own that is complete."""
-        proposer = self._config.proposer.model_copy(update={"start_from": ()} if number else {})
-        return self._config.model_copy(update={"data": self._with_negatives(number), "proposer": proposer})
+        proposer = self._proposer(()) if number else self._config.proposer
+        return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
 
-    def _with_negatives(self, number: int) -> DataConfig:
-        """The demonstrations, with the new negatives of the rounds up to this one."""
+    def _data(self, number: int) -> DataConfig:
+        """The demonstrations, with the new negatives of the rounds up to this one.
+
+        Goal states are those of round 0, which the demonstrations that a run brings along are marked with: a file of
+        them is read once.
+        """
         data = self._config.data
         named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
-        return data.model_copy(update={"negatives": named})
+        return data.model_copy(update={"negatives": named, "goals": "" if number else data.goals})
+
+    def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
+        """Who writes the programs of later searches; a recording answers for the first one only."""
+        proposer = self._config.proposer.model_copy(update={"start_from": start_from})
+        if proposer.name == "replay":
+            proposer = proposer.model_copy(update={"name": "", "recording": ""})
+        return proposer
 
     def _continued(self, number: int, before: Run) -> Config:
         """The settings of a search that begins with another one's best programs, and with all rollouts so far."""
-        proposer = self._config.proposer.model_copy(update={"start_from": (str(before.folder.absolute()),)})
-        return self._config.model_copy(update={"data": self._with_negatives(number), "proposer": proposer})
+        proposer = self._proposer((str(before.folder.absolute()),))
+        return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
 
     def _reshape(self, this: Round, run: Run) -> str:
         """The file of a version of the run's best program that rises more steadily; "" where there is none."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.demos import load
@@ -22,6 +23,7 @@ from grace_irl.runs.acting import authorised
 from grace_irl.runs.config import Config, resolve, to_toml
 from grace_irl.runs.expanding import Expanding, place_of
 from grace_irl.runs.folder import own, require_absent
+from grace_irl.runs.labelling import marked
 from grace_irl.runs.learner import Learner, PpoLearner
 from grace_irl.runs.lock import RunLock
 from grace_irl.runs.paths import RunPaths, default_folder
@@ -71,10 +73,12 @@ def start(
     demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
     learner = learner or _learner(config, parts)
     learner.check(demonstrations)
+    parts = replace(parts, whole=folder)
     with _part_of(folder):
         run = fits.start(config, place_of(folder, 0) / "run", parts)
         with RunLock(RunPaths(folder).lock):
             config = resolve(RunPaths(run.folder).config)
+            demonstrations = marked(demonstrations, run.folder, _silent)
             return Expanding(folder, config, demonstrations, parts, learner).work(run)
 
 
@@ -107,16 +111,22 @@ def resume(
                 f"{folder}: settings of the expansion differ from those that it began with; expected no change but in "
                 "the number of rounds: start a new one"
             )
+        words = [("label", config.data.label, began.data.label), ("goals", _absolute(config), _absolute(began))]
+        for name, now, before in words:
+            if now != before:
+                raise InputError(
+                    f"{folder}: --{name} is {now!r} and was {before or 'not given'!r} when the expansion began; "
+                    "expected no change: all rounds have the labels that it began with: start a new one"
+                )
         demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
         learner = learner or _learner(config, parts)
         learner.check(demonstrations)
-        work = Expanding(folder, config, demonstrations, parts, learner)
-        done = rounds_of(folder)
+        parts, first, done = replace(parts, whole=folder), place_of(folder, 0) / "run", rounds_of(folder)
         with _part_of(folder):
-            if not done:
-                first = place_of(folder, 0) / "run"
-                return work.work(fits.resume(first, flags, sets=sets, parts=parts, vouched=config))
-            return work.work(work.again(done[-1]), done)
+            run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
+            note = (parts.note or _silent) if done else _silent  # a run that goes on says it itself
+            work = Expanding(folder, config, marked(demonstrations, first, note), parts, learner)
+            return work.work(run or work.again(done[-1]), done)
 
 
 def _began(
@@ -138,6 +148,15 @@ def _began(
     return began
 
 
+def _absolute(config: Config) -> str:
+    """The file of goal states, wherever the command runs."""
+    return str(Path(config.data.goals).absolute()) if config.data.goals else ""
+
+
+def _silent(_: str) -> None:
+    """Tells nobody."""
+
+
 def _learner(config: Config, parts: fits.Parts) -> Learner:
     note = parts.note or (lambda _: None)
     return PpoLearner(config.expand, config.data.label, allow_weak=config.sandbox.allow_weak, note=note)
@@ -155,4 +174,6 @@ def _part_of(folder: Path) -> Iterator[None]:
     except InputError:
         raise
     except GraceError as error:
+        if RunPaths(folder).resume in str(error):
+            raise
         raise type(error)(f"{error} (part of an expansion: go on with {RunPaths(folder).resume})") from error

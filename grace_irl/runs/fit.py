@@ -66,6 +66,7 @@ class Parts:
         sandbox: in place of one opened (and closed) here.
         listener: is shown where the run stands: after each answer and after each result.
         note: is told, in one line each, what the user should know (a server went away, a prompt waits).
+        whole: folder that the run is a part of (an expansion), and that the user goes on with; None: the run itself.
     """
 
     demonstrations: Demonstrations | None = None
@@ -73,6 +74,7 @@ class Parts:
     sandbox: Sandbox | None = None
     listener: Callable[[Snapshot], None] | None = None
     note: Callable[[str], None] | None = None
+    whole: Path | None = None
 
 
 def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Run:
@@ -185,7 +187,7 @@ def _work(
     folder: Path, config: Config, labelling: Labelling, pi: LogPi, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Run:
     limits = Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb)
-    note = _notes(store, parts)
+    note, again = _notes(store, parts), RunPaths(parts.whole or folder).resume
 
     def bench(problem: Problem) -> Workbench:
         return Workbench(proposers.as_shown(config, problem), sandbox, config.seed, limits, store, folder, note)
@@ -194,10 +196,10 @@ def _work(
         note(f"goal states: asking about {len(labelling.silent)} expert trajectories, held-out ones among them")
         asking = proposers.asking(config, bench(labelling.problem()))
         if asking is not None:
-            labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1)
-    problem = labellings.settled(labelling, folder, store, note)
+            labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again)
+    problem = labellings.settled(labelling, folder, store, note, again)
     proposer = proposers.proposer(config, bench(problem), parts.proposer)
-    return Session(folder, config, problem, pi, proposer, sandbox, limits, store, parts.listener).work()
+    return Session(folder, config, problem, pi, proposer, sandbox, limits, store, again, parts.listener).work()
 
 
 def _say_server(config: Config, parts: Parts) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grace_irl.demos.goals import Goals, goals_of, load_goals, save_goals
+from grace_irl.demos.goals import Goals, goals_of, load_goals, save_goals, with_goals
 from grace_irl.demos.labels import Labelled, Problem, label, unmarked
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.propose.asking import Asking
 from grace_irl.propose.cleaning import ANSWERS, Cleaner
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.goal_answer import GoalAnswer, last_words
 from grace_irl.runs.loop import run_to_end
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.run import Interrupted
@@ -39,7 +40,7 @@ class Labelling:
     @property
     def goals(self) -> dict[str, tuple[int, ...]]:
         """Goal states by digest, 1-based: the last word on each trajectory."""
-        return {answer.digest: answer.indices for answer in self.answers if answer.indices is not None}
+        return last_words(self.answers)
 
     @property
     def silent(self) -> tuple[Labelled, ...]:
@@ -105,31 +106,57 @@ def resumed(
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
     """
-    labelling, path = Labelling(demonstrations, rule, tuple(store.goals())), RunPaths(folder).goals
-    if rule != "goal" or not path.exists():
-        return labelling
-    known, experts = labelling.goals, _experts(demonstrations)
-    written = {name: goals for name, goals in load_goals(path).items() if name in experts}
-    edited = {name: goals for name, goals in written.items() if known.get(name) != tuple(sorted(set(goals)))}
+    labelling = Labelling(demonstrations, rule, tuple(store.goals()))
+    edited = _edited(labelling, folder)
     if not edited:
         return labelling
     if any(row.positives for row in store.trajectories()):
-        note(f"{path} was edited: the run keeps the goal states that it began with; for a new run: --goals {path}")
+        note(_too_late(folder))
         return labelling
-    said = Counter(answer.digest for answer in labelling.answers)
+    said, experts = Counter(answer.digest for answer in labelling.answers), _experts(demonstrations)
     answers = [GoalAnswer(name, said[name], "file", _within(experts[name][0], edited)) for name in edited]
     store.add_goals(answers)
     return replace(labelling, answers=(*labelling.answers, *answers))
 
 
-def ask(labelling: Labelling, asking: Asking, folder: Path, store: Store, in_flight: int) -> Labelling:
+def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], None]) -> Demonstrations:
+    """Demonstrations with the goal states of a run as their own marks, so that later runs ask nobody again.
+
+    Args:
+        demonstrations: as the run got them.
+        folder: of a run that has settled its labels; of one with another rule the demonstrations stay as they are.
+        note: is told where the run's file of goal states was edited since then, which counts for new runs only.
+
+    Raises:
+        InputError: a file of goal states that cannot be read.
+    """
+    with closing(Store(RunPaths(folder).database)) as store:
+        if store.meta("label") != "goal":
+            return demonstrations
+        labelling = Labelling(demonstrations, "goal", tuple(store.goals()))
+    if _edited(labelling, folder):
+        note(_too_late(folder))
+    return with_goals(demonstrations, labelling.goals)
+
+
+def ask(
+    labelling: Labelling, asking: Asking, folder: Path, store: Store, in_flight: int, resume: str = ""
+) -> Labelling:
     """Asks a model for the goal states of the silent trajectories, held-out ones too; each answer is kept at once.
+
+    Args:
+        labelling: what is known so far.
+        asking: puts the prompts.
+        folder, store: of the run.
+        in_flight: trajectories that are asked about at once.
+        resume: how to go on, for messages; "": with the run.
 
     Raises:
         GraceError: answers that cannot be read, or nobody answers any more; what was answered is saved.
         Interrupted: by Ctrl-C; what was answered is saved.
     """
     said = Counter(answer.digest for answer in labelling.answers)
+    resume = resume or RunPaths(folder).resume
 
     def keep(answer: GoalAnswer) -> None:
         store.add_goals([answer])
@@ -141,7 +168,7 @@ def ask(labelling: Labelling, asking: Asking, folder: Path, store: Store, in_fli
         raise Interrupted(folder, None) from None
     except GraceError as error:
         store.add_event("failed", str(error))
-        raise type(error)(f"{error}; what was done is saved: go on with {RunPaths(folder).resume}") from error
+        raise type(error)(f"{error}; what was done is saved: go on with {resume}") from error
     finally:
         labelling = replace(labelling, answers=tuple(store.goals()))
         _save(labelling, folder)
@@ -152,15 +179,21 @@ def ask(labelling: Labelling, asking: Asking, folder: Path, store: Store, in_fli
         said_so = (
             f"{source or 'an expert trajectory'} ({digest}): no goal states after {ANSWERS} answers, the last: "
             f"{failure}{more}; write them into {RunPaths(folder).goals}, such as {digest} = [12], or [] for none, "
-            f"and go on with {RunPaths(folder).resume}, which asks for what is still missing"
+            f"and go on with {resume}, which asks for what is still missing"
         )
         store.add_event("failed", said_so)
         raise GraceError(said_so)
     return labelling
 
 
-def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[str], None]) -> Problem:
+def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[str], None], resume: str = "") -> Problem:
     """The labelled problem of a run whose folder exists, kept in its store.
+
+    Args:
+        labelling: everything known.
+        folder, store: of the run.
+        note: is told what was found.
+        resume: as for `ask`.
 
     Raises:
         InputError: labels that leave nothing to tell apart.
@@ -172,7 +205,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         require_both_sides(problem.train)
     except InputError as error:
         raise InputError(
-            f"{error}; correct {RunPaths(folder).goals}, and go on with {RunPaths(folder).resume}"
+            f"{error}; correct {RunPaths(folder).goals}, and go on with {resume or RunPaths(folder).resume}"
         ) from None
     rows, before = trajectory_rows(problem), store.trajectories()
     if rows != before:  # labelled now, or moved to other files
@@ -184,6 +217,21 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
             f"see and correct them in {RunPaths(folder).goals}"
         )
     return problem
+
+
+def _edited(labelling: Labelling, folder: Path) -> dict[str, tuple[int, ...]]:
+    """What a run's file of goal states says otherwise than the run knows it."""
+    path = RunPaths(folder).goals
+    if labelling.rule != "goal" or not path.exists():
+        return {}
+    known, experts = labelling.goals, _experts(labelling.demonstrations)
+    written = {name: goals for name, goals in load_goals(path).items() if name in experts}
+    return {name: goals for name, goals in written.items() if known.get(name) != tuple(sorted(set(goals)))}
+
+
+def _too_late(folder: Path) -> str:
+    path = RunPaths(folder).goals
+    return f"{path} was edited: the run keeps the goal states that it began with; for a new run: --goals {path}"
 
 
 def _save(labelling: Labelling, folder: Path) -> None:

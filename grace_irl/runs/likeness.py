@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from grace_irl.demos.trajectory import Demonstrations, Trajectory
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.evaluate.resemblance import resemblance
 from grace_irl.runs.config import Config
 from grace_irl.runs.score import sandboxed_rewards
+
+Floats = NDArray[np.float64]
 
 
 def like_experts(
@@ -16,33 +21,71 @@ def like_experts(
 ) -> list[bool]:
     """Whether each rollout looks like an expert's; the environment's own reward is not looked at.
 
-    Where all expert states are positive, a rollout does whose states a classifier, which knows nothing of the reward,
-    cannot tell from the experts' (`config.expand.alike`). Where only goal states are, one does that the environment
-    ended as it ended experts' episodes, in a state that the reward values as it values their last states.
+    Rule "all": a rollout does whose states a classifier, which knows nothing of the reward, cannot tell from the
+    experts' (`config.expand.alike`). Rules "last" and "goal": one does that the environment ended as it ended experts'
+    episodes in a goal state, in a state that the reward values as it values those last states.
+
+    Rule "goal", and no expert's episode ended in a goal state: there the environment says nothing. A rollout looks like
+    an expert's if the reward takes some of its states for goals and the classifier cannot tell these from the experts'
+    goal states.
 
     Args:
         reward: the file of the reward that the policy was trained on.
         played: the rollouts.
-        demonstrations: whose experts they are compared with.
+        demonstrations: whose experts they are compared with; for rule "goal" with their goal states marked.
         config: of the run.
 
     Raises:
         GraceError: the reward fails on a rollout.
     """
-    experts = [item.trajectory for item in demonstrations.select(role="expert")]
-    if (config.data.label or demonstrations.metadata.label or "all") == "all":
-        found = resemblance([each.states for each in experts], [each.states for each in played], config.seed)
-        return [bool(chance <= config.expand.alike) for chance in found]
-    ended = [each for each in experts if each.terminated]
-    if not ended:
+    experts = list(demonstrations.select(role="expert"))
+    rule = config.data.label or demonstrations.metadata.label or "all"
+    if rule == "all":
+        return _alike([each.trajectory.states for each in experts], [each.states for each in played], config)
+    if rule == "goal":
+        experts = [each for each in experts if each.goals]
+    ended = [each for each in experts if each.trajectory.terminated and _ends_in_goal(each, rule)]
+    known = ended if ended or rule == "last" else experts
+    if not known:
         return [False] * len(played)
     rewards = sandboxed_rewards(
         reward,
         reward.read_text(encoding="utf-8"),
-        [*ended, *played],
+        [*(each.trajectory for each in known), *played],
         workers=config.sandbox.workers,
         allow_weak=config.sandbox.allow_weak,
     )
-    last = [float(values[-1]) for values in rewards]
-    goal = min(last[: len(ended)])
-    return [each.terminated and value >= goal for each, value in zip(played, last[len(ended) :], strict=True)]
+    theirs, ours = rewards[: len(known)], rewards[len(known) :]
+    if ended:
+        goal = min(float(values[-1]) for values in theirs)
+        return [each.terminated and bool(values[-1] >= goal) for each, values in zip(played, ours, strict=True)]
+    return _at_goals(known, theirs, played, ours, config)
+
+
+def _ends_in_goal(expert: Demonstration, rule: str) -> bool:
+    return rule == "last" or expert.trajectory.num_steps in (expert.goals or ())
+
+
+def _at_goals(
+    experts: Sequence[Demonstration],
+    theirs: Sequence[Floats],
+    played: Sequence[Trajectory],
+    ours: Sequence[Floats],
+    config: Config,
+) -> list[bool]:
+    """Whether each rollout comes to states that the reward and the classifier take for experts' goal states."""
+    marked = [np.array(each.goals) for each in experts]
+    goal = min(np.fmax.reduce(values[at]) for values, at in zip(theirs, marked, strict=True))
+    taken = [np.flatnonzero(values >= goal) for values in ours]
+    at_goal = [each.states[at] for each, at in zip(played, taken, strict=True) if len(at)]
+    if not at_goal:
+        return [False] * len(played)
+    found = iter(
+        _alike([each.trajectory.states[at] for each, at in zip(experts, marked, strict=True)], at_goal, config)
+    )
+    return [bool(len(at)) and next(found) for at in taken]
+
+
+def _alike(experts: Sequence[NDArray[np.generic]], played: Sequence[NDArray[np.generic]], config: Config) -> list[bool]:
+    """Whether the classifier cannot tell the states of each trajectory from the experts'."""
+    return [bool(chance <= config.expand.alike) for chance in resemblance(experts, played, config.seed)]

@@ -29,7 +29,12 @@ FRUITLESS_POPULATIONS = 2  # a run ends when so many populations of answers in a
 
 @dataclass(frozen=True)
 class Session:
-    """Everything that the engine needs, opened and checked."""
+    """Everything that the engine needs, opened and checked.
+
+    Attributes:
+        folder: of the run.
+        again: what to add to the command to go on with the run, or with what it is a part of.
+    """
 
     folder: Path
     config: Config
@@ -39,6 +44,7 @@ class Session:
     sandbox: Sandbox
     limits: Limits
     store: Store
+    again: str
     listener: Callable[[Snapshot], None] | None = None
 
     def work(self) -> Run:
@@ -89,7 +95,7 @@ class Session:
             raise Interrupted(self.folder, best_so_far) from None
         except GraceError as error:
             self.store.add_event("failed", str(error))
-            raise type(error)(f"{error}; what was done is saved: go on with {RunPaths(self.folder).resume}") from error
+            raise type(error)(f"{error}; what was done is saved: go on with {self.again}") from error
         finally:
             evaluator.close()
         self.store.add_event("stopped", reason)
