@@ -42,9 +42,9 @@ class Adversarial:
         hidden: units of each hidden layer of the discriminator.
         pays: what the learner is paid: the method's own "reward"; that "centred", shifted to a running mean of 0 with a
             deviation of 1; or what is "positive" everywhere, -log(1 - D) (GAIL's own). "auto": "centred" where episodes
-            end with success (label rule "last"), so that a positive reward would pay for not finishing, and else
-            "positive": experts do not end episodes early there. All but the centred one are scaled as the rewards of
-            every other method are.
+            may end with success (label rules "last" and "goal"), so that a positive reward would pay for not
+            finishing, and else "positive": experts do not end episodes early there. All but the centred one are scaled
+            as the rewards of every other method are.
     """
 
     steps_per_disc_update: int
@@ -107,7 +107,7 @@ class Adversarial:
         return Trained(learner.policy, reward, learner.num_timesteps, paid=pays, kept=watching.kept)
 
     def _pays(self, problem: Problem) -> Paid:
-        pays: Paid = "centred" if problem.demonstrations.metadata.label == "last" else "positive"
+        pays: Paid = "centred" if problem.demonstrations.metadata.label in ("last", "goal") else "positive"
         if self.pays != "auto":
             pays = self.pays
         return "reward" if pays == "positive" and self.is_positive else pays

@@ -30,6 +30,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
 from grace_irl.rl.method import Method, Problem
 from grace_irl.runs.acting import DROPPED, spoken
+from grace_irl.runs.clean import require_cleanable
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import require_absent
 from grace_irl.runs.lock import RunLock
@@ -87,11 +88,13 @@ def start(
     settings = located(Settings(comparison, settings.fit))
     contest = Contest(settings, contest.demonstrations)
     warned = _checked(contest)
+    if contest.needs_goals or settings.fit.data.goals:
+        require_cleanable(contest.labels, contest.demonstrations)
     if comparison.reward:
         contest = Contest(settings := _with_own_reward(settings, out), contest.demonstrations)
     settings.write(out)
     _say_server(contest, note)
-    return _work(out, contest, warned, workers, listener)
+    return _work(out, contest.cleaned(out, note), warned, workers, listener)
 
 
 def resume(
@@ -144,7 +147,7 @@ def resume(
     warned = _checked(contest)
     settings.write(folder)
     _say_server(contest, note)
-    return _work(folder, contest, warned, workers, listener)
+    return _work(folder, contest.cleaned(folder, note), warned, workers, listener)
 
 
 def _say_server(contest: Contest, note: Callable[[str], None]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.settings import Settings, tuned
+from grace_irl.compare.standings import ORACLE
 from grace_irl.demos import load
 from grace_irl.demos.draw import draw
 from grace_irl.demos.split import split
@@ -18,7 +20,9 @@ from grace_irl.errors import InputError
 from grace_irl.rl.adapters import is_adapter
 from grace_irl.rl.method import Method, Problem
 from grace_irl.rl.methods import load_method, offered
-from grace_irl.runs.config import ExpandConfig, SandboxConfig
+from grace_irl.runs.clean import clean
+from grace_irl.runs.config import Config, ExpandConfig, SandboxConfig
+from grace_irl.runs.fit import Parts
 
 if TYPE_CHECKING:
     from grace_irl.rl.observed import EnvironmentFactory
@@ -30,7 +34,8 @@ class Contest:
 
     Attributes:
         settings: of the comparison.
-        demonstrations: as loaded.
+        demonstrations: as loaded, with the label rule that every method goes by: the user's, else the data's. For the
+            rule "goal" also with goal states as marks, once they are known (`cleaned`).
     """
 
     settings: Settings
@@ -51,7 +56,40 @@ class Contest:
         if workers is not None and fit.sandbox.workers is None:
             sandbox: SandboxConfig = fit.sandbox.model_copy(update={"workers": workers})
             settings = Settings(settings.comparison, fit.model_copy(update={"sandbox": sandbox}))
-        return cls(settings, load(fit.data.demos, fit.data.negatives))
+        demonstrations = load(fit.data.demos, fit.data.negatives)
+        metadata = demonstrations.metadata
+        ruled = replace(demonstrations, metadata=replace(metadata, label=fit.data.label or metadata.label))
+        return cls(settings, ruled)
+
+    @property
+    def labels(self) -> Config:
+        """Settings of the run that knows the goal states: as the search's, nothing held out."""
+        fit = self.settings.fit
+        return fit.model_copy(update={"data": fit.data.model_copy(update={"held_out": 0.0})})
+
+    @property
+    def needs_goals(self) -> bool:
+        """Whether some method learns from experts whose goal states count."""
+        comparison = self.settings.comparison
+        idle = {ORACLE, *((Grace.name,) if comparison.reward else ())}
+        return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
+
+    def cleaned(self, folder: Path, note: Callable[[str], None] | None = None) -> Contest:
+        """With the goal states that the comparison in a folder knows; what nobody said is asked for, once.
+
+        Args:
+            folder: of the comparison; goes on with what is there.
+            note: is told what is asked and found.
+
+        Raises:
+            InputError, GraceError, Interrupted: as `grace_irl.runs.clean.clean`.
+        """
+        if not self.needs_goals:
+            return self
+        parts = Parts(note=note, whole=folder)
+        return replace(
+            self, demonstrations=clean(self.labels, ComparisonFolder(folder).goals, self.demonstrations, parts)
+        )
 
     def drawn(self, seed: int) -> Contest:
         """With the demonstrations of one seed: its draw, if the settings ask for one, else all.
@@ -118,8 +156,9 @@ class Contest:
             return load_method(name, **settings)
         comparison, fit = self.settings.comparison, self.settings.fit
         expand: ExpandConfig = fit.expand.model_copy(update={"steps": comparison.steps, "env": comparison.env})
+        data = fit.data.model_copy(update={"goals": ""})  # which the demonstrations are marked with
         return Grace(
-            fit.model_copy(update={"expand": expand}),
+            fit.model_copy(update={"expand": expand, "data": data}),
             folder,
             self.demonstrations,
             Path(comparison.reward) if comparison.reward else None,

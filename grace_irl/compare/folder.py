@@ -36,6 +36,11 @@ class ComparisonFolder:
         """Held by the process that works on the comparison."""
         return self.path / "lock"
 
+    @property
+    def goals(self) -> Path:
+        """The run that knows the goal states of all jobs, for the label "goal"."""
+        return self.path / "goals"
+
     def curves(self, environment: str) -> Path:
         """The plot of learning curves in one environment."""
         return self.path / f"curves-{slug(environment)}.svg"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.trajectory import Trajectory
+from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.method import Problem
 
@@ -34,6 +34,9 @@ class Episode:
 def expert_episodes(problem: Problem, method: str, *, absorbing: bool = True) -> tuple[Episode, ...]:
     """The training experts with at least one step, for a method that needs their actions.
 
+    Where only goal states are positive (label rule "goal") and the experts' are known, an expert is followed as far as
+    its last goal state: what it did behind that is no example, and one that reached no goal is none at all.
+
     Continuous actions are clipped to the action space, as the learner's are before the environment sees them: a
     discriminator would otherwise tell experts by actions that nobody can take.
 
@@ -46,8 +49,14 @@ def expert_episodes(problem: Problem, method: str, *, absorbing: bool = True) ->
     Raises:
         InputError: no expert, no actions, or observations or actions that are not the environment's.
     """
-    experts = [item.trajectory for item in problem.demonstrations.select(role="expert", split="train")]
-    usable = [trajectory for trajectory in experts if trajectory.num_steps]
+    experts = problem.demonstrations.select(role="expert", split="train")
+    followed = map(_to_goal, experts) if problem.demonstrations.metadata.label == "goal" else _whole(experts)
+    usable = [trajectory for trajectory in followed if trajectory is not None and trajectory.num_steps]
+    if experts and not usable and problem.demonstrations.metadata.label == "goal":
+        raise InputError(
+            f"{method}: none of {len(experts)} experts on the training side takes a step to a goal state; expected at "
+            "least one: correct the goal states, or use --label last"
+        )
     if not usable:
         raise InputError(
             f"{method}: no expert demonstration with a step on the training side; expected at least one: "
@@ -74,6 +83,30 @@ def expert_episodes(problem: Problem, method: str, *, absorbing: bool = True) ->
             found[number] = Episode(observations, taken, len(taken) == problem.horizon)
     _check_observations(found, usable, space, method)
     return tuple(found)
+
+
+def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
+    return (item.trajectory for item in experts)
+
+
+def _to_goal(item: Demonstration) -> Trajectory | None:
+    """An expert's trajectory up to its last goal state; None without one, whole where nobody said."""
+    trajectory = item.trajectory
+    if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:
+        return trajectory
+    if not item.goals:
+        return None
+    steps = max(item.goals)
+    return replace(
+        trajectory,
+        states=trajectory.states[: steps + 1],
+        actions=None if trajectory.actions is None else trajectory.actions[:steps],
+        rewards=None if trajectory.rewards is None else trajectory.rewards[:steps],
+        log_probs=None if trajectory.log_probs is None else trajectory.log_probs[:steps],
+        screenshots=trajectory.screenshots[: steps + 1],
+        terminated=False,
+        truncated=False,
+    )
 
 
 def _episode(trajectory: Trajectory, problem: Problem, space: Any, method: str) -> Episode:

@@ -102,7 +102,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     require_absent(folder)
     labelling = new_labelling(config, parts.demonstrations)
     if labelling.silent:
-        _require_chat(labelling, config, parts)
+        require_chat(labelling, config)
     problem = labelling.problem()
     require_recorded_data(config, trajectory_rows(problem))
     pi = _checked(labelling, problem, config)
@@ -110,7 +110,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         _say_server(config, parts)
         config = proposers.checked(config, problem)
     with ExitStack() as stack:
-        sandbox = parts.sandbox or stack.enter_context(_sandbox(config))
+        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config))
         create(folder, config, problem, labelling.answers)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
@@ -160,7 +160,7 @@ def resume(
         config = resolve(sets=sets, flags=flags, base=began)
         _require_compatible(began, config, store)
         demonstrations, rule = _loaded(config, parts.demonstrations)
-        labelling = labellings.resumed(demonstrations, rule, folder, store, _notes(store, parts))
+        labelling = labellings.resumed(demonstrations, rule, folder, store, notes_of(store, parts))
         problem = labelling.problem()
         if _content(trajectory_rows(problem)) != _content(store.trajectories()):
             raise InputError(
@@ -168,12 +168,12 @@ def resume(
                 "expected the same files, unchanged: start a new run"
             )
         if labelling.silent:
-            _require_chat(labelling, config, parts)
+            require_chat(labelling, config)
         pi = _checked(labelling, problem, config)
         if parts.proposer is None:
             _say_server(config, parts)
             config = proposers.checked(config, problem)
-        sandbox = parts.sandbox or stack.enter_context(_sandbox(config))
+        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config))
         if config != found:
             write_atomically(paths.config, to_toml(config))
         if plain_acting(config) != (kept or {}):
@@ -186,8 +186,24 @@ def resume(
 def _work(
     folder: Path, config: Config, labelling: Labelling, pi: LogPi, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Run:
+    bench = labelled(folder, config, labelling, sandbox, store, parts)
+    proposer, again = proposers.proposer(config, bench, parts.proposer), RunPaths(parts.whole or folder).resume
+    return Session(
+        folder, config, bench.problem, pi, proposer, sandbox, bench.limits, store, again, parts.listener
+    ).work()
+
+
+def labelled(
+    folder: Path, config: Config, labelling: Labelling, sandbox: Sandbox, store: Store, parts: Parts
+) -> Workbench:
+    """What the proposer of a run works with; a model is asked for the goal states that nobody said.
+
+    Raises:
+        InputError: labels that leave nothing to tell apart.
+        GraceError, Interrupted: as `grace_irl.runs.labelling.ask`.
+    """
     limits = Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb)
-    note, again = _notes(store, parts), RunPaths(parts.whole or folder).resume
+    note, again = notes_of(store, parts), RunPaths(parts.whole or folder).resume
 
     def bench(problem: Problem) -> Workbench:
         return Workbench(proposers.as_shown(config, problem), sandbox, config.seed, limits, store, folder, note)
@@ -197,9 +213,7 @@ def _work(
         asking = proposers.asking(config, bench(labelling.problem()))
         if asking is not None:
             labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again)
-    problem = labellings.settled(labelling, folder, store, note, again)
-    proposer = proposers.proposer(config, bench(problem), parts.proposer)
-    return Session(folder, config, problem, pi, proposer, sandbox, limits, store, again, parts.listener).work()
+    return bench(labellings.settled(labelling, folder, store, note, again))
 
 
 def _say_server(config: Config, parts: Parts) -> None:
@@ -208,7 +222,7 @@ def _say_server(config: Config, parts: Parts) -> None:
         parts.note(said)
 
 
-def _notes(store: Store, parts: Parts) -> Callable[[str], None]:
+def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
     """Tells the user, and keeps what was told."""
 
     def note(text: str) -> None:
@@ -241,9 +255,10 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None) 
     return labellings.begun(found, rule, config.data.goals, proposers.recorded_goals(config))
 
 
-def _require_chat(labelling: Labelling, config: Config, parts: Parts) -> None:
+def require_chat(labelling: Labelling, config: Config) -> None:
     """Raises InputError where goal states are missing and nobody can be asked for them."""
-    if parts.proposer is None and proposers.kind(config.proposer.name).chat is not None:
+    found = proposers.PROPOSERS.get(config.proposer.name)  # a caller's own proposer is none of them
+    if found is not None and found.chat is not None:
         return
     trajectory = labelling.silent[0].trajectory
     more = f" (nor of {len(labelling.silent) - 1} others)" if len(labelling.silent) > 1 else ""
@@ -280,7 +295,8 @@ def _located(config: Config) -> Config:
     return config.model_copy(update={"data": data, "proposer": proposer})
 
 
-def _sandbox(config: Config) -> Sandbox:
+def opened_sandbox(config: Config) -> Sandbox:
+    """The sandbox of a configuration, a context manager."""
     from grace_irl.sandbox import open_sandbox
 
     return open_sandbox(workers=config.sandbox.workers, allow_weak=config.sandbox.allow_weak)

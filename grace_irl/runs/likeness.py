@@ -22,12 +22,13 @@ def like_experts(
     """Whether each rollout looks like an expert's; the environment's own reward is not looked at.
 
     Rule "all": a rollout does whose states a classifier, which knows nothing of the reward, cannot tell from the
-    experts' (`config.expand.alike`). Rules "last" and "goal": one does that the environment ended as it ended experts'
+    experts' (`config.expand.alike`). Rules "last" and "goal": one does that the environment ended, as it ended experts'
     episodes in a goal state, in a state that the reward values as it values those last states.
 
-    Rule "goal", and no expert's episode ended in a goal state: there the environment says nothing. A rollout looks like
-    an expert's if the reward takes some of its states for goals and the classifier cannot tell these from the experts'
-    goal states.
+    Rule "goal", and no expert's episode ended in a goal state: the experts went on behind the goal. A rollout looks
+    like theirs if the environment ended it in a state that the reward values as their goal states; else if the reward
+    takes some of its states for goals, and the classifier cannot tell these from the goal states of the experts with
+    the same instruction.
 
     Args:
         reward: the file of the reward that the policy was trained on.
@@ -73,17 +74,23 @@ def _at_goals(
     ours: Sequence[Floats],
     config: Config,
 ) -> list[bool]:
-    """Whether each rollout comes to states that the reward and the classifier take for experts' goal states."""
+    """Whether each rollout comes to a goal, where experts went on behind it."""
     marked = [np.array(each.goals) for each in experts]
     goal = min(np.fmax.reduce(values[at]) for values, at in zip(theirs, marked, strict=True))
-    taken = [np.flatnonzero(values >= goal) for values in ours]
-    at_goal = [each.states[at] for each, at in zip(played, taken, strict=True) if len(at)]
-    if not at_goal:
-        return [False] * len(played)
-    found = iter(
-        _alike([each.trajectory.states[at] for each, at in zip(experts, marked, strict=True)], at_goal, config)
-    )
-    return [bool(len(at)) and next(found) for at in taken]
+    found = [each.terminated and bool(values[-1] >= goal) for each, values in zip(played, ours, strict=True)]
+    known: dict[str, list[NDArray[np.generic]]] = {}
+    for expert, at in zip(experts, marked, strict=True):
+        known.setdefault(expert.trajectory.extra_info, []).append(expert.trajectory.states[at])
+    for text, states in known.items():
+        mine = [
+            (number, each.states[values >= goal])
+            for number, (each, values) in enumerate(zip(played, ours, strict=True))
+            if each.extra_info == text and not found[number] and (values >= goal).any()
+        ]
+        same = _alike(states, [each for _, each in mine], config) if mine else []
+        for (number, _), alike in zip(mine, same, strict=True):
+            found[number] = alike
+    return found
 
 
 def _alike(experts: Sequence[NDArray[np.generic]], played: Sequence[NDArray[np.generic]], config: Config) -> list[bool]:
