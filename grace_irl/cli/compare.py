@@ -39,6 +39,7 @@ def compare(
     demos: options.Demos = None,
     negatives: options.Negatives = None,
     label: options.Label = None,
+    goals: options.Goals = None,
     held_out: Annotated[
         float | None,
         _option("held-out", "Share of trajectories that no method learns from, 0 to 1.", 0.0, options.DATA),
@@ -101,6 +102,11 @@ def compare(
         int | None, _option("expand", "Rounds of expansion of grace, as fit has it.", 0, TRAINING)
     ] = None,
     trust_reward: options.TrustReward = None,
+    llm_url: options.LlmUrl = None,
+    model: options.Model = None,
+    images: options.Images = None,
+    context: options.Context = None,
+    start_from: options.StartFrom = None,
     tune: Annotated[
         list[str] | None,
         typer.Option(
@@ -153,15 +159,21 @@ def compare(
         "data.demos": tuple(demos) if demos else None,
         "data.negatives": tuple(negatives) if negatives else None,
         "data.label": label,
+        "data.goals": goals,
         "data.held_out": held_out,
         "data.field_names": field_names,
         "expand.rounds": expand,
         "expand.trust": trust_reward,
+        "model.url": llm_url,
+        "model.name": model,
+        "model.images": images,
+        "model.context": context,
+        "proposer.start_from": tuple(start_from) if start_from else None,
         "sandbox.allow_weak": allow_weak_sandbox,
     }
     if resume_ is not None:
-        if options.mirrored("label", label):
-            flags["data.label"] = None
+        words = (("label", "data.label", label), ("goals", "data.goals", goals), ("model", "model.name", model))
+        flags |= {key: None for option, key, value in words if options.mirrored(option, value)}
         rest = {"out": out, "config": None if options.mirrored("config", config) else config}
         others = [name for name, value in {**given, **rest}.items() if value is not None and name not in AGAIN]
         if others:

@@ -40,7 +40,7 @@ from grace_irl.runs.score import read_reward
 SAME = "expected no change: a comparison goes on with the settings that it began with"
 MAY_CHANGE = (
     *("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context"),
-    *DROPPED,
+    *(key for key in DROPPED if key != "data.goals"),
 )
 """What may lie elsewhere when it is named again (demonstrations are compared), and what changes no result."""
 

@@ -23,6 +23,7 @@ from grace_irl.rl.methods import load_method, offered
 from grace_irl.runs.clean import clean
 from grace_irl.runs.config import Config, ExpandConfig, SandboxConfig
 from grace_irl.runs.fit import Parts
+from grace_irl.runs.labelling import marked
 
 if TYPE_CHECKING:
     from grace_irl.rl.observed import EnvironmentFactory
@@ -74,8 +75,8 @@ class Contest:
         idle = {ORACLE, *((Grace.name,) if comparison.reward else ())}
         return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
 
-    def cleaned(self, folder: Path, note: Callable[[str], None] | None = None) -> Contest:
-        """With the goal states that the comparison in a folder knows; what nobody said is asked for, once.
+    def cleaned(self, folder: Path, note: Callable[[str], None]) -> Contest:
+        """With the goal states of the experts; what nobody said is asked for, once for all jobs.
 
         Args:
             folder: of the comparison; goes on with what is there.
@@ -87,9 +88,14 @@ class Contest:
         if not self.needs_goals:
             return self
         parts = Parts(note=note, whole=folder)
-        return replace(
-            self, demonstrations=clean(self.labels, ComparisonFolder(folder).goals, self.demonstrations, parts)
-        )
+        place = ComparisonFolder(folder).goals
+        return replace(self, demonstrations=clean(self.labels, place, self.demonstrations, parts))
+
+    def marked(self, folder: Path) -> Contest:
+        """With the goal states that the comparison in a folder knows already (`cleaned`)."""
+        if not self.needs_goals:
+            return self
+        return replace(self, demonstrations=marked(self.demonstrations, ComparisonFolder(folder).goals, lambda _: None))
 
     def drawn(self, seed: int) -> Contest:
         """With the demonstrations of one seed: its draw, if the settings ask for one, else all.

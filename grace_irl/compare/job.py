@@ -58,7 +58,7 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
                 raise InputError(
                     f"{folder}: its settings changed while it was worked on; expected those that it began with"
                 )
-            contest = Contest.of(settings, workers).cleaned(folder).drawn(seed)
+            contest = Contest.of(settings, workers).marked(folder).drawn(seed)
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
             result = _failed(place, method, seed, str(error))

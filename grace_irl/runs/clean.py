@@ -8,7 +8,7 @@ from pathlib import Path
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
-from grace_irl.runs.config import Config, resolve
+from grace_irl.runs.config import Config
 from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
 from grace_irl.runs.folder import create
 from grace_irl.runs.labelling import Labelling
@@ -47,7 +47,6 @@ def clean(config: Config, folder: Path, demonstrations: Demonstrations, parts: P
     with RunLock(paths.lock), closing(Store(paths.database)) as store:
         kept = labellings.resumed(demonstrations, "goal", folder, store, notes_of(store, parts))
         if kept.silent or not any(row.positives for row in store.trajectories()):
-            config = resolve(paths.config)
             with opened_sandbox(config) as sandbox:
                 labelled(folder, _checked(config, kept), kept, sandbox, store, parts)
     return labellings.marked(demonstrations, folder, lambda _: None)

@@ -67,7 +67,8 @@ def test_goal_states_are_asked_for_once_and_reach_every_round(
     last = found["rounds"][1]
     assert last["new_accuracy"] < 0.99  # the first reward pays at the wrong end, too
     assert 0 < last["alike"] < last["rollouts"]  # who reaches the goal is no negative
-    assert found["train"]["accuracy"] == 1.0
+    # A walk that comes to both ends is a negative, its goal states among the others.
+    assert found["train"]["accuracy"] == (1.0 if env == "ends" else pytest.approx(1.0, abs=0.01))
     assert corridor.OWN_END in (folder / "reward.py").read_text()
     assert set(positives(folder, 0).values()) == {1}
     assert positives(folder, 1) == positives(folder, 0)
