@@ -88,13 +88,14 @@ def start(
     settings = located(Settings(comparison, settings.fit))
     contest = Contest(settings, contest.demonstrations)
     warned = _checked(contest)
+    checked = None
     if contest.needs_goals or settings.fit.data.goals:
-        require_cleanable(contest.labels, contest.demonstrations)
+        checked = require_cleanable(contest.labels, contest.demonstrations)
     if comparison.reward:
         contest = Contest(settings := _with_own_reward(settings, out), contest.demonstrations)
     settings.write(out)
     _say_server(contest, note)
-    return _work(out, contest.cleaned(out, note), warned, workers, listener)
+    return _work(out, contest.cleaned(out, note, checked), warned, workers, listener)
 
 
 def resume(

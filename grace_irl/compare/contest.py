@@ -75,12 +75,13 @@ class Contest:
         idle = {ORACLE, *((Grace.name,) if comparison.reward else ())}
         return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
 
-    def cleaned(self, folder: Path, note: Callable[[str], None]) -> Contest:
+    def cleaned(self, folder: Path, note: Callable[[str], None], checked: Config | None = None) -> Contest:
         """With the goal states of the experts; what nobody said is asked for, once for all jobs.
 
         Args:
             folder: of the comparison; goes on with what is there.
             note: is told what is asked and found.
+            checked: as for `grace_irl.runs.clean.clean`.
 
         Raises:
             InputError, GraceError, Interrupted: as `grace_irl.runs.clean.clean`.
@@ -89,7 +90,7 @@ class Contest:
             return self
         parts = Parts(note=note, whole=folder)
         place = ComparisonFolder(folder).goals
-        return replace(self, demonstrations=clean(self.labels, place, self.demonstrations, parts))
+        return replace(self, demonstrations=clean(self.labels, place, self.demonstrations, parts, checked))
 
     def marked(self, folder: Path) -> Contest:
         """With the goal states that the comparison in a folder knows already (`cleaned`)."""

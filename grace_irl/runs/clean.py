@@ -17,16 +17,21 @@ from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.store import Store
 
 
-def require_cleanable(config: Config, demonstrations: Demonstrations) -> None:
+def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
     """Looks, before anything is written, at all that `clean` needs.
+
+    Returns:
+        The configuration with what a server was asked, for `clean`.
 
     Raises:
         InputError: a file of goal states that cannot be used, or nobody who can be asked for what it leaves out.
     """
-    _checked(config, new_labelling(config, demonstrations))
+    return _checked(config, new_labelling(config, demonstrations))
 
 
-def clean(config: Config, folder: Path, demonstrations: Demonstrations, parts: Parts) -> Demonstrations:
+def clean(
+    config: Config, folder: Path, demonstrations: Demonstrations, parts: Parts, checked: Config | None = None
+) -> Demonstrations:
     """Demonstrations with their goal states as marks; asks for what nobody said, and goes on where it was ended.
 
     Args:
@@ -34,6 +39,7 @@ def clean(config: Config, folder: Path, demonstrations: Demonstrations, parts: P
         folder: of a run that is made, or that is there already: its goal states count, and no file any more.
         demonstrations: as loaded.
         parts: who is told, and what the user goes on with.
+        checked: what `require_cleanable` gave; None: a server is asked here.
 
     Raises:
         InputError: as `require_cleanable`; no expert has a goal state.
@@ -43,12 +49,13 @@ def clean(config: Config, folder: Path, demonstrations: Demonstrations, parts: P
     paths = RunPaths(folder)
     if not paths.database.exists():
         labelling = new_labelling(config, demonstrations)
-        create(folder, _checked(config, labelling), labelling.problem(), labelling.answers)
+        checked = checked or _checked(config, labelling)
+        create(folder, checked, labelling.problem(), labelling.answers)
     with RunLock(paths.lock), closing(Store(paths.database)) as store:
         kept = labellings.resumed(demonstrations, "goal", folder, store, notes_of(store, parts))
         if kept.silent or not any(row.positives for row in store.trajectories()):
             with opened_sandbox(config) as sandbox:
-                labelled(folder, _checked(config, kept), kept, sandbox, store, parts)
+                labelled(folder, checked or _checked(config, kept), kept, sandbox, store, parts)
     return labellings.marked(demonstrations, folder, lambda _: None)
 
 

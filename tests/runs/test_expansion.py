@@ -289,6 +289,23 @@ def test_where_episodes_end_at_the_goal_what_ended_there_is_an_experts(tmp_path:
     assert run.rounds[1].alike == 2  # not what ended elsewhere, nor what stood there without ending
 
 
+def test_an_expert_that_reached_no_goal_judges_no_rollout(tmp_path: Path) -> None:
+    """It ended, too, but where nobody wants to go; its last state would make every end an expert's."""
+
+    class Half(FakeLearner):
+        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+            played = [cloud(2.0, 50, terminated=True), cloud(-2.0, 51, terminated=True)]
+            return [Episode(each, 0.0, None, {}) for each in played]
+
+    known = demonstrations("goal")
+    marked = [replace(item, goals=(item.trajectory.num_steps,)) for item in known.select(role="expert")]
+    failed = Demonstration(cloud(-2.0, 60, terminated=True), "expert", goals=())
+    items = (*marked, failed, *known.select(role="negative"))
+    parts_of = Parts(replace(known, items=items), Thresholds(), InProcessSandbox())
+    run = start(resolve(flags=FLAGS), tmp_path / "run", parts_of, Half())
+    assert (run.rounds[1].rollouts, run.rounds[1].alike) == (2, 1)
+
+
 def seen(folder: Path) -> str:
     return (folder / "reward.py").read_text().replace(folder.name, "it")
 

@@ -194,3 +194,24 @@ def test_a_round_whose_reshaping_was_cut_off_asks_for_nothing_twice(tmp_path: Pa
     proposer = Proposes()
     assert resume(tmp_path / "run", parts=parts(proposer), learner=Walker()).rounds == whole.rounds
     assert proposer.reshaped == 0
+
+
+def test_goal_states_of_the_first_search_are_those_of_the_reshaped_version(tmp_path: Path) -> None:
+    """Whether the rule is the data's or the user's; the file is read once."""
+    file = tmp_path / "mine.toml"
+    known = demonstrations("goal")
+    file.write_text("".join(f"{each.trajectory.digest} = [11]\n" for each in known.select(role="expert")))
+
+    class Once(Proposes):
+        async def propose(self, request: Any, parents: Any) -> Proposal:
+            file.unlink(missing_ok=True)
+            return await super().propose(request, parents)
+
+    learner = Walker()
+    run = begun(tmp_path / "run", learner, parts(Once(), "goal"), **{"data.goals": str(file)})
+    _, first, second, *_ = run.rounds
+    assert (first.new_accuracy, first.stalled, first.shaped) == (1.0, True, "rounds/1/shaping/reward.py")
+    assert second.reward == first.shaped
+    assert run.best.train.accuracy == 1.0
+    again = resume(tmp_path / "run", parts=parts(Proposes(), "goal"), learner=learner)
+    assert again.rounds == run.rounds
