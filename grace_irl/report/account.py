@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from grace_irl.propose.neutral import neutral_names
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.config import Config
 from grace_irl.runs.provenance import data_digest, short
@@ -97,11 +98,10 @@ def _facts(
     store: Store, config: Config, spent: Spending, environment: str, events: Sequence[tuple[str, str, str]]
 ) -> list[tuple[str, str]]:
     told, rule = store.told(), store.meta("label")
-    tasks = sorted({row.task for row in store.trajectories()})
     model = f", model {config.model.name}" if config.model.name else ""
     facts = [
         ("environment", environment),
-        ("tasks", ", ".join(tasks) if tasks != ["default"] else ""),
+        ("tasks", _tasks(store.trajectories(), prompted=config.proposer.name in ("llm", "manual"))),
         ("positive states", f"{RULES.get(rule, rule)} (label rule {rule})" if rule else ""),
         ("proposer", f"{config.proposer.name}{model}"),
         ("method", f"{config.method}, seed {config.seed}, log pi {config.fitness.log_pi}"),
@@ -114,6 +114,15 @@ def _facts(
         ("last event", events[-1][0] if events else ""),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _tasks(rows: Sequence[TrajectoryRow], *, prompted: bool) -> str:
+    """The tasks; several each with what prompts call it, if there are prompts to read."""
+    names = neutral_names(row.task for row in sorted(rows, key=lambda row: row.split != "train"))
+    if [*names] == ["default"]:
+        return ""
+    lettered = prompted and len(names) > 1
+    return ", ".join(f"{task} (task {names[task]} in prompts)" if lettered else task for task in sorted(names))
 
 
 def _calls(spent: Spending) -> str:

@@ -54,10 +54,12 @@ class World:
 
     Attributes:
         paths: of the two sets, a task each.
+        tasks: their names.
         secrets: what no prompt may hold.
     """
 
     paths: list[Path]
+    tasks: list[str]
     secrets: set[str]
 
 
@@ -73,7 +75,8 @@ def two_tasks(kind: str, folder: Path) -> World:
         paths.append(path.parent)
         secrets |= {name, path.name, path.stem, *demonstrations.tasks, demonstrations.metadata.environment}
         secrets |= {part for task in demonstrations.tasks for part in task.split("-") if len(part) > 3}
-    return World(paths, {secret for secret in secrets if secret})
+    tasks = [task for demonstrations in sets.values() for task in demonstrations.tasks]
+    return World(paths, tasks, {secret for secret in secrets if secret})
 
 
 def _grids() -> dict[str, Demonstrations]:
@@ -177,6 +180,8 @@ def test_no_operator_names_what_the_data_come_from(kind: str, mixed: bool, tmp_p
     assert pictured == ({*OPERATORS} - {"repair"} if images else set())
     assert any("## Task A" in text and "## Task B" in text for text in texts)
     assert any("\ntask A: accuracy" in text and "\ntask B: accuracy" in text for text in texts)
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert all(f"{task} (task {letter} in prompts)" in report for task, letter in zip(world.tasks, "AB", strict=True))
     for text in [*texts, *model.prompts, *sent]:
         lower = text.lower()
         assert not [secret for secret in world.secrets if secret.lower() in lower]
