@@ -32,6 +32,8 @@ CODES = 256
 WORD = re.compile(r"\w+")
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 SYLLABLES = 3
+TRIES = 100
+"""Words of so many syllables that are tried before longer ones: all short ones may be taken."""
 
 
 @dataclass
@@ -141,10 +143,12 @@ class ScrambleMap:
         """The invented word for a word, made of syllables; different words get different ones."""
         if word not in self.words:
             rng = np.random.default_rng([self.seed, 2, *word.encode()])
-            invented = word
+            invented, tries = word, 0
             while invented in self.words or invented in self._invented or invented == word:
-                pairs = zip(rng.choice(list(CONSONANTS), SYLLABLES), rng.choice(list(VOWELS), SYLLABLES), strict=True)
+                count = SYLLABLES + tries // TRIES
+                pairs = zip(rng.choice(list(CONSONANTS), count), rng.choice(list(VOWELS), count), strict=True)
                 invented = "".join(consonant + vowel for consonant, vowel in pairs)
+                tries += 1
             self.words[word] = invented
             self._invented.add(invented)
         return self.words[word]

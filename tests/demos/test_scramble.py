@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import Stated, convert, scramble
 from grace_irl.demos.scramble import ScrambleMap
@@ -31,7 +33,7 @@ def undo(states: NDArray[np.uint8], about: ScrambleMap) -> NDArray[np.uint8]:
     return np.stack(channels, axis=-1).astype(np.uint8)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**31))
 def test_grids_come_back_through_the_map(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -93,6 +95,42 @@ def test_a_map_used_again_gives_the_same(grids: Demonstrations, tmp_path: Path) 
         replace(load([tmp_path / "c.parquet"]), items=load([tmp_path / "c.parquet"]).items[:1]),
         load([tmp_path / "a.parquet"]),
     )
+
+
+def spoken(demonstrations: Demonstrations, texts: list[str]) -> Demonstrations:
+    """A set with other instructions."""
+    pairs = zip(demonstrations.items, texts, strict=False)
+    items = [replace(item, trajectory=replace(item.trajectory, extra_info=text)) for item, text in pairs]
+    return replace(demonstrations, items=tuple(items))
+
+
+@pytest.mark.parametrize("kind", ["grids", "screens"])
+def test_no_two_words_become_one(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Of 4,000 words, some 29 pairs would, were each drawn by itself; also where a map goes on with new words."""
+    words = ["".join(letters) for letters in itertools.product("abcdefghijklmnop", repeat=3)][:4_000]
+    original = request.getfixturevalue(kind)
+    early, late = tmp_path / "early.parquet", tmp_path / "late.parquet"
+    save(spoken(original, [" ".join(words[:2_000])]), early)
+    save(spoken(original, [" ".join(words[:100] + words[2_000:])]), late)
+    assert main(["demos", "scramble", str(early), str(tmp_path / "a.parquet"), "--seed", "3"]) == 0
+    place = tmp_path / "a.scramble.json"
+    again = ["demos", "scramble", str(late), str(tmp_path / "b.parquet"), "--map", str(place)]
+    assert main(again) == 0
+    first, second = (load([tmp_path / f"{name}.parquet"]).items[0].trajectory.extra_info.split() for name in "ab")
+    assert first[:100] == second[:100]
+    invented = first + second[100:]
+    assert len(set(invented)) == len(words)
+    assert not set(invented) & set(words)
+
+
+def test_words_grow_longer_where_all_short_ones_are_taken(
+    grids: Demonstrations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grace_irl.demos.scramble.VOWELS", "a")
+    monkeypatch.setattr("grace_irl.demos.scramble.CONSONANTS", "b")
+    save(spoken(grids, ["go to it"]), tmp_path / "set.parquet")
+    scramble([tmp_path / "set.parquet"], tmp_path / "copy.parquet", seed=0)
+    assert load([tmp_path / "copy.parquet"]).items[0].trajectory.extra_info == "bababa babababa bababababa"
 
 
 def test_folders_keep_their_names(vectors: Demonstrations, tmp_path: Path) -> None:
