@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here d
     from grace_irl.rl.wrappers.scale import Form, Scale
     from grace_irl.rl.wrappers.scorer import Scorer
     from grace_irl.rl.wrappers.vec_env import RewardVecEnv
+    from grace_irl.rl.wrappers.vector_env import RewardVectorEnv
 
 
 class RewardFile:
@@ -105,18 +106,45 @@ class RewardFile:
         Args:
             terms: ask for the components of `terms_fn` at every step.
             allow_weak_sandbox: accept tier E (docs/sandbox.md) for a file that is not trusted.
+
+        Raises:
+            InputError: not a Gymnasium environment.
         """
+        import gymnasium
+
         from grace_irl.rl.wrappers.env import RewardEnv
 
+        if not isinstance(environment, gymnasium.Env):
+            said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"
+            raise InputError(f"{said}: wrap_vec takes vector environments")
         scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return RewardEnv(environment, scorer, self.scaled(scale), view)
 
     def wrap_vec(
         self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
-    ) -> RewardVecEnv:
-        """A Stable-Baselines3 `VecEnv` that pays this reward (`rl.wrappers.vec_env.RewardVecEnv`); see `wrap`."""
+    ) -> RewardVecEnv | RewardVectorEnv:
+        """A vector environment that pays this reward; see `wrap`.
+
+        Of a Gymnasium `VectorEnv` (`gymnasium.make_vec`) a `rl.wrappers.vector_env.RewardVectorEnv`, of a
+        Stable-Baselines3 `VecEnv` a `rl.wrappers.vec_env.RewardVecEnv`.
+
+        Raises:
+            InputError: neither.
+        """
+        from gymnasium.vector import VectorEnv
+
+        if isinstance(venv, VectorEnv):
+            from grace_irl.rl.wrappers.vector_env import RewardVectorEnv
+
+            scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
+            return RewardVectorEnv(venv, scorer, self.scaled(scale))
+        from stable_baselines3.common.vec_env import VecEnv
+
         from grace_irl.rl.wrappers.vec_env import RewardVecEnv
 
+        if not isinstance(venv, VecEnv):
+            said = f"wrap_vec of {type(venv).__name__}; expected a VectorEnv of Gymnasium or a VecEnv of"
+            raise InputError(f"{said} Stable-Baselines3: wrap takes single environments")
         scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return RewardVecEnv(venv, scorer, self.scaled(scale))
 
