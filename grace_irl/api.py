@@ -169,13 +169,13 @@ def fit(
     with limited(max_memory):
         try:
             if resume is not None:
-                begun = expansion if expansion.is_expansion(Path(resume)) else fits
-                run = begun.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
+                resumed = expansion.resume if expansion.is_expansion(Path(resume)) else fits.resume
+                run = resumed(Path(resume), flags, sets=tuple(sets), parts=parts)
             else:
                 base = recorded_config(Path(replay)) if replay else None
                 resolved = worded(Path(config) if config else None, sets, flags, base)
-                kind = expansion if resolved.expand.rounds else fits
-                run = kind.start(resolved, Path(out) if out else None, parts)
+                started = expansion.start if resolved.expand.rounds else fits.start
+                run = started(resolved, Path(out) if out else None, parts)
         except Interrupted as interrupted:
             _report(interrupted.folder, note, in_memory)
             raise

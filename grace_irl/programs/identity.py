@@ -117,7 +117,7 @@ def _joined(values: list[ast.expr]) -> list[ast.expr]:
     for value in values:
         last = joined[-1] if joined else None
         if isinstance(value, ast.Constant) and isinstance(last, ast.Constant):
-            joined[-1] = ast.Constant(f"{last.value}{value.value}")
+            joined[-1] = ast.Constant(str(last.value) + str(value.value))
         elif not (isinstance(value, ast.Constant) and value.value == ""):
             joined.append(value)
     return joined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ MASK, FINAL = "reset_mask", "final_obs"
 """Keys of Gymnasium: of the options of `reset`, and of the information about a step."""
 
 
-class RewardVectorEnv(VectorWrapper):  # type: ignore[misc]  # gymnasium's classes are not typed here
+class RewardVectorEnv(VectorWrapper):
     """Pays the program's reward in place of the environments', one message to the program per vector step.
 
     As `RewardEnv`, for each of its environments, in every mode of starting again (`metadata["autoreset_mode"]`):
@@ -64,9 +64,7 @@ class RewardVectorEnv(VectorWrapper):  # type: ignore[misc]  # gymnasium's class
         self._over = np.zeros(venv.num_envs, bool)
         self._missions: bool | None = None
 
-    def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """New episodes, and a new `Reward` for each: everywhere, or where a mask in the options says so."""
         chosen = np.ones(self.num_envs, bool)
         if options is not None and MASK in options:
@@ -127,17 +125,17 @@ class RewardVectorEnv(VectorWrapper):  # type: ignore[misc]  # gymnasium's class
         """Episodes that begin in these slots."""
         if not len(slots):
             return []
-        said, told = infos.get(INSTRUCTION), infos.get(f"_{INSTRUCTION}")
-        known = [said is not None and told is not None and bool(told[slot]) for slot in slots]
-        missions = None if all(known) else self._mission()
+        nobody = np.zeros(self.num_envs, bool)
+        said, told = infos.get(INSTRUCTION, nobody), infos.get(f"_{INSTRUCTION}", nobody)
+        missions = () if all(told[slots]) else self._mission()
         return [
-            Begin(slot, states[slot], str(said[slot] if knows else missions[slot] if missions else ""))
-            for slot, knows in zip(slots.tolist(), known, strict=True)
+            Begin(slot, states[slot], str(said[slot] if told[slot] else missions[slot] if missions else ""))
+            for slot in slots.tolist()
         ]
 
-    def _mission(self) -> tuple[Any, ...] | None:
-        """The `mission` of each environment, where they have one; asked so that none of them fails."""
+    def _mission(self) -> tuple[Any, ...]:
+        """The `mission` of each environment, or (); asked so that none of them fails."""
         inner: Any = self.env.unwrapped
         if self._missions is None:
             self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))
-        return tuple(inner.get_attr("mission")) if self._missions else None
+        return tuple(inner.get_attr("mission")) if self._missions else ()
