@@ -5,7 +5,7 @@ other stop rule. Data are those of `mujoco_recovery.py`, every `--every`th state
 drawn anew for each seed. Differences are paired by seed, with a 95 % interval of Student's t.
 
     python benchmarks/parent_temperature.py
-    python benchmarks/parent_temperature.py --recorded
+    python benchmarks/parent_temperature.py --recorded --bodies Hopper,HalfCheetah
 
 A recorded run cannot answer for a parent that it did not have, and none of `tests/recordings` mutates a program. So
 `--recorded` says only by which chances the programs that a large model wrote first would be mutated.
@@ -90,17 +90,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5, help="searches at each temperature (default 5)")
     parser.add_argument("--generations", type=int, default=7, help="of 20 answers, after the first (default 7)")
+    parser.add_argument("--bodies", default="Hopper", help="of Hopper, HalfCheetah: comma-separated (default Hopper)")
     parser.add_argument("--every", type=int, default=4, help="of how many states one is kept (default 4)")
     parser.add_argument("--recorded", action="store_true", help="search nothing; chances of recorded programs")
     arguments = parser.parse_args()
+    bodies = arguments.bodies.split(",")
+    if not set(bodies) <= set(ROLLOUTS):
+        parser.error(f"--bodies {arguments.bodies}: expected some of {', '.join(ROLLOUTS)}")
     if not DATA.exists():
         raise SystemExit(f"{DATA}: not found; expected the real MuJoCo trajectories there")
     if arguments.recorded:
-        for name in ROLLOUTS:
+        for name in bodies:
             recorded(name)
         return
     answers = POPULATION * (arguments.generations + 1)
-    for name in ROLLOUTS:
+    for name in bodies:
         found: dict[float, list[list[float]]] = {temperature: [] for temperature in TEMPERATURES}
         for seed in range(arguments.seeds):
             train, test = (thinned(half, arguments.every) for half in halves(name, seed))
