@@ -82,6 +82,9 @@ def interquartile_mean(scores: Floats, axis: int = -1) -> Any:
 
 
 def _student(values: Floats, confidence: float, within: Interval) -> Interval:
-    low, high = stats.t.interval(confidence, len(values) - 1, loc=values.mean(), scale=stats.sem(values))
+    error = float(stats.sem(values))
+    if error == 0:  # of scores whose differences no float can hold
+        return UNKNOWN
+    low, high = stats.t.interval(confidence, len(values) - 1, loc=values.mean(), scale=error)
     least, largest = within
     return max(float(low), least), min(float(high), largest)

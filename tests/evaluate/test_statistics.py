@@ -24,7 +24,8 @@ SCORES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
         ([0.0, 1, 2, 3, 100], 2.0),
         ([7.0], 7.0),
         ([1.0, 3], 2.0),
-        ([0.0, 10, 11, 12, 13, 14, 90, 100], 12.5),  # two from each end: neither a fifth nor a third of eight
+        ([0.0, 10, 11, 12, 13, 14, 90, 100], 12.5),  # two from each end, and not one
+        ([0.0, 1, 20, 21, 22, 23, 24, 28, 90, 100], 23.0),  # two from each end, and not three
         ([0.0, 1, 2, 30, 31, 32, 33, 34, 35, 36, 99, 100], 32.5),
     ],
 )

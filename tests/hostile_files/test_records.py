@@ -15,7 +15,7 @@ import pytest
 from grace_irl import load_reward
 from grace_irl.cli import main
 from grace_irl.compare.folder import read_curve
-from grace_irl.compare.outcome import Outcome, Result, read_result, write_result
+from grace_irl.compare.outcome import Favourite, Outcome, Result, read_result, write_result
 from grace_irl.errors import InputError
 from grace_irl.programs.export import export_source, program_of
 from grace_irl.runs.round import Round
@@ -111,7 +111,8 @@ def test_rewards_that_unpack_to_more_than_any_have(tmp_path: Path) -> None:
         cache.unpack(bomb, 10)
 
 
-OUTCOME = Outcome("A-v0", False, 3, 1.5, 0.5, None, 9.0)
+FAVOURITE = Favourite(50, (1.0, 0.5), 40, 1.0, 0.5, None, 8.0)
+OUTCOME = Outcome("A-v0", False, 3, 1.5, 0.5, None, 9.0, favourite=FAVOURITE)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +124,9 @@ OUTCOME = Outcome("A-v0", False, 3, 1.5, 0.5, None, 9.0)
         {"notes": [1]},
         {"failure": None},
         {"form": "x"},
+        {"data": 3},
+        {"outcomes": [{**asdict(OUTCOME), "favourite": {"trained": 1}}]},
+        {"outcomes": [{**asdict(OUTCOME), "favourite": {**asdict(FAVOURITE), "paid": ["x"]}}]},
     ],
 )
 def test_a_result_of_other_types_is_none(change: dict[str, Any], tmp_path: Path) -> None:
