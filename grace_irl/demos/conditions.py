@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import reprlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from grace_irl.demos.pattern import Pattern
 from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.errors import InputError
 
@@ -45,16 +43,8 @@ class Conditions:
 
     def __post_init__(self) -> None:
         for name in ("goal", "not_goal"):
-            pattern = getattr(self, name)
-            try:
-                with warnings.catch_warnings():  # of what a later Python reads otherwise
-                    warnings.simplefilter("ignore")
-                    re.compile(pattern or "", re.IGNORECASE)
-            except (re.error, OverflowError, RecursionError, ValueError) as error:  # ValueError: of flags
-                raise InputError(
-                    f"{_option(name)} {reprlib.repr(pattern)}: no regular expression ({str(error)[:200]}); expected "
-                    "one of Python's"
-                ) from None
+            if getattr(self, name) is not None:
+                Pattern(getattr(self, name), _option(name))
         for name in ("min_states", "max_states"):
             length = getattr(self, name)
             if length is not None and length < 1:
@@ -78,11 +68,11 @@ class Conditions:
         if high is not None:
             yield f"at most {high} states", lambda item: len(item.trajectory.states) <= high
         if self.goal is not None:
-            found = re.compile(self.goal, re.IGNORECASE)
-            yield f"goal '{self.goal}'", lambda item: found.search(item.trajectory.extra_info) is not None
+            goal = Pattern(self.goal, _option("goal"))
+            yield f"goal '{self.goal}'", lambda item: goal.found(item.trajectory.extra_info)
         if self.not_goal is not None:
-            other = re.compile(self.not_goal, re.IGNORECASE)
-            yield f"no goal '{self.not_goal}'", lambda item: other.search(item.trajectory.extra_info) is None
+            other = Pattern(self.not_goal, _option("not_goal"))
+            yield f"no goal '{self.not_goal}'", lambda item: not other.found(item.trajectory.extra_info)
         if self.package:
             yield f"package {' or '.join(self.package)}", lambda item: shows(item, self.package)
         if self.not_package:

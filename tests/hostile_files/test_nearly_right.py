@@ -237,6 +237,21 @@ def test_conditions(pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "no regular expression" in refused(capsys, *COMMANDS["recipe"](tmp_path / "r.toml"))
 
 
+def test_a_pattern_that_is_searched_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each further letter doubles the time."""
+    monkeypatch.setattr("grace_irl.demos.pattern.SEARCH_S", 1.0)
+    states = np.zeros((2, 2))
+    items = [Demonstration(Trajectory(states, extra_info="a" * 60 + "b"), "expert")]
+    save(Demonstrations(Metadata("vector"), tuple(items)), tmp_path / "expert.parquet")
+    (tmp_path / "r.toml").write_text("[[file]]\nout = 'a.parquet'\ngoal = '(a+)+$'\n")
+    command = ["demos", "select", "--from", str(tmp_path / "expert.parquet"), "--recipe", str(tmp_path / "r.toml")]
+    said = refused(capsys, *command, "--out", tmp_path / "out")
+    assert "--goal '(a+)+$': searching a text of 61 characters takes more than 1 s" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_pattern_that_a_later_python_reads_otherwise_is_no_warning(tmp_path: Path, recwarn: Any) -> None:
     from grace_irl.demos.select_recipe import read_select_recipe
 
