@@ -88,7 +88,7 @@ def _open(path: str | Path, memory: Memory) -> Source:
     if file.suffix in PICKLES:
         raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
     if ui.is_episode(file):
-        return ui.open_episode(file)
+        return ui.open_episode(file, memory)
     end = next((end for end in READERS if file.name.endswith(end)), "")
     if not file.is_file() or not (end or tfrecord.is_tfrecord(file)):
         raise InputError(
@@ -97,7 +97,7 @@ def _open(path: str | Path, memory: Memory) -> Source:
         )
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
-    return ui.READERS[end](file) if end in ui.READERS else ARRAYS.get(end, _shard)(file, memory)
+    return {**ARRAYS, **ui.READERS}.get(end, _shard)(file, memory)
 
 
 def require_utf8(path: str | Path) -> None:

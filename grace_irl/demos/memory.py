@@ -1,4 +1,4 @@
-"""How much memory demonstrations may take: every reader asks before it takes any.
+"""The memory that demonstrations may take: every reader asks before it takes any.
 
 The limit is of the machine, not of a run: the option `--max-memory`, the variable GRACE_IRL_MAX_MEMORY, or a share of
 what is available now. One `Memory` counts a whole set, whatever the number of its files.
@@ -53,6 +53,11 @@ class Memory:
         stated = stated_limit() if limit is None else limit
         self.limit = int(SHARE * available_memory()) if stated is None else stated
         self.taken = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that are not taken."""
+        return max(self.limit - self.taken, 0)
 
     def require(self, nbytes: int, what: str) -> None:
         """Refuses what does not fit beside what is taken.

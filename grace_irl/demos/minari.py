@@ -26,7 +26,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari_space import Layout, box_of, described
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
-from grace_irl.demos.ui.texts import read_json
+from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
 from grace_irl.typed import from_json
 
@@ -108,7 +108,9 @@ class MinariSource:
         # The user named the dataset; `data` in it may be a link to elsewhere.
         named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
         require_inside(folder / "metadata.json", named)
-        about = read_json(folder / "metadata.json")
+        about = read_json(folder / "metadata.json", memory)
+        if not isinstance(about, dict):
+            raise InputError(f"{path}: its metadata are no object; expected what Minari writes: write it again")
         self._layout = Layout(about.get("observation_space"), str(path))
         self._actions = described(about.get("action_space"), "action_space", str(path))
         if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):
@@ -260,8 +262,11 @@ def _count(value: object, what: str) -> int:
 
 
 def _is_dataset(file: Path) -> bool:
-    try:
-        about = read_json(file) if file.is_file() else None
-    except (InputError, OSError):
+    """Whether it may be the metadata of a dataset: nothing is parsed before its memory is asked for."""
+    if not file.is_file():
         return False
-    return isinstance(about, dict) and "data_format" in about
+    try:
+        with file.open("rb") as opened:
+            return b'"data_format"' in opened.read(MAX_BYTES)
+    except OSError:
+        return False

@@ -49,7 +49,7 @@ class ArrowEpisodes:
         """See `Episodes.about`."""
         file = self._folder / str(index) / "metadata.json"
         require_inside(file, self._folder)
-        about = read_json(file)
+        about = read_json(file, self._memory)
         if not isinstance(about, Mapping):
             raise InputError(f"{where}: {file} is no object; expected what Minari writes: write it again")
         return about

@@ -100,7 +100,7 @@ class ParquetSource:
         memory.require(pages.batch_bytes(["episode"], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
         self._shared: dict[str, str] = {}
-        self._screens = ScreenTexts()
+        self._screens = ScreenTexts(memory)
 
     @cached_property
     def capacity(self) -> int:

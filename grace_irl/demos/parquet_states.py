@@ -10,10 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet_rows import Rows
 from grace_irl.demos.screens import pack
 from grace_irl.demos.source import Allocate
 from grace_irl.demos.ui import markup
+from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 
 
@@ -74,9 +76,14 @@ class NumberStates:
 
 
 class ScreenTexts:
-    """The screens of one file: each different text is parsed once, whatever the number of states that it is."""
+    """The screens of one file: each different text is parsed once, whatever the number of states that it is.
 
-    def __init__(self) -> None:
+    Args:
+        memory: of the set.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
         self._canonical: set[bytes] = set()
 
     def checked(self, rows: Rows, start: int, stop: int, where: str, step: int) -> list[str]:
@@ -127,6 +134,7 @@ class ScreenTexts:
         name = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if name in self._canonical:
             return text
+        self._memory.require(PARSED * len(text), f"{where}: a screen of {len(text):,} characters")
         canonical = markup.write(markup.parse(text, where))
         if canonical == text:
             self._canonical.add(name)

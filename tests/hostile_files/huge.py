@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,6 +156,33 @@ def arrow_that_unpacks(folder: Path) -> Path:
     return folder / "expert-v0"
 
 
+def a_screen_of_attributes(folder: Path) -> Path:
+    """Empty attributes take most of the bytes that they are written in."""
+    node = "<node " + " ".join(f'{letter}=""' for letter in string.ascii_lowercase) + "/>"
+    (folder / "expert.xml").write_text(f"<hierarchy>{node * 99_000}</hierarchy>")
+    return folder / "expert.xml"
+
+
+def a_history_of_letters(folder: Path) -> Path:
+    """Texts of one letter, packed."""
+    with gzip.open(folder / "expert.json.gz", "wt", encoding="utf-8") as file:
+        file.write("[" + '"\u0101",' * 6_000_000 + "0]")
+    return folder / "expert.json.gz"
+
+
+def a_tree_of_nodes(folder: Path) -> Path:
+    """Three bytes for each, which has all attributes as XML."""
+    (folder / "expert.json").write_text(json.dumps({"children": [{}] * 60_000}))
+    return folder / "expert.json"
+
+
+def a_record_of_elements(folder: Path) -> Path:
+    pytest.importorskip("yaml")
+    state = "<p id=1></p>" * 60_000
+    (folder / "expert.yaml").write_text(f"records: [{{State: '{state}'}}]\n")
+    return folder / "expert.yaml"
+
+
 HUGE: dict[str, Callable[[Path], Path]] = {
     function.__name__.replace("_", " "): function
     for function in (
@@ -168,5 +198,9 @@ HUGE: dict[str, Callable[[Path], Path]] = {
         states_that_nobody_wrote,
         a_chunk_that_goes_on,
         arrow_that_unpacks,
+        a_screen_of_attributes,
+        a_history_of_letters,
+        a_tree_of_nodes,
+        a_record_of_elements,
     )
 }

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.episode import Episode, EpisodeSource
 from grace_irl.demos.ui.fields import attributes
@@ -51,12 +52,13 @@ def is_history(found: object) -> bool:
     )
 
 
-def history(path: Path, read: Callable[[], Any]) -> Episode:
+def history(path: Path, read: Callable[[], Any], memory: Memory) -> Episode:
     """The episode of a history.
 
     Args:
         path: its file.
         read: gives the steps.
+        memory: of the set.
 
     Raises:
         InputError: not the steps of one episode.
@@ -70,7 +72,7 @@ def history(path: Path, read: Callable[[], Any]) -> Episode:
 
     def screens() -> Iterator[str]:
         for number, step in enumerate(steps()):
-            yield _screen(step["ui_description"], f"{path}, step {number}")
+            yield _screen(step["ui_description"], f"{path}, step {number}", memory)
 
     found = steps()
     goals = dict.fromkeys(str(step.get("task_goal") or "") for step in found)
@@ -80,27 +82,37 @@ def history(path: Path, read: Callable[[], Any]) -> Episode:
     return Episode(screens, markup.rinse(*goals).strip(), success=next(iter(results)))
 
 
-def open_elements(path: Path) -> EpisodeSource:
+def open_elements(path: Path, memory: Memory) -> EpisodeSource:
     """A file with one element list as Python prints it, as an episode of one state.
+
+    Args:
+        path: of it.
+        memory: of the set.
 
     Raises:
         InputError: not such a list.
     """
 
     def screens() -> Iterator[str]:
-        yield flat(read_elements(read_text(path, markup.MAX_BYTES), str(path)), str(path))
+        yield flat(read_elements(read_text(path, memory, markup.MAX_BYTES), str(path)), str(path), memory)
 
     return EpisodeSource(path, Episode(screens))
 
 
-def flat(elements: list[dict[str, object]], where: str) -> str:
+def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
     """A screen without nesting, one node for each element.
 
+    Args:
+        elements: their attributes.
+        where: for messages.
+        memory: of the set.
+
     Raises:
-        InputError: more elements than a screen may have, or a text longer than one may be.
+        InputError: more elements than a screen or the memory may have, or a text longer than one may be.
     """
     if len(elements) > markup.MAX_NODES:
         raise InputError(f"{where}: {len(elements):,} elements; expected at most {markup.MAX_NODES:,} in a screen")
+    memory.require(markup.NODE_BYTES * len(elements), f"{where}: {len(elements):,} elements")
     root = markup.hierarchy()
     for element in elements:
         markup.add(root, element)
@@ -167,13 +179,13 @@ def read_description(text: str, where: str) -> dict[str, Any]:
     return fields
 
 
-def _screen(elements: object, where: str) -> str:
+def _screen(elements: object, where: str, memory: Memory) -> str:
     if isinstance(elements, str):
-        return flat(read_elements(elements, where), where)
+        return flat(read_elements(elements, where), where, memory)
     if not isinstance(elements, list):
         raise InputError(f"{where}: 'ui_description' is {reprlib.repr(elements)}; expected a list of elements")
     read = [_element(element, f"{where}, element {number}") for number, element in enumerate(elements)]
-    return flat(read, where)
+    return flat(read, where, memory)
 
 
 def _element(element: object, where: str) -> dict[str, object]:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import flat
 from grace_irl.demos.ui.episode import Episode, EpisodeSource
@@ -45,15 +46,19 @@ UNNAMED = "utg"
 _OPENING = re.compile(r"\s*<(button|checkbox|input|p) +id=(\d{1,9})(?: +checked=(True|False))?(?: +text=')?")
 
 
-def open_records(path: Path) -> EpisodeSource:
+def open_records(path: Path, memory: Memory) -> EpisodeSource:
     """A file of records.
+
+    Args:
+        path: of it.
+        memory: of the set.
 
     Raises:
         InputError: not YAML, not such records, or a state that cannot be read.
     """
 
     def records() -> Mapping[str, Any]:
-        found = read_yaml(read_text(path, MAX_BYTES), str(path))
+        found = read_yaml(read_text(path, memory, MAX_BYTES), str(path))
         if not isinstance(found, Mapping) or not isinstance(found.get("records"), list):
             raise InputError(f"{path}: no list 'records'; expected the YAML of AutoDroid")
         return found
@@ -64,7 +69,7 @@ def open_records(path: Path) -> EpisodeSource:
             state = record.get("State") if isinstance(record, Mapping) else None
             if not isinstance(state, str):
                 raise InputError(f"{where}: no text 'State'; expected one, such as \"<button id=0>OK</button>\"")
-            yield flat(read_elements(state, where), where)
+            yield flat(read_elements(state, where), where, memory)
 
     name = records().get("task_name")
     task = "" if not isinstance(name, str) or name == UNNAMED else markup.rinse(name)

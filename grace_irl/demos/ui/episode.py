@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grace_irl.demos import screens
 from grace_irl.demos.header import Header
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.demos.source import Allocate, build, total_bytes
@@ -74,6 +74,7 @@ class EpisodeSource:
                 f"most {MAX_BYTES:,} in an episode: split it, or drop its longest screens"
             )
         self.header = Header(METADATA, episode.stated_role, (episode.task,), (), np.dtype(f"S{width}").name)
+        self._count, self._width = count, width
         self.capacity = total_bytes(1, count * width)
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
@@ -81,14 +82,28 @@ class EpisodeSource:
         found = role or self.header.role
         if found is None or found == "mixed":
             raise InputError(f"{self.path}: no role; expected 'expert' or 'negative'")
-        texts = list(self._episode.screens())
-        if len(texts) * max(len(text.encode()) for text in texts) > self.capacity:
-            raise InputError(f"{self.path}: its screens grew while they were read; expected files at rest: try again")
         trajectory = build(
-            screens.pack(texts, allocate),
+            self._states(allocate),
             str(self.path),
             extra_info=self._episode.instruction,
             terminated=bool(self._episode.success),
             screenshots=self._episode.screenshots,
         )
         yield Demonstration(trajectory, found, self._episode.task)
+
+    def _states(self, allocate: Allocate) -> NDArray[np.bytes_]:
+        """The screens as `screens.pack` has them, one text in memory at a time."""
+        states = allocate((self._count,), f"S{self._width}")
+        count = 0
+        for screen in self._episode.screens():
+            encoded = screen.encode()
+            if count == self._count or len(encoded) > self._width:
+                count = -1
+                break
+            states[count] = encoded
+            count += 1
+        if count != self._count:
+            raise InputError(
+                f"{self.path}: its screens changed while they were read; expected files at rest: try again"
+            )
+        return states

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.links import require_inside
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import beside
 from grace_irl.demos.source import stated_role
 from grace_irl.demos.ui import markup
@@ -24,8 +25,12 @@ from grace_irl.demos.ui.texts import read_bytes, read_json
 from grace_irl.errors import InputError
 
 
-def open_folder(folder: Path) -> EpisodeSource:
+def open_folder(folder: Path, memory: Memory) -> EpisodeSource:
     """An episode that is a folder.
+
+    Args:
+        folder: of it.
+        memory: of the set.
 
     Raises:
         InputError: no dumps, or a dump, picture or task file that cannot be used or lies elsewhere.
@@ -38,25 +43,29 @@ def open_folder(folder: Path) -> EpisodeSource:
         require_inside(file, folder)
         if not file.is_file():
             raise InputError(f"{file}: not a file; expected the .xml of a screen")
-    about = read_json(folder / TASK) if task else {}
+    about = read_json(folder / TASK, memory) if task else {}
     if not isinstance(about, Mapping):
         raise InputError(f'{folder / TASK}: not an object; expected one such as {{"task": "Set an alarm"}}')
-    return EpisodeSource(folder, _episode(dumps, about, folder / TASK))
+    return EpisodeSource(folder, _episode(dumps, about, folder / TASK, memory))
 
 
-def open_dump(path: Path) -> EpisodeSource:
+def open_dump(path: Path, memory: Memory) -> EpisodeSource:
     """A single dump, as an episode of one state.
+
+    Args:
+        path: of it.
+        memory: of the set.
 
     Raises:
         InputError: it cannot be used.
     """
-    return EpisodeSource(path, _episode([path], {}, path))
+    return EpisodeSource(path, _episode([path], {}, path, memory))
 
 
-def _episode(dumps: list[Path], about: Mapping[str, Any], where: Path) -> Episode:
+def _episode(dumps: list[Path], about: Mapping[str, Any], where: Path, memory: Memory) -> Episode:
     def read() -> Iterator[str]:
         for dump in dumps:
-            yield markup.write(markup.parse(read_bytes(dump, markup.MAX_BYTES), str(dump)), str(dump))
+            yield markup.write(markup.parse(read_bytes(dump, memory, markup.MAX_BYTES), str(dump)), str(dump))
 
     pictures = tuple(beside(dump) for dump in dumps)
     return Episode(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.source import Source
 
 TASK = "task.json"
@@ -37,42 +38,46 @@ def natural(path: Path) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
 
-def _dump(path: Path) -> Source:
+def _dump(path: Path, memory: Memory) -> Source:
     from grace_irl.demos.ui.folder import open_dump
 
-    return open_dump(path)
+    return open_dump(path, memory)
 
 
-def _json(path: Path) -> Source:
+def _json(path: Path, memory: Memory) -> Source:
     from grace_irl.demos.ui.trees import open_json
 
-    return open_json(path)
+    return open_json(path, memory)
 
 
-def _elements(path: Path) -> Source:
+def _elements(path: Path, memory: Memory) -> Source:
     from grace_irl.demos.ui.androidworld import open_elements
 
-    return open_elements(path)
+    return open_elements(path, memory)
 
 
-def _records(path: Path) -> Source:
+def _records(path: Path, memory: Memory) -> Source:
     from grace_irl.demos.ui.autodroid import open_records
 
-    return open_records(path)
+    return open_records(path, memory)
 
 
-def open_episode(folder: Path) -> Source:
+def open_episode(folder: Path, memory: Memory) -> Source:
     """An episode that is a folder (`is_episode`).
+
+    Args:
+        folder: of it.
+        memory: of the set.
 
     Raises:
         InputError: it cannot be used.
     """
     from grace_irl.demos.ui.folder import open_folder
 
-    return open_folder(folder)
+    return open_folder(folder, memory)
 
 
-READERS: dict[str, Callable[[Path], Source]] = {
+READERS: dict[str, Callable[[Path, Memory], Source]] = {
     ".xml": _dump,
     ".json": _json,
     ".json.gz": _json,

@@ -14,6 +14,7 @@ from typing import Any
 from lxml import etree
 
 from grace_irl.demos.links import require_inside
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, Screenshot, beside
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import history
@@ -27,21 +28,28 @@ ROOTS = ("trailblazeNodeTree", "viewHierarchy", "activity", "root", "tree", "hie
 """Keys that the tree may be under, the best first."""
 
 
-def open_json(path: Path) -> EpisodeSource:
+def open_json(path: Path, memory: Memory) -> EpisodeSource:
     """A JSON file with screens: a tree as an episode of one state, or an AndroidWorld history.
+
+    Args:
+        path: of it.
+        memory: of the set.
 
     Raises:
         InputError: neither, or it cannot be used.
     """
-    found = read_json(path)
+    found = read_json(path, memory)
     if isinstance(found, list):
-        return EpisodeSource(path, history(path, lambda: read_json(path)))
+        del found
+        return EpisodeSource(path, history(path, lambda: read_json(path, memory), memory))
 
     def screens() -> Iterator[str]:
-        yield write_tree(read_json(path), str(path))
+        yield write_tree(read_json(path, memory), str(path), memory)
 
     tree(found, str(path))
-    return EpisodeSource(path, Episode(screens, instruction_of(found, path), screenshots=_screenshots(found, path)))
+    episode = Episode(screens, instruction_of(found, path), screenshots=_screenshots(found, path))
+    del found  # before it is read again
+    return EpisodeSource(path, episode)
 
 
 def tree(found: object, where: str) -> Mapping[str, Any]:
@@ -64,11 +72,16 @@ def tree(found: object, where: str) -> Mapping[str, Any]:
     return top
 
 
-def write_tree(found: object, where: str) -> str:
+def write_tree(found: object, where: str, memory: Memory) -> str:
     """A tree as canonical XML, its children in their order.
 
+    Args:
+        found: the tree, or what holds it.
+        where: for messages.
+        memory: of the set.
+
     Raises:
-        InputError: no tree, too many nodes, or nested too deep.
+        InputError: no tree, too many nodes, nested too deep, or larger than the memory.
     """
     root = markup.hierarchy()
     count = 0
@@ -82,6 +95,7 @@ def write_tree(found: object, where: str) -> str:
             raise InputError(f"{where}: nodes nested deeper than {markup.MAX_DEPTH}; expected the tree of one screen")
         if count + len(stack) > markup.MAX_NODES:
             raise InputError(f"{where}: more than {markup.MAX_NODES:,} nodes; expected the tree of one screen")
+        memory.require(markup.NODE_BYTES * (count + len(stack)), f"{where}: a tree of {count + len(stack):,} nodes")
         detail = node.get("driverDetail")
         element = markup.add(parent, attributes(*([detail] if isinstance(detail, Mapping) else []), node))
         children = node.get("children")

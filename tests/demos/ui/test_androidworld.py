@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grace_irl.demos.memory import Memory
 from grace_irl.demos.ui import androidworld, autodroid, markup
 from grace_irl.demos.ui.fields import attributes
 from grace_irl.demos.ui.screen import Screen
@@ -130,5 +131,5 @@ def test_records_are_read_back(elements: list[tuple[str, str, str, bool]]) -> No
     assert [(each["text"], each["content-desc"], each["checked"], each["index"]) for each in found] == [
         (text, described, checked, str(index)) for index, (_, text, described, checked) in enumerate(elements)
     ]
-    screen = Screen.parse(androidworld.flat(found, "a.yaml"))
+    screen = Screen.parse(androidworld.flat(found, "a.yaml", Memory()))
     assert [node.text for node in screen.nodes] == [markup.rinse(text) for _, text, _, _ in elements]
