@@ -67,7 +67,7 @@ class Pattern:
         try:
             process.stdin.write(json.dumps(text).encode() + b"\n")
             process.stdin.flush()
-            said = process.stdout.read(1) if wait([process.stdout], SEARCH_S) else b""
+            said = process.stdout.read(1) if wait([process.stdout.fileno()], SEARCH_S) else b""
         except BrokenPipeError:  # it ended at the expression
             said = b""
         if not said:
