@@ -20,7 +20,11 @@ from grace_irl.demos import save
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.config import resolve
+from grace_irl.runs.fit import new_labelling
+from grace_irl.runs.folder import create
+from grace_irl.runs.proposers import settled
 from tests.hostile_files.traps import line, loaded, stranger, trap
+from tests.propose.client.server import ChatServer
 from tests.rl.cart_pole import experts, play
 
 Capture = pytest.CaptureFixture[str]
@@ -228,3 +232,16 @@ def test_a_reward_lies_in_the_comparison(data: Path, tmp_path: Path, worked: lis
     (folder / "reward.py").write_text("class Reward:\n    def reward_fn(self, state):\n        return 0.0\n")
     assert main(["compare", "--resume", str(folder)]) == 0
     assert worked[0].comparison.reward == str(folder / "reward.py")
+
+
+def test_goal_states_are_asked_for_at_no_server_that_a_folder_names(
+    data: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    """The run that knows goal states has settings of its own, which say nothing."""
+    folder = written(tmp_path / "c", data, {"data.label": "goal"})
+    with ChatServer() as server:
+        config = settled(resolve(flags={"data.label": "goal", "data.demos": (str(data),), "model.url": server.url}))
+        create(folder / "goals", config, new_labelling(config).problem())
+        assert main(["compare", "--resume", str(folder)]) == 2
+        assert "no goal states are marked" in line(capsys)
+        assert server.authorizations == []
