@@ -190,8 +190,9 @@ class Expanding:
 
     def _vouched(self, number: int) -> Config:
         """What the expansion, which is trusted, says of a run of its own that is complete."""
-        proposer = self._proposer(()) if number else self._config.proposer
-        return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
+        if not number:
+            return self._config
+        return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})
 
     def _data(self, number: int) -> DataConfig:
         """The demonstrations, with the new negatives of the rounds up to this one.
@@ -201,7 +202,7 @@ class Expanding:
         """
         data = self._config.data
         named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
-        return data.model_copy(update={"negatives": named, "goals": "" if number else data.goals})
+        return data.model_copy(update={"negatives": named, "goals": ""})
 
     def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
         """Who writes the programs of later searches; a recording answers for the first one only."""
@@ -249,9 +250,8 @@ class Expanding:
 
     def _parts_of(self, number: int) -> fits.Parts:
         """What the run of a round brings along: the demonstrations, with all rollouts so far."""
-        if number == 0:
-            return self._parts
-        new = load([], [str(path) for path in self._negatives(number)])
+        paths = [str(path) for path in self._negatives(number)]
+        new = load([], paths) if paths else ()
         together = replace(self._demonstrations, items=(*self._demonstrations, *new))
         return replace(self._parts, demonstrations=together)
 

@@ -240,7 +240,8 @@ def test_goal_states_are_asked_for_at_no_server_that_a_folder_names(
     """The run that knows goal states has settings of its own, which say nothing."""
     folder = written(tmp_path / "c", data, {"data.label": "goal"})
     with ChatServer() as server:
-        config = settled(resolve(flags={"data.label": "goal", "data.demos": (str(data),), "model.url": server.url}))
+        flags = {"data.label": "goal", "data.demos": (str(data),), "data.held_out": 0.0, "model.url": server.url}
+        config = settled(resolve(flags=flags))
         create(folder / "goals", config, new_labelling(config).problem())
         assert main(["compare", "--resume", str(folder)]) == 2
         assert "no goal states are marked" in line(capsys)
