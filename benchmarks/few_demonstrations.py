@@ -1,4 +1,4 @@
-"""How few demonstrations will do: held-out accuracy by the number of experts, and by the number of negatives.
+"""Few demonstrations: held-out accuracy by the number of experts, and by the number of negatives.
 
 GRACE's figure 4 for the synthesiser: of the 8 expert and 8 random trajectories of a level, the first n of one side are
 kept, and all of the other. Accuracy is on 100 + 100 held-out trajectories, which choose nothing; nothing is chosen from

@@ -1,4 +1,4 @@
-"""How often 95 % intervals of a few runs hold the truth: Student t beside bootstraps, for 3, 5 and 10 runs.
+"""Coverage of 95 % intervals of a few runs: Student t beside bootstraps, for 3, 5 and 10 runs.
 
 Scores of runs are drawn from distributions whose mean (and interquartile mean) is known; an interval holds if that lies
 in it. For each candidate: the share of intervals that hold, of those that are stated, and how many are. Nothing is

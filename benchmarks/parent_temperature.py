@@ -1,4 +1,4 @@
-"""What the temperature of parents does to a search: the synthesiser on MuJoCo, without a model.
+"""Effect of the temperature of parents on a search: the synthesiser on MuJoCo, without a model.
 
 Parents are drawn by exp(f / T). Each search has the same first population at every temperature, as many answers, and no
 other stop rule. Data are those of `mujoco_recovery.py`, every `--every`th state of each trajectory, random rollouts

@@ -1,4 +1,4 @@
-"""How steadily rewards rise that the synthesiser reshapes, and what a state costs: the tables of docs/synthesis.md.
+"""Steadiness of rewards that the synthesiser reshapes, and the cost of a state: the tables of docs/synthesis.md.
 
 For each level and seed: a reward is fitted to 8 expert and 8 random trajectories, and written again in the first three
 of its nine versions that pay for progress (0.4 at most). Monotonicity is Kendall's tau of reward against time along 100

@@ -1,1 +1,1 @@
-"""What the benchmarks of our own BabyAI levels need: near misses, and a reward judged by episode."""
+"""Material for the benchmarks of our own BabyAI levels: near misses, and a reward judged by episode."""

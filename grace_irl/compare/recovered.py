@@ -10,7 +10,7 @@ from grace_irl.compare.standings import ORACLE
 from grace_irl.rl.method import Paid, TransitionReward
 
 if TYPE_CHECKING:
-    from grace_irl.compare.choice import Signal
+    from grace_irl.rl.choice import Signal
     from grace_irl.rl.learning import Pay
 
 
@@ -37,7 +37,7 @@ class Recovered:
 
     def signal(self, method: str) -> Signal | None:
         """The signal that the method's learner had; None if it recovers no reward, so that nothing chooses."""
-        from grace_irl.compare.choice import Signal
+        from grace_irl.rl.choice import Signal
 
         if method == ORACLE:
             return Signal(lambda venv: venv)

@@ -15,10 +15,10 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 
 from grace_irl.cli import main
 from grace_irl.compare import comparison as comparisons
-from grace_irl.compare.choice import Signal, choose
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.job import run_job
 from grace_irl.demos.trajectory import Demonstrations, Metadata
+from grace_irl.rl.choice import Signal, choose
 from grace_irl.rl.learning import net_pay
 from grace_irl.rl.method import Kept, Problem
 from grace_irl.rl.problems import make_problem

@@ -1,4 +1,4 @@
-"""What commands print with `--json` is named on docs/runs.md."""
+"""Keys that commands print with `--json`: docs/runs.md names each."""
 
 from __future__ import annotations
 

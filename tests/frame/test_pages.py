@@ -1,4 +1,4 @@
-"""What pages and sources name exists: files, commands, flags, settings, variables, modules, extras, headings."""
+"""Existence of what pages and sources name: files, commands, flags, settings, variables, modules, extras, headings."""
 
 from __future__ import annotations
 
