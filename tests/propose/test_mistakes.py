@@ -1,4 +1,4 @@
-"""Which wrong states a prompt shows: any of them, and some of every task that has any."""
+"""Wrong states that a prompt shows: any of them, and some of every task that has any."""
 
 from __future__ import annotations
 
