@@ -200,7 +200,7 @@ def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(cart_
 
 
 def scored(standing: Standing) -> tuple[str, float | None]:
-    return standing.method, None if standing.score is None else standing.score.mean
+    return standing.method, None if standing.last is None else standing.last.score.mean
 
 
 def _killed(process: subprocess.Popen[bytes], when: Any) -> None:
