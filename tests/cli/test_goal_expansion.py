@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -154,13 +155,26 @@ def test_a_recording_has_the_goal_states_of_all_rounds(tmp_path: Path, capsys: p
     assert len(model.cleaning) == 6
 
 
+RECORDED = (
+    "2,0,0",
+    "In the code given, the task is done in the state that is the last one alone.",
+    "trajectory 1: extra_info 'go left'; 1 state\n1: (10,0,0) at [1,4]",
+    "For trajectory 1, the task is done in state 6, as it has a background code of (2,0,0).",
+    "Trajectory 1: no change",
+    "The task is to determine which states of an expert's trajectory are done by the task of `extra_info 'go right'`.",
+    "The task is done for every trajectory in which the expert did not go on, stopped early, failed.",
+)
+"""What Qwen2.5-Coder-0.5B-Instruct (vLLM on a CPU, temperature 0.8) said of these trajectories, shortened."""
+
+
 def test_goal_states_that_are_of_no_use_say_how_the_expansion_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, demos = tmp_path / "run", corridor.saved(tmp_path)
-    for say, code in (("trajectory 1: none", 2), ("I cannot tell.", 1)):
+    for answers, code in ((("trajectory 1: none",), 2), (RECORDED, 1)):
         shutil.rmtree(folder, ignore_errors=True)
-        with ChatServer(answer=corridor.Model(lambda _, said=say: said)) as server:  # type: ignore[misc]
+        model = corridor.Model(lambda _, said=itertools.cycle(answers): next(said))  # type: ignore[misc]
+        with ChatServer(answer=model) as server:
             assert main(arguments(demos, folder, "--label", "goal", "--llm-url", server.url)) == code
         line = capsys.readouterr().err.strip().splitlines()[-1]
         assert str(folder / "rounds" / "0" / "run" / "goals.toml") in line
