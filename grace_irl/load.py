@@ -110,13 +110,8 @@ class RewardFile:
         Raises:
             InputError: not a Gymnasium environment.
         """
-        import gymnasium
-
         from grace_irl.rl.wrappers.env import RewardEnv
 
-        if not isinstance(environment, gymnasium.Env):
-            said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"
-            raise InputError(f"{said}: wrap_vec takes vector environments")
         scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return RewardEnv(environment, scorer, self.scaled(scale), view)
 
@@ -131,22 +126,10 @@ class RewardFile:
         Raises:
             InputError: neither.
         """
-        from gymnasium.vector import VectorEnv
+        from grace_irl.rl.wrappers.vector_env import vector_wrapped
 
-        if isinstance(venv, VectorEnv):
-            from grace_irl.rl.wrappers.vector_env import RewardVectorEnv
-
-            scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-            return RewardVectorEnv(venv, scorer, self.scaled(scale))
-        from stable_baselines3.common.vec_env import VecEnv
-
-        from grace_irl.rl.wrappers.vec_env import RewardVecEnv
-
-        if not isinstance(venv, VecEnv):
-            said = f"wrap_vec of {type(venv).__name__}; expected a VectorEnv of Gymnasium or a VecEnv of"
-            raise InputError(f"{said} Stable-Baselines3: wrap takes single environments")
         scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-        return RewardVecEnv(venv, scorer, self.scaled(scale))
+        return vector_wrapped(venv, scorer, self.scaled(scale))
 
     def imitation_reward(
         self, extra_info: str = "", *, scale: Form = "raw", allow_weak_sandbox: bool = False

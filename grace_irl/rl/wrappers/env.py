@@ -32,11 +32,17 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         view: makes states of observations; None where the observation is the state, or a dict that holds it under
             "state". Instructions come from the view, else from `info["instruction"]` of `reset`, else from a
             `mission` of the environment.
+
+    Raises:
+        InputError: not an environment.
     """
 
     def __init__(
         self, environment: gymnasium.Env[Any, Any], scorer: Scorer, scale: Scale = Scale(), view: View | None = None
     ) -> None:
+        if not isinstance(environment, gymnasium.Env):
+            said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"
+            raise InputError(f"{said}: wrap_vec takes vector environments")
         super().__init__(environment)
         self._scorer, self._scale, self._view = scale.over(scorer), scale, view
         if view is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
@@ -14,6 +14,9 @@ from grace_irl.errors import InputError
 from grace_irl.rl.wrappers.env import INSTRUCTION, state_of
 from grace_irl.rl.wrappers.scale import Scale
 from grace_irl.rl.wrappers.scorer import Begin, Scorer
+
+if TYPE_CHECKING:  # a package of its own, which Gymnasium's vector environments do without
+    from grace_irl.rl.wrappers.vec_env import RewardVecEnv
 
 MASK, FINAL = "reset_mask", "final_obs"
 """Keys of Gymnasium: of the options of `reset`, and of the information about a step."""
@@ -139,3 +142,21 @@ class RewardVectorEnv(VectorWrapper):
         if self._missions is None:
             self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))
         return tuple(inner.get_attr("mission")) if self._missions else ()
+
+
+def vector_wrapped(venv: Any, scorer: Scorer, scale: Scale) -> RewardVecEnv | RewardVectorEnv:
+    """The wrapper that fits a vector environment.
+
+    Raises:
+        InputError: neither one of Gymnasium nor one of Stable-Baselines3.
+    """
+    if isinstance(venv, VectorEnv):
+        return RewardVectorEnv(venv, scorer, scale)
+    from stable_baselines3.common.vec_env import VecEnv
+
+    from grace_irl.rl.wrappers.vec_env import RewardVecEnv
+
+    if not isinstance(venv, VecEnv):
+        said = f"wrap_vec of {type(venv).__name__}; expected a VectorEnv of Gymnasium or a VecEnv of Stable-Baselines3"
+        raise InputError(f"{said}: wrap takes single environments")
+    return RewardVecEnv(venv, scorer, scale)
