@@ -7,7 +7,7 @@ lies between, a wrong door opened, one ball sorted, both balls dropped in the ro
 experts, 100 random episodes and 100 near misses, which choose nothing; no draw is chosen from others. A fit ends after
 a number of programs, so that its result does not depend on how busy the machine is.
 
-    python benchmarks/new_levels_recovery.py                                    # 3 draws: 36 fits, a minute or more each
+    python benchmarks/new_levels_recovery.py                                   # 36 fits, a minute or more each
     python benchmarks/new_levels_recovery.py --levels SortColors --draws 1 --source
 
 A state is paid where its reward is above the threshold that is best on the training data. Shares of episodes: `hit`,
