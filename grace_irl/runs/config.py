@@ -51,8 +51,8 @@ class SearchConfig(_Section):
         include_expert: chance that a mutation is shown an expert trajectory.
         incorrect_only: chance that it is shown incorrect states only.
         expert_only: chance that it is shown expert states only.
-        parent_temperature: T of exp(f / T), with which parents are drawn: 1 is the paper's; near 0 the best program alone
-            is mutated.
+        parent_temperature: T of exp(f / T), with which parents are drawn: 1 is the paper's; near 0 the best program
+            alone is mutated.
         steady: never wait for a generation to be told (results enter the population one by one).
         samples: programs asked for in one call of a model (the server's `n`). None: 4 with a served model, else 1.
         reshape: after the search so many versions of the best program are asked for whose reward rises more steadily
@@ -167,8 +167,8 @@ class ExpandConfig(_Section):
         rounds: M; 0: the search ends with the demonstrations.
         env: a Gymnasium id, or package.module:make; "" takes the demonstrations' own.
         steps: N, environment steps of all rounds together.
-        growth: how many times the steps of the round before it each round takes; 1: all as many (GRACE's N / M). Above 1,
-            holes in the reward are found early, and most steps are left for learning from what was mended.
+        growth: how many times the steps of the round before it each round takes; 1: all as many (GRACE's N / M).
+            Above 1, holes in the reward are found early, and most steps are left for learning from what was mended.
         episodes: rollouts that each round adds at most.
         enough: the reward stays as it is where its accuracy on a round's new negatives is at least this, and its
             discriminator gives the right answer such a chance: a fitness of at least 2 log `enough`. For what a

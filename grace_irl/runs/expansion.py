@@ -13,9 +13,9 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from grace_irl.demos import load
 from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_no_links
+from grace_irl.demos import load
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import fit as fits
 from grace_irl.runs import ownership

@@ -8,8 +8,8 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from grace_irl.errors import InputError
 from grace_irl.contents import require_no_links
+from grace_irl.errors import InputError
 
 
 class RunLock:

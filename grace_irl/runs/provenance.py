@@ -26,9 +26,7 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     text = export_source(
         record.program.source,
         title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
-        facts=facts(
-            record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")
-        ),
+        facts=facts(record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")),
         scale=evaluation.scale,
         offset=evaluation.offset,
         threshold=evaluation.threshold,
@@ -117,6 +115,6 @@ def _said(metrics: Metrics | None, accuracy_at: str = "") -> str:
         return "none"
     separated = "separated" if metrics.separated else "not separated"
     return (
-        f"accuracy {metrics.accuracy:.4f}{accuracy_at}, auc {metrics.auc:.4f}, {separated}, fitness {shown(metrics.fitness)} "
-        f"({metrics.experts} positive, {metrics.negatives} negative states)"
+        f"accuracy {metrics.accuracy:.4f}{accuracy_at}, auc {metrics.auc:.4f}, {separated}, "
+        f"fitness {shown(metrics.fitness)} ({metrics.experts} positive, {metrics.negatives} negative states)"
     )

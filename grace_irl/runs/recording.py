@@ -150,8 +150,8 @@ def require_recorded_data(config: Config, rows: Sequence[TrajectoryRow]) -> None
     if recorded and recorded != given:
         missing = len(recorded) - len([each for each in given if each in set(recorded)])
         raise InputError(
-            f"{config.proposer.recording}: recorded on {len(recorded)} trajectories, of which {max(missing, 0)} are not "
-            f"among the {len(given)} demonstrations here with the same role, task and split; expected the "
+            f"{config.proposer.recording}: recorded on {len(recorded)} trajectories, of which {max(missing, 0)} are "
+            f"not among the {len(given)} demonstrations here with the same role, task and split; expected the "
             "demonstrations that it was recorded on (--demos)"
         )
 

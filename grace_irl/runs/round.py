@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError

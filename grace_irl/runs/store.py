@@ -16,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.contents import require_plain_database
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.cache import pack, unpack
@@ -26,7 +27,6 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.goal_answer import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.codec import from_text, to_text
-from grace_irl.contents import require_plain_database
 from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
 from grace_irl.runs.rows import Columns
 from grace_irl.runs.schema import SCHEMA, require_schema
@@ -166,7 +166,10 @@ class Store:
         columns = "digest, role, task, split, states, positives, source"
         rows = [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
         with self._columns.reading("trajectories"):
-            if any(not 0 <= row.positives <= row.states for row in rows) or sum(row.states for row in rows) > MOST_STATES:
+            if (
+                any(not 0 <= row.positives <= row.states for row in rows)
+                or sum(row.states for row in rows) > MOST_STATES
+            ):
                 raise ValueError(f"states or positives are out of range; all states together are at most {MOST_STATES}")
         return rows
 

@@ -121,3 +121,12 @@ def test_python_is_parsed_in_one_place() -> None:
     """Two threads that parse at once trip Python 3.11 up: `grace_irl.programs.parsing` lets one at a time."""
     found = [path.as_posix() for path, text in texts(".py") if path.parts[0] == "grace_irl" and "ast.parse(" in text]
     assert found == ["grace_irl/programs/parsing.py"]
+
+
+def test_style_is_checked_in_every_file() -> None:
+    """A pattern of what ruff leaves out names one place, and no folder of the same name elsewhere."""
+    command = [Path(sys.executable).with_name("ruff"), "check", "--show-files"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    seen = {Path(line).relative_to(ROOT) for line in shown.stdout.split()}
+    ours = {path for path, _ in texts(".py") if "recordings" not in path.parts and not path.name.endswith("_pb2.py")}
+    assert not ours - seen

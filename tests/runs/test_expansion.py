@@ -155,10 +155,13 @@ def test_a_reward_that_is_unsure_of_the_rollouts_does_not_stay(tmp_path: Path) -
     flags = {**FLAGS, "expand.enough": 0.9}
     run = start(resolve(flags=flags), tmp_path / "run", known, FakeLearner((-0.45, -3.0)))
     _, near, far = run.rounds
-    assert near.new_accuracy is not None and near.new_accuracy > 0.9
-    assert near.new_fitness is not None and near.new_fitness < -0.25
+    assert near.new_accuracy is not None
+    assert near.new_accuracy > 0.9
+    assert near.new_fitness is not None
+    assert near.new_fitness < -0.25
     assert near.changed
-    assert far.new_fitness is not None and far.new_fitness > -0.2
+    assert far.new_fitness is not None
+    assert far.new_fitness > -0.2
     assert not far.changed
 
 
@@ -169,7 +172,8 @@ def test_rollouts_are_judged_at_the_threshold_that_the_reward_was_exported_with(
     known = Parts(demonstrations("all"), Slopes(), InProcessSandbox())
     run = start(resolve(flags=FLAGS), tmp_path / "run", known, FakeLearner((-0.1, -3.0)))
     beside, far = run.rounds[1:]
-    assert beside.new_accuracy is not None and 0.6 < beside.new_accuracy < 0.95
+    assert beside.new_accuracy is not None
+    assert 0.6 < beside.new_accuracy < 0.95
     assert beside.changed
     assert far.new_accuracy == 1.0
     assert main(["show", str(run.folder)]) == 0
