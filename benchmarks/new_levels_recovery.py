@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from babyai.by_episode import Verdict, best_threshold, verdict
+from babyai.by_episode import Verdict, verdict
 from babyai.near_misses import MISSES, near_misses
 
 import grace_irl
@@ -152,8 +152,8 @@ def recovered(level: str, seed: int, misses: str, copy: str, arguments: argparse
     except GraceError as error:
         row = replace(row, program=str(error))
     else:
-        (experts, *others), held_out = rewards(run.reward_path, train).values(), rewards(run.reward_path, test)
-        threshold = best_threshold(experts, [one for some in others for one in some])
+        held_out, threshold = rewards(run.reward_path, test), grace_irl.load_reward(run.reward_path).threshold
+        assert threshold is not None  # `fit` exports it
         row = replace(
             row,
             verdict=verdict(held_out.pop("expert"), held_out, threshold),

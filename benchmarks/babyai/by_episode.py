@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.evaluate.ranking import ranking
-
 Rewards = Sequence[NDArray[np.float64]]
 """Of each state, by episode."""
 
@@ -31,15 +29,11 @@ class Verdict:
     false: dict[str, float]
 
 
-def best_threshold(experts: Rewards, negatives: Rewards) -> float:
-    """The threshold of best balanced accuracy, where experts' last states are the positive ones."""
-    values, positive = _states(experts, negatives)
-    return ranking(values, positive).threshold
-
-
 def verdict(experts: Rewards, negatives: Mapping[str, Rewards], threshold: float) -> Verdict:
-    """Judges rewards of held-out episodes, the negative ones by kind."""
-    values, positive = _states(experts, [one for kind in negatives.values() for one in kind])
+    """Judges rewards of held-out episodes, the negative ones by kind; `threshold` is the program's own."""
+    values = np.concatenate([*experts, *(one for kind in negatives.values() for one in kind)])
+    positive = np.zeros(len(values), np.bool_)
+    positive[np.cumsum([len(one) for one in experts]) - 1] = True
     paid = values > threshold
     return Verdict(
         accuracy=float((paid[positive].mean() + (~paid[~positive]).mean()) / 2),
@@ -47,11 +41,3 @@ def verdict(experts: Rewards, negatives: Mapping[str, Rewards], threshold: float
         early=float(np.mean([(one[:-1] > threshold).any() for one in experts])),
         false={kind: float(np.mean([(one > threshold).any() for one in some])) for kind, some in negatives.items()},
     )
-
-
-def _states(experts: Rewards, negatives: Rewards) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """All rewards, and which are of experts' last states."""
-    values = np.concatenate([*experts, *negatives])
-    positive = np.zeros(len(values), np.bool_)
-    positive[np.cumsum([len(one) for one in experts]) - 1] = True
-    return values, positive

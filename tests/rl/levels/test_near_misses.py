@@ -121,12 +121,6 @@ def test_a_reward_is_judged_by_episode(modules: Any) -> None:
     assert found.accuracy == pytest.approx((2 / 3 + 9 / 13) / 2)
 
 
-def test_the_threshold_parts_goals_from_all_else(modules: Any) -> None:
-    _, by_episode = modules
-    experts = [np.array([0.0, 1.0]), np.array([0.4, 0.8])]
-    assert by_episode.best_threshold(experts, [np.array([0.2, 0.6])]) == pytest.approx(0.7)
-
-
 @pytest.mark.slow
 def test_the_benchmark_goes_on_where_it_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
