@@ -27,6 +27,8 @@ LENGTH = 20
 LEFT, SLOWLY, RIGHT = range(3)
 SPEEDS = (-1.0, 0.5, 1.0)
 MAKE = f"{Path(__file__)}:make"
+SETTINGS = ("search.population=1", "search.generations=0", "search.elite=0")
+SEARCH = [word for setting in SETTINGS for word in ("--set", setting)]
 
 
 class Corridor(gymnasium.Env[Any, Any]):

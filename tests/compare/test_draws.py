@@ -12,44 +12,21 @@ import pytest
 pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
 
 from grace_irl.cli import main
-from grace_irl.compare import comparison as comparisons
 from grace_irl.compare.contest import Contest
-from grace_irl.compare.job import run_job
 from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.demos import load
-from grace_irl.runs import expansion
-from tests.compare.corridor import MAKE, Scripted, write_demonstrations
+from tests.compare.corridor import MAKE, SEARCH, write_demonstrations
 
 Capture = pytest.CaptureFixture[str]
 QUICK = ["--steps", "30", "--episodes", "2", "--looks", "1", "--trust-reward", "--tune", "bc.updates=2"]
-SEARCH = [
-    "--set",
-    "search.population=1",
-    "--set",
-    "search.generations=0",
-    "--set",
-    "search.elite=0",
-    "--set",
-    "expand.episodes=2",
-]
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs in this process, with a scripted learner for expansion."""
-
-    def run_jobs(folder: Path, jobs: Sequence[tuple[str, int]], *_: object) -> None:
-        for method, seed in jobs:
-            run_job(folder, method, seed, 1)
-
-    monkeypatch.setattr(comparisons, "run_jobs", run_jobs)
-    monkeypatch.setattr(expansion, "PpoLearner", Scripted)
+EPISODES = ["--set", "expand.episodes=2"]
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def begun(tmp_path: Path, *words: str) -> list[str]:
     demos = write_demonstrations(tmp_path / "demos", 8)
     out = ["--out", str(tmp_path / "out"), "--json"]
-    return ["compare", "--demos", str(demos), "--env", MAKE, *QUICK, *SEARCH, *words, *out]
+    return ["compare", "--demos", str(demos), "--env", MAKE, *QUICK, *SEARCH, *EPISODES, *words, *out]
 
 
 def compared(words: Sequence[str], capsys: Capture) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +13,44 @@ import pytest
 pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
 
 from grace_irl.cli import main
-from grace_irl.compare import comparison as comparisons
 from grace_irl.compare.folder import ComparisonFolder
-from grace_irl.compare.job import run_job
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.rl.choice import Signal, choose
 from grace_irl.rl.learning import net_pay
 from grace_irl.rl.method import Kept, Problem
 from grace_irl.rl.problems import make_problem
 from grace_irl.rl.trained import load_policy
-from grace_irl.runs import expansion
-from tests.compare.corridor import LEFT, LENGTH, MAKE, RIGHT, SLOWLY, Scripted, always, make, write_demonstrations
+from tests.compare.corridor import (
+    LEFT,
+    LENGTH,
+    MAKE,
+    RIGHT,
+    SEARCH,
+    SLOWLY,
+    always,
+    make,
+    write_demonstrations,
+)
 
 QUICK = ["--seeds", "2", "--steps", "90", "--episodes", "4", "--looks", "1", "--trust-reward"]
-SEARCH = [
-    "--set",
-    "search.population=1",
-    "--set",
-    "search.generations=0",
-    "--set",
-    "search.elite=0",
-    "--set",
-    "expand.episodes=3",
-]
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs in this process, with a scripted learner for expansion."""
-
-    def run_jobs(folder: Path, jobs: Sequence[tuple[str, int]], *_: object) -> None:
-        for method, seed in jobs:
-            run_job(folder, method, seed, 1)
-
-    monkeypatch.setattr(comparisons, "run_jobs", run_jobs)
-    monkeypatch.setattr(expansion, "PpoLearner", Scripted)
+EPISODES = ["--set", "expand.episodes=3"]
 
 
 def compared(tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     demos = write_demonstrations(tmp_path / "demos")
-    begun = ["compare", "--demos", str(demos), "--env", MAKE, *QUICK, *SEARCH, "--out", str(tmp_path / "out"), "--json"]
+    begun = [
+        "compare",
+        "--demos",
+        str(demos),
+        "--env",
+        MAKE,
+        *QUICK,
+        *SEARCH,
+        *EPISODES,
+        "--out",
+        str(tmp_path / "out"),
+        "--json",
+    ]
     assert main([*begun, *words]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
