@@ -18,7 +18,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
 from grace_irl.runs import ownership
 from grace_irl.runs.acting import authorised, plain_acting
-from grace_irl.runs.config import Config, parsed, resolve, to_toml
+from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml
 from grace_irl.runs.round import ends
 from grace_irl.toml import read_toml
 
@@ -55,7 +55,7 @@ class Comparison(BaseModel):
 
     methods: tuple[str, ...] = ALL
     seeds: int = Field(default=5, ge=1)
-    steps: int = Field(default=100_000, ge=1)
+    steps: int = Field(default=100_000, ge=1, le=MOST_STEPS)
     env: str = ""
     horizon: int = Field(default=0, ge=0)
     transfer: tuple[str, ...] = ()

@@ -20,9 +20,12 @@ def from_text(text: str) -> Evaluation:
     """The evaluation of `to_text`.
 
     Raises:
-        ValueError: another text.
+        ValueError: another text, or a valid program whose fitness is not finite.
     """
-    return from_json(Evaluation, text)
+    found = from_json(Evaluation, text)
+    if found.valid and not math.isfinite(found.fitness):
+        raise ValueError("fitness: expected a finite number of a valid program")
+    return found
 
 
 def plain(value: object) -> Any:

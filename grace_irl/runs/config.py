@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from grace_irl.errors import InputError
 from grace_irl.toml import read_toml
 
+MOST_STEPS = 10**12  # environment steps of a training: what lies beyond is a slip
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -189,9 +191,9 @@ class ExpandConfig(_Section):
         trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
     """
 
-    rounds: int = Field(default=0, ge=0)
+    rounds: int = Field(default=0, ge=0, le=10_000)
     env: str = ""
-    steps: int = Field(default=100_000, ge=1)
+    steps: int = Field(default=100_000, ge=1, le=MOST_STEPS)
     growth: float = Field(default=1.0, ge=1, le=10)
     episodes: int = Field(default=20, ge=1)
     enough: float = Field(default=0.99, gt=0.5, le=1)

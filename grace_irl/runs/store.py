@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 import threading
@@ -399,6 +400,8 @@ def _fate_rows(fates: Sequence[Fate], index: int, generation: int, *, final: boo
 
 def _record(row: Sequence[object], functions: tuple[Definition, ...]) -> Record:
     name, source, nodes, operator, parents, prior, evaluation, index = row
-    lineage = from_json(tuple[str, ...], str(parents))
-    program = Program(str(name), str(source), int(str(nodes)), str(operator), lineage, float(str(prior)), functions)
+    lineage, worth = from_json(tuple[str, ...], str(parents)), float(str(prior))
+    if not math.isfinite(worth):
+        raise ValueError("prior: expected a finite number")
+    program = Program(str(name), str(source), int(str(nodes)), str(operator), lineage, worth, functions)
     return Record(program, from_text(str(evaluation)), int(str(index)))

@@ -92,6 +92,8 @@ def test_recordings(
         ("""UPDATE goals SET indices = '["a"]'""", "a row of 'goals' is damaged"),
         ("UPDATE programs SET parents = '[1]'", "a row of 'programs' is damaged"),
         ("UPDATE programs SET evaluation = json_set(evaluation, '$.tasks', '3')", "a row of 'programs' is damaged"),
+        ("UPDATE programs SET evaluation = json_set(evaluation, '$.fitness', 1e999)", "a row of 'programs' is damaged"),
+        ("UPDATE programs SET prior = -1e999", "a row of 'programs' is damaged"),
         ("UPDATE meta SET value = 'x' || hex(zeroblob(5000)) WHERE key = 'format'", "a run of format x0"),
     ],
 )
@@ -180,3 +182,11 @@ def test_checkpoints_of_stable_baselines(data: str, tmp_path: Path) -> None:
         archive.writestr("data", data)
     with pytest.raises(InputError, match="expected"):
         CheckpointPolicy(tmp_path / "a.zip")
+
+
+def test_a_comparison_of_steps_without_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "comparison"
+    folder.mkdir()
+    (folder / "compare.toml").write_text(f"steps = 1{'0' * 400}\n")
+    (folder / "fit.toml").write_text("seed = 0\n")
+    assert "setting 'steps' is 1000" in refused(capsys, "compare", "--resume", folder)
