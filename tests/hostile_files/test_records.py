@@ -22,6 +22,7 @@ from grace_irl.runs.round import Round
 from tests.hostile_files.test_nearly_right import DEEP, SHIPPED, refused
 from tests.runs.test_damage import full
 
+BIG = "1" + "0" * 400
 DONE = asdict(Round(0, "rounds/0/run", "p", -0.5, 0.9))
 
 
@@ -92,7 +93,10 @@ def test_recordings(
         ("""UPDATE goals SET indices = '["a"]'""", "a row of 'goals' is damaged"),
         ("UPDATE programs SET parents = '[1]'", "a row of 'programs' is damaged"),
         ("UPDATE programs SET evaluation = json_set(evaluation, '$.tasks', '3')", "a row of 'programs' is damaged"),
-        ("UPDATE programs SET evaluation = json_set(evaluation, '$.fitness', 1e999)", "a row of 'programs' is damaged"),
+        (
+            f"UPDATE programs SET evaluation = json_set(evaluation, '$.fitness', json('{BIG}'))",
+            "a row of 'programs' is",
+        ),
         ("UPDATE programs SET prior = -1e999", "a row of 'programs' is damaged"),
         ("UPDATE meta SET value = 'x' || hex(zeroblob(5000)) WHERE key = 'format'", "a run of format x0"),
     ],
@@ -187,6 +191,6 @@ def test_checkpoints_of_stable_baselines(data: str, tmp_path: Path) -> None:
 def test_a_comparison_of_steps_without_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "comparison"
     folder.mkdir()
-    (folder / "compare.toml").write_text(f"steps = 1{'0' * 400}\n")
+    (folder / "compare.toml").write_text(f"steps = {BIG}\n")
     (folder / "fit.toml").write_text("seed = 0\n")
     assert "setting 'steps' is 1000" in refused(capsys, "compare", "--resume", folder)
