@@ -7,6 +7,7 @@ goes on once their answers lie beside them (PROMPT.prompt.md is answered by PROM
     python benchmarks/large_model_recovery.py step    --case base     # write prompts, read answers, say what waits
     python benchmarks/large_model_recovery.py table   --case base     # held-out results of what is done
     python benchmarks/large_model_recovery.py record  --case base     # one recording per run, for `fit --replay`
+    python benchmarks/large_model_recovery.py replay  --case base     # the runs of the recordings, for `table`
 
 Cases: `base` (8 + 8), `one` (one expert and one negative trajectory), `noisy` (2 of the 8 negative trajectories are
 labelled expert), `quarter` (prompts of a quarter of the tokens), `all` (one program for all levels, 2 + 2 of each),
@@ -43,7 +44,7 @@ from grace_irl.propose.prompter import PromptSettings
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.config import resolve
-from grace_irl.runs.recording import write_recording
+from grace_irl.runs.recording import recorded_config, write_recording
 from grace_irl.runs.run import best_record, opened
 
 ANSWERS = 3
@@ -186,6 +187,11 @@ def step(case: Case, folder: Path, scale: float) -> str:
     return ""
 
 
+def named(arguments: argparse.Namespace, case: Case) -> Path:
+    """The file of a run's recording."""
+    return Path(arguments.recordings / f"{arguments.case}-{case.name}.jsonl")
+
+
 def row(case: Case, run: Path) -> dict[str, object]:
     """Held-out results of a run."""
     with opened(run) as (store, _):
@@ -208,13 +214,15 @@ def row(case: Case, run: Path) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("step", "table", "record"))
+    parser.add_argument("verb", choices=("step", "table", "record", "replay"))
     parser.add_argument("--case", choices=CASES, default="base")
     parser.add_argument("--levels", default=",".join(LEVELS), help="comma-separated names")
     parser.add_argument("--seed", type=int, default=0, help="of the data (default 0)")
     parser.add_argument("--data", type=Path, default=Path("out/babyai"), help="where collected data is kept")
     parser.add_argument("--folder", type=Path, default=Path("out/large_model"), help="where runs are kept")
-    parser.add_argument("--recordings", type=Path, default=Path("tests/recordings/large_model"), help="for `record`")
+    parser.add_argument(
+        "--recordings", type=Path, default=Path("tests/recordings/large_model"), help="for `record`, `replay`"
+    )
     parser.add_argument("--json", type=Path, help="also write every row to this file")
     arguments = parser.parse_args()
     folder = arguments.folder / arguments.case
@@ -229,9 +237,13 @@ def main() -> None:
         elif arguments.verb == "record" and (run / "reward.py").exists():
             arguments.recordings.mkdir(parents=True, exist_ok=True)
             with opened(run) as (store, config):
-                write_recording(store, config, arguments.recordings / f"{arguments.case}-{case.name}.jsonl")
+                write_recording(store, config, named(arguments, case))
             if arguments.case == "clean":  # small, and made here only: a test replays it
-                save(case.train, arguments.recordings / f"{arguments.case}-{case.name}.parquet")
+                save(case.train, named(arguments, case).with_suffix(".parquet"))
+        elif arguments.verb == "replay" and (recording := named(arguments, case)).exists():
+            shutil.rmtree(run, ignore_errors=True)
+            fits.start(recorded_config(recording), run, fits.Parts(demonstrations=case.train))
+            print(f"{case.name:32} replayed", flush=True)
         elif arguments.verb == "table" and (run / "reward.py").exists():
             rows.append(row(case, run))
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
