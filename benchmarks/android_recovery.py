@@ -6,14 +6,15 @@ The fit sees the training data only; held-out screens are scored afterwards and 
     python benchmarks/android_recovery.py step               # write prompts, read answers, say what waits
     python benchmarks/android_recovery.py table              # held-out results of the answers
     python benchmarks/android_recovery.py record             # one recording per run, for `fit --replay`
+    python benchmarks/android_recovery.py replay             # held-out results of the recordings
     python benchmarks/android_recovery.py screens --problem alarm      # which screens are where
 
 `positive` and `negative` are held-out states; `accuracy`, `auc` and `separated` are on them; `further` is the accuracy
 of a reward from real screens on edited ones; `lines` are those of the program.
 
 A prompt is out/android/answers/PROBLEM/NAME.prompt.md and its answer lies beside it, NAME.answer.md, by whoever
-answers: a person with a chat window, or a script around any model that sees nothing but the prompt. `fit` and `table`
-exit with 1 where a required problem (alarm, reminder, two-tasks) is not separated on held-out screens.
+answers: a person with a chat window, or a script around any model that sees nothing but the prompt. `fit`, `table`
+and `replay` exit with 1 where a required problem (alarm, reminder, two-tasks) is not separated on held-out screens.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from large_model_recovery import Case, row, step
 import grace_irl
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.runs.recording import write_recording
+from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.recording import recorded_config, write_recording
 from grace_irl.runs.run import best_record, opened
 
 SCRAMBLED = ("alarm", "reminder", "choice")
@@ -100,7 +102,7 @@ def shown(one: dict[str, object], columns: tuple[str, ...]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("fit", "step", "table", "record", "screens"))
+    parser.add_argument("verb", choices=("fit", "step", "table", "record", "replay", "screens"))
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the Android data")
     parser.add_argument("--problem", default="", help="comma-separated names (default: all)")
     parser.add_argument("--scrambled", action="store_true", help="scrambled copies, too, of alarm, reminder and choice")
@@ -114,7 +116,7 @@ def main() -> None:
     rows: list[dict[str, object]] = []
     own = ("seconds", "tried") if arguments.verb == "fit" else ("answers",)
     columns = ("positive", "negative", "train", "accuracy", "auc", "separated", "further", "lines", *own)
-    if arguments.verb in ("fit", "table"):
+    if arguments.verb in ("fit", "table", "replay"):
         print(f"{'':20}" + "".join(f"{name:>10}" for name in columns))
     for problem in cases(arguments):
         name = problem.name
@@ -129,6 +131,13 @@ def main() -> None:
         elif arguments.verb == "step":
             waits = step(Case(name, problem.train, problem.test), arguments.runs, 1.0)
             print(f"{name:20} {'waits: ' + waits if waits else 'done'}", flush=True)
+        elif arguments.verb == "replay":
+            recording = arguments.recordings / f"{name}.jsonl"
+            if recording.exists():
+                shutil.rmtree(run, ignore_errors=True)
+                start(recorded_config(recording), run, Parts(demonstrations=problem.train))
+                rows.append(about(problem, run))
+                print(shown(rows[-1], columns), flush=True)
         elif (run / "reward.py").exists():
             rows.append(about(problem, run))
             print(shown(rows[-1], columns), flush=True)
@@ -140,7 +149,7 @@ def main() -> None:
         (arguments.recordings / "results.json").write_text(json.dumps(rows, indent=1) + "\n")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
-    if arguments.verb in ("fit", "table"):
+    if arguments.verb in ("fit", "table", "replay"):
         missed = [str(one["run"]) for one in rows if one["required"] and not one["separated"]]
         print("required: held-out screens separated:", "met" if not missed else f"missed on {', '.join(missed)}")
         if missed:
