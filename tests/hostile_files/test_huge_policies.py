@@ -48,6 +48,7 @@ def changed(model: Path, path: Path, data: dict[str, Any], parts: dict[str, byte
 @pytest.mark.parametrize(
     "kwargs",
     [
+        {"net_arch": [10**8]},  # which a machine has the memory for
         {"net_arch": [10**9]},
         {"net_arch": [10**9, 10**9]},
         {"net_arch": {"pi": [64, 64], "vf": [10**9]}},
@@ -63,6 +64,7 @@ def test_layers_that_the_weights_are_not_of(kwargs: dict[str, Any], model: Path,
     assert ended.code == 2, ended
     assert ended.said.count("\n") == 1, ended.said
     assert ended.seconds < 60, ended
+    assert ended.peak < 1000 * MEGABYTE, ended
 
 
 def test_weights_that_are_views_of_one_number(model: Path, tmp_path: Path) -> None:
