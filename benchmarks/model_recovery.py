@@ -32,8 +32,8 @@ import grace_irl
 from grace_irl.demos import load
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError
+from grace_irl.runs.record import candidate
 from grace_irl.runs.run import opened
-from grace_irl.runs.store import candidate
 from grace_irl.search.ranks import winner
 
 ARMS = ("0-shot", "model", "synthesis", "seeded")

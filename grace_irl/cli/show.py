@@ -21,10 +21,11 @@ from grace_irl.runs.expansion import is_expansion
 from grace_irl.runs.history import Generation, history
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.provenance import lineage
+from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.reuse import Reuse, reuse
 from grace_irl.runs.run import opened
 from grace_irl.runs.spending import Spending, kinds, spending
-from grace_irl.runs.store import FateRow, Record, Store, candidate
+from grace_irl.runs.store import FateRow, Store
 from grace_irl.search.ranks import ranked
 
 SHOWN_FATES, SHOWN_EVENTS = 20, 5

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.spending import kinds
-from grace_irl.runs.store import Record, Store, candidate
+from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored, winner
 
 REASONS = 5  # of one verdict that are told, the most frequent ones

@@ -12,7 +12,8 @@ from grace_irl.evaluate.protocol import Bar, Evaluator
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer, Stoppable
-from grace_irl.runs.store import Record, Store
+from grace_irl.runs.record import Record
+from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
 

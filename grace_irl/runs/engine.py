@@ -15,7 +15,8 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal, Proposer
 from grace_irl.runs.answering import Answering
 from grace_irl.runs.budget import Budget, Prices, Progress
-from grace_irl.runs.store import Record, Store, candidate
+from grace_irl.runs.record import Record, candidate
+from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.evolution import is_exhausted
 from grace_irl.search.protocol import Fate, Request, Result, Search, Wait

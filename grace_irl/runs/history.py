@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from grace_irl.runs.store import Store, candidate
+from grace_irl.runs.record import candidate
+from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored, winner
 
 

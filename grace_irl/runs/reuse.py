@@ -11,7 +11,8 @@ from grace_irl.programs.export import sound
 from grace_irl.programs.library import SHARED, Usage, reusable, usages
 from grace_irl.programs.library_file import library_source
 from grace_irl.runs.config import Config
-from grace_irl.runs.store import Record, Store, candidate
+from grace_irl.runs.record import Record, candidate
+from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
 from grace_irl.version import __version__
 

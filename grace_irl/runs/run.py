@@ -15,8 +15,9 @@ from grace_irl.runs import ownership
 from grace_irl.runs.acting import DATA, plain_acting
 from grace_irl.runs.config import Config, resolve
 from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.record import Record
 from grace_irl.runs.round import Round
-from grace_irl.runs.store import Record, Store
+from grace_irl.runs.store import Store
 
 
 @dataclass(frozen=True)

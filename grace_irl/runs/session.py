@@ -20,8 +20,9 @@ from grace_irl.runs.engine import Engine, Snapshot
 from grace_irl.runs.loop import run_to_end
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.provenance import export_record
+from grace_irl.runs.record import Record
 from grace_irl.runs.run import Best, Interrupted, Run
-from grace_irl.runs.store import Record, Store
+from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 FRUITLESS_POPULATIONS = 2  # a run ends when so many populations of answers in a row are no program

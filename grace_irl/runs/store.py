@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sqlite3
 import threading
@@ -21,19 +20,15 @@ from grace_irl.contents import require_plain_database
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.cache import pack, unpack
-from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.programs.definition import Definition
 from grace_irl.programs.library import Known
-from grace_irl.programs.program import Program
 from grace_irl.propose.goal_answer import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
-from grace_irl.runs.codec import from_text, to_text
 from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
+from grace_irl.runs.record import Record, record_of, record_row
 from grace_irl.runs.rows import Columns
 from grace_irl.runs.schema import SCHEMA, require_schema
 from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.search.protocol import Fate, Request, Result
-from grace_irl.search.ranks import Scored
 from grace_irl.typed import from_json
 
 LONGEST = 1 << 28  # bytes of one value
@@ -48,20 +43,6 @@ PRAGMAS = (
 )
 FORMAT = 2  # of run.db; a higher number than this was written by a newer version
 """Before 2, held-out accuracies were at the best threshold on held-out data."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """A program that was told, with its score and the request that it first answered."""
-
-    program: Program
-    evaluation: Evaluation
-    index: int
-
-
-def candidate(record: Record) -> Scored:
-    """A record as what is ranked."""
-    return Scored(record.program, record.evaluation, record.index)
 
 
 @dataclass(frozen=True)
@@ -240,7 +221,7 @@ class Store:
         programs = [] if draft is None else [(draft.program, draft.evaluation)]
         if result.program is not None and result.evaluation is not None:
             programs.append((result.program, result.evaluation))
-        rows = [_program_row(program, evaluation, index) for program, evaluation in programs]
+        rows = [record_row(program, evaluation, index) for program, evaluation in programs]
         definitions = [row for program, _ in programs for row in definition_rows(program)]
         functions = [row for program, _ in programs for row in function_rows(program)]
         self._write(
@@ -275,7 +256,7 @@ class Store:
             found = definitions(defined)
         rows = self._rows(f"SELECT {columns} FROM programs ORDER BY idx")
         with self._columns.reading("programs"):
-            return {row[0]: _record(row, found.get(row[0], ())) for row in rows}
+            return {row[0]: record_of(row, found.get(row[0], ())) for row in rows}
 
     def functions(self) -> list[Known]:
         """Every different function and class of the programs that were told."""
@@ -388,20 +369,5 @@ def _marks(row: Sequence[object]) -> str:
     return ", ".join("?" * len(row))
 
 
-def _program_row(program: Program, evaluation: Evaluation, index: int) -> tuple[object, ...]:
-    parents = json.dumps(program.parents)
-    told = (index, program.source, program.nodes, program.operator, parents, program.prior)
-    return (program.id, *told, to_text(evaluation))
-
-
 def _fate_rows(fates: Sequence[Fate], index: int, generation: int, *, final: bool) -> list[tuple[object, ...]]:
     return [(index, generation, fate.program_id, fate.verdict, fate.reason, int(final)) for fate in fates]
-
-
-def _record(row: Sequence[object], functions: tuple[Definition, ...]) -> Record:
-    name, source, nodes, operator, parents, prior, evaluation, index = row
-    lineage, worth = from_json(tuple[str, ...], str(parents)), float(str(prior))
-    if not math.isfinite(worth):
-        raise ValueError("prior: expected a finite number")
-    program = Program(str(name), str(source), int(str(nodes)), str(operator), lineage, worth, functions)
-    return Record(program, from_text(str(evaluation)), int(str(index)))

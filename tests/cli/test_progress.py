@@ -14,7 +14,7 @@ from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
 from grace_irl.runs.budget import Progress
 from grace_irl.runs.engine import Live, Snapshot
-from grace_irl.runs.store import Record
+from grace_irl.runs.record import Record
 
 METRICS = Metrics(fitness=-0.25, accuracy=0.875, auc=0.9, separated=False, experts=10, negatives=90)
 BEST = Record(Program("a", "", 3), Evaluation("ok", fitness=-0.25, train=METRICS, held_out=METRICS), 0)

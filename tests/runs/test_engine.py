@@ -18,7 +18,8 @@ from grace_irl.propose.in_thread import InThread
 from grace_irl.propose.protocol import Parent, Proposal, Proposer
 from grace_irl.runs.budget import Budget, budget
 from grace_irl.runs.engine import Engine, Snapshot
-from grace_irl.runs.store import Record, Store
+from grace_irl.runs.record import Record
+from grace_irl.runs.store import Store
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Wait
 from tests.fakes.in_process_sandbox import InProcessSandbox
