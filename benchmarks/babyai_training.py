@@ -25,11 +25,11 @@ from babyai_recovery import LEVELS
 import grace_irl
 from grace_irl.atomic import write_atomically
 from grace_irl.demos import load, save
+from grace_irl.rewards.scale import Form
 from grace_irl.rl.collect import collect
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import make
 from grace_irl.rl.ppo import RewardSpec, reward_of, train
-from grace_irl.rl.wrappers.scale import Form
 
 TRAJECTORIES = 8
 MARGIN = 0.02

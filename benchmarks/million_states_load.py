@@ -94,7 +94,7 @@ class Peak:
 
 def measure_score(path: Path) -> dict[str, Any]:
     """Memory of load, label and score; libraries are imported, and the sandbox runs, before the baseline is taken."""
-    import grace_irl.demos.parquet  # noqa: F401
+    import grace_irl.demos.parquet.source  # noqa: F401
     from grace_irl.demos import load
     from grace_irl.runs.score import score
     from grace_irl.sandbox import open_sandbox
@@ -126,7 +126,7 @@ def measure_score(path: Path) -> dict[str, Any]:
 
 def measure_load(path: Path) -> dict[str, Any]:
     """Time of `load` alone, in a process that has read the file's pages once."""
-    import grace_irl.demos.parquet  # noqa: F401
+    import grace_irl.demos.parquet.source  # noqa: F401
     from grace_irl.demos import load
 
     path.read_bytes()

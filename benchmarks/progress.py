@@ -31,8 +31,8 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos import load
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.propose.synthesis.grid.shaping import FORMS
-from grace_irl.propose.synthesis.reshaper import Reshaper
+from grace_irl.synthesis.grid.shaping import FORMS
+from grace_irl.synthesis.reshaper import Reshaper
 
 LEVELS = {
     "GoToLocalS8N7": "faced",

@@ -18,15 +18,15 @@ from grace_irl.version import __version__
 if TYPE_CHECKING:
     from grace_irl.api import fit, score
     from grace_irl.errors import GraceError, InputError, SandboxError
-    from grace_irl.load import RewardFile, load_reward
+    from grace_irl.rewards.file import RewardFile, load_reward
     from grace_irl.runs.run import Best, Run
     from grace_irl.runs.score import Score
 
 _HOMES = {
     "fit": "grace_irl.api",
     "score": "grace_irl.api",
-    "load_reward": "grace_irl.load",
-    "RewardFile": "grace_irl.load",
+    "load_reward": "grace_irl.rewards.file",
+    "RewardFile": "grace_irl.rewards.file",
     "Run": "grace_irl.runs.run",
     "Best": "grace_irl.runs.run",
     "Score": "grace_irl.runs.score",

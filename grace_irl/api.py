@@ -10,11 +10,11 @@ from typing import TypedDict, Unpack
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.propose.protocol import Proposer
-from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
 from grace_irl.runs.engine import Snapshot
+from grace_irl.runs.expand import expansion
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.score import Score

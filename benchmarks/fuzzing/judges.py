@@ -235,7 +235,7 @@ def database(folder: Path) -> None:
 
 def round_(path: Path) -> None:
     """Reads a round of an expansion."""
-    from grace_irl.runs.round import became, read_round, share
+    from grace_irl.runs.expand.round import became, read_round, share
 
     done = read_round(path)
     require(done is not None, "no round")

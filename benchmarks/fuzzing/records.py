@@ -129,7 +129,7 @@ def round_(rng: Draw, folder: Path) -> Path:
     """A round of an expansion."""
     from dataclasses import asdict
 
-    from grace_irl.runs.round import Round
+    from grace_irl.runs.expand.round import Round
 
     done = Round(
         1, "rounds/1/run", "p", -0.5, 0.9, 0.8, reward="a.py", policy="p.pt", steps=9, rollouts=3, alike=1, mean=0.5

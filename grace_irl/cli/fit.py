@@ -17,10 +17,11 @@ from grace_irl.cli.progress import FitProgress
 from grace_irl.cli.report import report_of_fit
 from grace_irl.cli.rounds import rounds_table
 from grace_irl.errors import InputError
-from grace_irl.runs import expansion, proposers
 from grace_irl.runs import fit as fits
+from grace_irl.runs import proposers
 from grace_irl.runs.acting import worded
 from grace_irl.runs.estimate import estimated
+from grace_irl.runs.expand import expansion
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run

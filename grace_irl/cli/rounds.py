@@ -9,9 +9,9 @@ from rich.table import Table
 
 from grace_irl.cli.console import console, say
 from grace_irl.cli.output import accuracy_line, print_json
-from grace_irl.runs.expansion import rounds_of
+from grace_irl.runs.expand.expansion import rounds_of
+from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.round import Round, became
 from grace_irl.runs.run import opened
 from grace_irl.runs.store import FORMAT
 

@@ -17,7 +17,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.programs.library import Usage
 from grace_irl.runs.budget import Prices
-from grace_irl.runs.expansion import is_expansion
+from grace_irl.runs.expand.expansion import is_expansion
 from grace_irl.runs.history import Generation, history
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.provenance import lineage

@@ -14,11 +14,11 @@ from grace_irl.demos import require_roles
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.rl.method import Kept, Problem, Trained, Watch, unwatched
-from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
-from grace_irl.runs.favourite import episodes
-from grace_irl.runs.learner import form_of
+from grace_irl.runs.expand import expansion
+from grace_irl.runs.expand.favourite import episodes
+from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import read_reward
 

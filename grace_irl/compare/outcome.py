@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from grace_irl.atomic import write_atomically
-from grace_irl.rl.wrappers.scale import Form
+from grace_irl.rewards.scale import Form
 from grace_irl.typed import from_json
 
 PLAYED = ("mean", "deviation", "success", "length", "components")
@@ -86,7 +86,7 @@ class Result:
         notes: what a reader should know of it.
         failure: why it failed, in one line; "" where it did not.
         carried: the environments, as the settings name them, in which its reward was tried, or found not to be for.
-        form: in which policies are paid a recovered program (`grace_irl.rl.wrappers.scale`); "" where there is none.
+        form: in which policies are paid a recovered program (`grace_irl.rewards.scale`); "" where there is none.
         data: digest of the demonstrations that it learnt from (`grace_irl.compare.settings.digest_of`), the same for
             all methods of a seed.
     """

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.load import RewardFile, load_reward
 from grace_irl.programs.check import read
+from grace_irl.rewards.file import RewardFile, load_reward
 
 if TYPE_CHECKING:
-    from grace_irl.rl.wrappers.scale import Form
+    from grace_irl.rewards.scale import Form
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from grace_irl.rl.adapters import names_code
 from grace_irl.runs import ownership
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml
-from grace_irl.runs.round import ends
+from grace_irl.runs.expand.round import ends
 from grace_irl.toml import read_toml
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")

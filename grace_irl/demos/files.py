@@ -11,7 +11,7 @@ from grace_irl.demos.gathering import Gathering
 from grace_irl.demos.header import Header, merge
 from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory, enough_memory, limited
-from grace_irl.demos.minari import MinariSource, dataset_folder, datasets_root
+from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
@@ -38,13 +38,13 @@ PICKLE_REASON = (
 
 
 def _parquet(path: Path, memory: Memory) -> Source:
-    from grace_irl.demos.parquet import ParquetSource
+    from grace_irl.demos.parquet.source import ParquetSource
 
     return ParquetSource(path, memory)
 
 
 def _npz(path: Path, memory: Memory) -> Source:
-    from grace_irl.demos.npz import NpzSource
+    from grace_irl.demos.npz.source import NpzSource
 
     return NpzSource(path, memory)
 
@@ -248,15 +248,15 @@ def open_writer(
     if name is None and re.search(r"-v\d+$", str(path)):
         name = "minari"
     if name == "parquet":
-        from grace_irl.demos.parquet_writer import ParquetWriter
+        from grace_irl.demos.parquet.writer import ParquetWriter
 
         return ParquetWriter(Path(path), metadata, screenshots)
     if name in ("npz", "imitation"):
-        from grace_irl.demos.npz_writer import NpzWriter
+        from grace_irl.demos.npz.writer import NpzWriter
 
         return NpzWriter(Path(path), metadata, imitation=name == "imitation")
     if name in ("minari", "minari-arrow"):
-        from grace_irl.demos.minari_writer import MinariWriter
+        from grace_irl.demos.minari.writer import MinariWriter
 
         return MinariWriter(str(path), metadata, "arrow" if name == "minari-arrow" else "hdf5")
     if name == "androidcontrol":

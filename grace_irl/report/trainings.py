@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grace_irl.runs.round import Round
+from grace_irl.runs.expand.round import Round
 
 CURVE = "curve.json"
 """Beside a policy: what `grace_irl.rl.curve.to_json` writes. Read here without what trains."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from grace_irl.evaluate.evaluation import BEST_HERE, Evaluation, Metrics
 from grace_irl.report.evidence import Evidence
-from grace_irl.runs.round import Round, became
+from grace_irl.runs.expand.round import Round, became
 
 GAP = 0.05  # of accuracy between training and held-out data that is worth a warning
 FEW = 5  # positive held-out states, below which a figure says little

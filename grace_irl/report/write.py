@@ -22,10 +22,10 @@ from grace_irl.report.trainings import trainings
 from grace_irl.report.values import valued
 from grace_irl.report.verdict import cautions, verdict, warnings
 from grace_irl.runs.config import Config
-from grace_irl.runs.expansion import is_expansion, rounds_of
+from grace_irl.runs.expand.expansion import is_expansion, rounds_of
+from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.history import history
 from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.round import Round, became
 from grace_irl.runs.run import is_own, opened
 from grace_irl.runs.store import Store
 

@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from grace_irl.rl.learning import Pay
 from grace_irl.rl.method import Kept, Problem
-from grace_irl.rl.wrappers.paid import StateInfo
+from grace_irl.rl.paid import StateInfo
 
 
 @dataclass(frozen=True)

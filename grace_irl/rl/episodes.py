@@ -72,7 +72,7 @@ def expert_episodes(problem: Problem, method: str, *, absorbing: bool = True) ->
         space, actions = environment.observation_space, environment.action_space
     found = [_episode(trajectory, problem, actions, method) for trajectory in usable]
     if problem.horizon:
-        from grace_irl.rl.wrappers.horizon import absorbed
+        from grace_irl.rl.horizon import absorbed
 
         generator = np.random.default_rng(0)
         for number, (episode, trajectory) in enumerate(zip(found, usable, strict=True)):

@@ -29,7 +29,7 @@ class Performance:
 
     Attributes:
         returns: `(episodes,)` undiscounted true returns.
-        lengths: `(episodes,)` steps until the episode ended, or was absorbed (`grace_irl.rl.wrappers.horizon`).
+        lengths: `(episodes,)` steps until the episode ended, or was absorbed (`grace_irl.rl.horizon`).
         successes: `(episodes,)`; None where the environment has no goal.
         components: `(episodes,)` sums of each component of the reward that the environment names, by name:
             `reward_forward`, `reward_survive` and `reward_ctrl` in Hopper-v5.

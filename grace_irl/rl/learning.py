@@ -14,11 +14,11 @@ from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from grace_irl.atomic import part_of
-from grace_irl.load import RewardFile
+from grace_irl.rewards.file import RewardFile
+from grace_irl.rewards.scale import Form
 from grace_irl.rl.method import Paid, Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.rl.paid import NetVecEnv, ProgramVecEnv, StateInfo
 from grace_irl.rl.watching import Watching
-from grace_irl.rl.wrappers.paid import NetVecEnv, ProgramVecEnv, StateInfo
-from grace_irl.rl.wrappers.scale import Form
 
 Pay = Callable[[VecEnv], VecEnv]
 """Wraps the environments of a problem so that they pay a recovered reward."""

@@ -21,7 +21,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
-from grace_irl.load import RewardFile
+from grace_irl.rewards.file import RewardFile
+from grace_irl.rewards.sb3 import RewardVecEnv
+from grace_irl.rewards.scale import Form, Scale
+from grace_irl.rewards.scorer import Scorer
 from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_checkpoint
 from grace_irl.rl.curve import Point, point, to_json
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
@@ -29,9 +32,6 @@ from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.observers import GridObserver, Observer
 from grace_irl.rl.rollouts import play
 from grace_irl.rl.trained import TrainedPolicy, network_settings
-from grace_irl.rl.wrappers.scale import Form, Scale
-from grace_irl.rl.wrappers.scorer import Scorer
-from grace_irl.rl.wrappers.vec_env import RewardVecEnv
 
 POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
 """Files in the folder of a training: the policy so far, what resuming needs, and the learning curve, as JSON."""

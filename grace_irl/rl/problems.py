@@ -10,12 +10,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.method import Method, Problem
 from grace_irl.rl.observed import EnvironmentFactory, observed
 from grace_irl.rl.observers import VectorObserver, observe_trajectory
 from grace_irl.rl.ppo import make_learner
-from grace_irl.rl.wrappers.horizon import FixedHorizon
 
 
 def make_problem(

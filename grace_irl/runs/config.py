@@ -178,16 +178,16 @@ class ExpandConfig(_Section):
         alike: a rollout whose states a classifier tells from the expert's with at most this chance is not called
             negative (0.5: not at all).
         form: in which the policy gets the reward: "raw", "logit" of the discriminator, its "probability", or that made
-            "soft" (`grace_irl.rl.wrappers.scale`). "auto" is "soft" where all expert states are positive: it is above 0
+            "soft" (`grace_irl.rewards.scale`). "auto" is "soft" where all expert states are positive: it is above 0
             everywhere, so that ending an episode early, which experts do not, never pays. Where only goal states are,
             it is "raw", or for a reshaped reward "progress": paid is how far the reward has risen since the state
-            before (`grace_irl.rl.wrappers.progress`).
+            before (`grace_irl.rewards.progress`).
         reshape: versions of the best program that are asked for where learning stalls on a reward that tells rollouts
             from experts; the next round trains a new policy on the one that rises most steadily. 0: none. Only where
             the rule is "last" or "goal".
         carry: whether a policy goes on with the next round's reward where that is another one: of the rounds' policies
-            the one that it likes best (`grace_irl.runs.favourite`). "auto": where actions are continuous; a policy of
-            discrete actions is sure of itself by then, and explores no more.
+            the one that it likes best (`grace_irl.runs.expand.favourite`). "auto": where actions are continuous; a
+            policy of discrete actions is sure of itself by then, and explores no more.
         trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
     """
 

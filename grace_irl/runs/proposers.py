@@ -56,7 +56,7 @@ class Kind:
 
 
 def _can_synthesise(config: Config, problem: Problem) -> Config:
-    from grace_irl.propose.synthesis.reshaper import why_not
+    from grace_irl.synthesis.reshaper import why_not
 
     kind = why_not(problem)
     if config.search.reshape and kind:
@@ -69,7 +69,7 @@ def _can_synthesise(config: Config, problem: Problem) -> Config:
 
 
 def _synthesis(config: Config, problem: Problem) -> Proposer:
-    from grace_irl.propose.synthesis import Synthesiser
+    from grace_irl.synthesis import Synthesiser
 
     return InThread(Synthesiser(problem, config.seed))
 

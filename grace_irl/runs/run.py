@@ -14,9 +14,9 @@ from grace_irl.programs.program import Program
 from grace_irl.runs import ownership
 from grace_irl.runs.acting import DATA, plain_acting
 from grace_irl.runs.config import Config, resolve
+from grace_irl.runs.expand.round import Round
 from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.record import Record
-from grace_irl.runs.round import Round
 from grace_irl.runs.store import Store
 
 
@@ -71,8 +71,8 @@ class Run:
         proposer: its name.
         tokens: of the answers told, in and out.
         cost: of those tokens, by the prices in the configuration.
-        rounds: of an expansion (`grace_irl.runs.expansion`), whose last search this is; () of a run alone.
-        favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.favourite`).
+        rounds: of an expansion (`grace_irl.runs.expand.expansion`), whose last search this is; () of a run alone.
+        favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.expand.favourite`).
     """
 
     folder: Path

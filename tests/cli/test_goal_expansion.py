@@ -14,7 +14,7 @@ pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: 
 
 from grace_irl.cli import main
 from grace_irl.demos.goals import save_goals
-from grace_irl.runs.expansion import rounds_of
+from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.run import opened
 from tests.cli import corridor
 from tests.propose.client.server import ChatServer

@@ -11,7 +11,7 @@ from grace_irl.compare import comparison as comparisons
 from grace_irl.compare.job import run_job
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.runs import expansion
+from grace_irl.runs.expand import expansion
 from tests.rl.cart_pole import experts, play
 
 

@@ -21,7 +21,7 @@ from grace_irl.rl.hyperparameters import hyperparameters
 from grace_irl.rl.observers import VectorObserver
 from grace_irl.rl.ppo import POLICY
 from grace_irl.rl.trained import TrainedPolicy, build_network
-from grace_irl.runs.learner import Learnt, PpoLearner
+from grace_irl.runs.expand.learner import Learnt, PpoLearner
 
 LENGTH = 20
 LEFT, SLOWLY, RIGHT = range(3)

@@ -27,7 +27,7 @@ from grace_irl.compare.settings import Settings, comparison_of, located, read_se
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
 from grace_irl.errors import InputError
-from grace_irl.load import load_reward
+from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import resolve
 from tests.compare.rewards import ENDS, FAILS, UPRIGHT
 

@@ -165,7 +165,7 @@ def test_parquet_holds_grids_of_different_sizes_and_goals(grids: Demonstrations,
 
 def test_parquet_across_batches(tmp_path: Path) -> None:
     """Episodes that begin and end within batches, span several of them, and end with one."""
-    from grace_irl.demos.parquet import BATCH_ROWS
+    from grace_irl.demos.parquet.source import BATCH_ROWS
     from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 
     lengths = (BATCH_ROWS, 7, 2 * BATCH_ROWS + 5, BATCH_ROWS - 12, 1)

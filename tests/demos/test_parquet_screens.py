@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.demos import iter_trajectories, load, save
-from grace_irl.demos.parquet import SCREEN_ROWS
+from grace_irl.demos.parquet.source import SCREEN_ROWS
 from grace_irl.demos.screens import pack, text
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.demos.ui import markup

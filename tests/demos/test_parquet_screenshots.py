@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.demos import iter_trajectories, load, parquet_writer, save
+from grace_irl.demos import iter_trajectories, load, save
 from grace_irl.demos.convert import Stated, convert
 from grace_irl.demos.screenshots import FileScreenshot, Keep
 from grace_irl.demos.ui.annotated import AnnotatedTrajectory
@@ -57,7 +57,7 @@ def test_everything_comes_back(
         texts = [tuple(f"{text}{step}" for step in range(steps)) if there else () for there in (acts, says)]
         items.append(replace(item, trajectory=AnnotatedTrajectory.of(item.trajectory, *texts)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_writer, "GROUP_BYTES", group)
+        patch.setattr(writer, "GROUP_BYTES", group)
         save(a_set(*items), path)
     found = load([path])
     assert_same(found, a_set(*items))

@@ -94,10 +94,11 @@ def test_a_shard_cannot_refer(shards: Path, tmp_path: Path) -> None:
 
 MEMORY = """
 import resource, sys
-from grace_irl.demos import iter_trajectories, parquet_writer
+from grace_irl.demos import iter_trajectories
+from grace_irl.demos.parquet import writer
 from grace_irl.demos.convert import Stated, convert
 
-parquet_writer.GROUP_BYTES = 4 << 20
+writer.GROUP_BYTES = 4 << 20
 for _ in zip(range(2), iter_trajectories(sys.argv[1], role="expert")):
     pass
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -190,7 +190,7 @@ def test_one_trajectory_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """No demonstration is alive when the next one but one is read."""
     import weakref
 
-    from grace_irl.demos.parquet import ParquetSource
+    from grace_irl.demos.parquet.source import ParquetSource
 
     alive: list[weakref.ref[Demonstration]] = []
     most = 0

@@ -27,7 +27,7 @@ NOT_IMPORTED = {"mujoco"}
 TOOLS = {"mypy", "ruff"}  # run by the Makefile
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
-    "h5py": ("grace_irl/demos/minari_hdf5.py",),
+    "h5py": ("grace_irl/demos/minari/hdf5.py",),
     "gymnasium": ("grace_irl/demos/minari", "grace_irl/rl/"),
     "minigrid": ("grace_irl/rl/",),
     "stable-baselines3": ("grace_irl/rl/",),

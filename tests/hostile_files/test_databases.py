@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from grace_irl.cli import main
-from grace_irl.runs.round import Round, write_round
+from grace_irl.runs.expand.round import Round, write_round
 from tests.hostile_files.traps import changed, demos, line, run
 
 Capture = pytest.CaptureFixture[str]

@@ -18,7 +18,7 @@ from grace_irl.compare.folder import read_curve
 from grace_irl.compare.outcome import Favourite, Outcome, Result, read_result, write_result
 from grace_irl.errors import InputError
 from grace_irl.programs.export import export_source, program_of
-from grace_irl.runs.round import Round
+from grace_irl.runs.expand.round import Round
 from tests.hostile_files.test_nearly_right import DEEP, SHIPPED, refused
 from tests.runs.test_damage import full
 

@@ -13,9 +13,9 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.errors import InputError
-from grace_irl.runs import expansion
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import resolve
+from grace_irl.runs.expand import expansion
 from tests.hostile_files.traps import ANSWER, SMALL, changed, demos, line, loaded, run, stranger, trap
 from tests.propose.client.server import Behaviour, ChatServer
 

@@ -21,7 +21,7 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
 from grace_irl.propose.protocol import Proposal
-from grace_irl.runs.round import Round, write_round
+from grace_irl.runs.expand.round import Round, write_round
 from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set
 from tests.hostile_files.texts import HOSTILE, ID, NAME, OF_RICH, SHOWN, is_harmless

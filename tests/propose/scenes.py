@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grace_irl.propose.synthesis.grid.evidence import Evidence
-from grace_irl.propose.synthesis.grid.meaning import Filter
-from grace_irl.propose.synthesis.grid.reading import Reading
-from grace_irl.propose.synthesis.grid.scene import EVENTS, SIDES, Rows, Scene
+from grace_irl.synthesis.grid.evidence import Evidence
+from grace_irl.synthesis.grid.meaning import Filter
+from grace_irl.synthesis.grid.reading import Reading
+from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Rows, Scene
 
 Row = tuple[int, str, tuple[int, int, int]]
 """State, event ("" for a thing of the first state) and codes."""

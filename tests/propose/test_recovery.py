@@ -16,8 +16,8 @@ from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.evaluate.ranking import ranking
 from grace_irl.programs.check import read
-from grace_irl.propose.synthesis import Synthesiser
 from grace_irl.search.protocol import Request
+from grace_irl.synthesis import Synthesiser
 from tests.propose.worlds import rewards_of_all
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from grace_irl.report.highlight import highlighted
 from grace_irl.report.trainings import read, trainings
 from grace_irl.report.values import Valued
 from grace_irl.report.verdict import cautions, verdict, warnings
-from grace_irl.runs.round import Round
+from grace_irl.runs.expand.round import Round
 from grace_irl.runs.trajectory_row import TrajectoryRow
 
 

@@ -15,7 +15,7 @@ import gymnasium
 from gymnasium.spaces import Box, Discrete
 
 from grace_irl.errors import InputError
-from grace_irl.rl.wrappers.horizon import FixedHorizon, absorbed, absorbing, alive
+from grace_irl.rl.horizon import FixedHorizon, absorbed, absorbing, alive
 
 SHAPES: list[tuple[int, ...]] = [(2,), (3, 3, 3)]
 

@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import config as configs
-from grace_irl.runs import expansion
 from grace_irl.runs.config import Config, resolve, to_toml
+from grace_irl.runs.expand import expansion
+from grace_irl.runs.expand.learner import PpoLearner
 from grace_irl.runs.fit import start
-from grace_irl.runs.learner import PpoLearner
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import SOURCE

@@ -1,0 +1,272 @@
+"""Reads Minari datasets, by id under MINARI_DATASETS_PATH or by folder, in hdf5 and in arrow.
+
+Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`: with
+an `image` it is a grid, otherwise its boxes of one dimension are joined in the order of their names; a
+`mission` text becomes the instruction. Nothing is ever downloaded, no link out of the folder is followed, and no
+environment, space or object that a dataset describes is made: Minari itself, which does all this, is not asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import reprlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.header import KEY, Header, require_numbers
+from grace_irl.demos.links import require_inside
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.minari.space import Layout, box_of, described
+from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
+from grace_irl.demos.ui.texts import MAX_BYTES, read_json
+from grace_irl.errors import InputError
+from grace_irl.typed import from_json
+
+MOST = 1 << 40
+"""Episodes or steps that a dataset may claim."""
+
+WIDEST = 8
+"""Bytes of a number, at most: Minari stores those that an environment gave, whatever its space says."""
+
+
+def dataset_folder(path: str | Path) -> Path | None:
+    """The data folder of a Minari dataset, if the path or id names one; None otherwise."""
+    candidates = [Path(path)]
+    if not Path(path).is_absolute():
+        candidates.append(datasets_root() / path)
+    for folder in candidates:
+        for data in (folder / "data", folder):
+            if _is_dataset(data / "metadata.json"):
+                return data
+    return None
+
+
+def datasets_root() -> Path:
+    """Where Minari keeps its datasets: MINARI_DATASETS_PATH, or ~/.minari/datasets."""
+    named = os.environ.get("MINARI_DATASETS_PATH")
+    return Path(named) if named else Path.home() / ".minari" / "datasets"
+
+
+class Episodes(Protocol):
+    """Where a dataset keeps its episodes. A name is a path: of a part, and of parts in it."""
+
+    def about(self, index: int, where: str) -> Mapping[str, Any]:
+        """What is said of an episode: its number of steps, and what we keep with it."""
+        ...
+
+    def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
+        """Numbers of an episode, one row for each state or step.
+
+        Args:
+            index: of the episode.
+            names: of the part.
+            shape: of one row, where the dataset says it.
+            where: dataset and episode.
+
+        Raises:
+            InputError: none, or they lie elsewhere than in the dataset.
+        """
+        ...
+
+    def text(self, index: int, names: tuple[str, ...], where: str) -> str:
+        """The first text of an episode; "" of none.
+
+        Raises:
+            InputError: see `array`.
+        """
+        ...
+
+    def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
+        """Whether an episode has this part, and it has no parts itself."""
+        ...
+
+
+class MinariSource:
+    """A Minari dataset, opened (see `Source`).
+
+    Args:
+        path: as the caller named it, for messages.
+        folder: its data folder.
+        memory: of the set.
+
+    Raises:
+        InputError: what reads its format is not installed, or the dataset cannot be used.
+    """
+
+    exact = False
+
+    def __init__(self, path: Path, folder: Path, memory: Memory) -> None:
+        self.path = path
+        # The user named the dataset; `data` in it may be a link to elsewhere.
+        named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
+        require_inside(folder / "metadata.json", named)
+        about = read_json(folder / "metadata.json", memory)
+        if not isinstance(about, dict):
+            raise InputError(f"{path}: its metadata are no object; expected what Minari writes: write it again")
+        self._layout = Layout(about.get("observation_space"), str(path))
+        self._actions = described(about.get("action_space"), "action_space", str(path))
+        if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):
+            shape = next(iter(self._layout.boxes.values())).shape
+            raise InputError(
+                f"{path}: grids of {shape} are stored as JPEG, which changes their codes; "
+                "expected jpeg_encoding=False: create the dataset again"
+            )
+        self._count, steps = (_count(about.get(name), f"{path}: {name}") for name in ("total_episodes", "total_steps"))
+        if not self._count:
+            raise InputError(f"{path}: no episodes; expected at least one trajectory")
+        self.header = self._header(about)
+        self._rows = steps + self._count
+        self._action_shape = box_of(self._actions, str(path)).shape if self._actions.get("type") == "Box" else None
+        numbers = self._layout.size + int(np.prod(self._action_shape or (1,), dtype=object))
+        self.capacity = total_bytes(2 * self._count, self._rows * numbers * WIDEST)
+        self._episodes = self._opened(str(about.get("data_format")), folder, memory)
+
+    def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
+        """See `Source.demonstrations`."""
+        rows = 0
+        for index in range(self._count):
+            where = f"{self.path}: episode {index}"
+            with _whole(where):
+                demonstration = self._demonstration(index, where, self._rows - rows, role, allocate)
+            rows += len(demonstration.trajectory.states)
+            yield demonstration
+
+    def _opened(self, format: str, folder: Path, memory: Memory) -> Episodes:
+        try:
+            if format == "hdf5":
+                from grace_irl.demos.minari.hdf5 import Hdf5Episodes
+
+                file = folder / "main_data.hdf5"
+                require_inside(file, folder)
+                if not file.is_file():
+                    raise InputError(f"{self.path}: no file main_data.hdf5; expected a whole dataset: copy it again")
+                return Hdf5Episodes(file, memory)
+            if format in ("arrow", "parquet"):
+                from grace_irl.demos.minari.arrow import ArrowEpisodes
+
+                return ArrowEpisodes(folder, memory, parquet=format == "parquet")
+        except ImportError as error:
+            raise InputError(
+                f"{self.path}: a Minari dataset, and {error.name} is not installed; "
+                "install the extra, pip install 'grace-irl[minari]'"
+            ) from None
+        raise InputError(f"{self.path}: data in the format {format[:40]!r}; expected hdf5 or arrow data")
+
+    def _demonstration(self, index: int, where: str, left: int, role: Role | None, allocate: Allocate) -> Demonstration:
+        episodes = self._episodes
+        about = episodes.about(index, where)
+        ours = from_json(_Ours, about[KEY]) if KEY in about else _Ours()
+        steps = int(about["total_steps"])
+        if not 0 <= steps < left:
+            raise InputError(f"{where}: {steps} steps; expected at most {left - 1} of what metadata.json counts")
+        parts = []
+        for name, box in self._layout.boxes.items():
+            part = episodes.array(index, ("observations", name) if name else ("observations",), box.shape, where)
+            if len(part) != steps + 1:
+                raise InputError(f"{where}: {len(part)} observations for {steps} steps; expected {steps + 1}")
+            if part.shape[1:] != box.shape:
+                raise InputError(f"{where}: observations of shape {part.shape[1:]}; expected {box.shape}, as its space")
+            parts.append(part)
+        states = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        placed = allocate(states.shape, states.dtype)
+        placed[...] = states
+        text = "" if self._layout.text is None else episodes.text(index, ("observations", self._layout.text), where)
+        ends = {name: self._column(index, name, where) for name in ("rewards", "terminations", "truncations")}
+        log_probs = None
+        if episodes.holds(index, ("infos", "log_prob"), where):
+            log_probs = episodes.array(index, ("infos", "log_prob"), None, where).reshape(-1)[:steps].astype(np.float64)
+        trajectory = build(
+            placed,
+            where,
+            self.header.metadata.fields,
+            actions=self._placed_actions(index, steps, where, allocate) if ours.actions else None,
+            extra_info=text,
+            rewards=ends["rewards"].astype(np.float64) if ours.rewards else None,
+            log_probs=log_probs,
+            terminated=bool(ends["terminations"].any()),
+            truncated=bool(ends["truncations"].any()),
+        )
+        return Demonstration(
+            trajectory,
+            stated_role(role or ours.role or self.header.role, where),
+            unicode_text(ours.task, where),
+            stated_split(ours.split, where),
+            ours.goals,
+        )
+
+    def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
+        """The actions, where they are numbers: those of a Dict, a Tuple or a Text are not."""
+        if self._actions.get("type") in ("Dict", "Tuple", "Text"):
+            return None
+        actions = self._episodes.array(index, ("actions",), self._action_shape, where)
+        if len(actions) != steps or actions[:1].size > max(self._layout.size, int(np.prod(self._action_shape or (1,)))):
+            raise InputError(f"{where}: actions of shape {actions.shape} for {steps} steps; expected one for each")
+        kept = allocate(actions.shape, actions.dtype)
+        kept[...] = actions
+        return kept
+
+    def _column(self, index: int, name: str, where: str) -> NDArray[Any]:
+        return self._episodes.array(index, (name,), None, where)
+
+    def _header(self, about: Mapping[str, Any]) -> Header:
+        if KEY in about:
+            header = Header.from_json(str(about[KEY]), str(self.path))
+            require_numbers(header.metadata.kind, str(self.path), "Minari")
+            return header
+        environment = ""
+        with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
+            # Only its name: whoever makes an environment of it runs what it names.
+            environment = str(json.loads(about["env_spec"])["id"])
+        label: LabelRule = "last" if self._layout.kind == "grid" else "all"
+        return Header(Metadata(self._layout.kind, self._layout.fields, environment, label=label))
+
+
+@dataclass(frozen=True)
+class _Ours:
+    """What a writer of this project keeps with each episode."""
+
+    role: str | None = None
+    task: str = "default"
+    split: str | None = None
+    goals: tuple[int, ...] | None = None
+    actions: bool = True
+    rewards: bool = True
+
+
+@contextmanager
+def _whole(where: str) -> Iterator[None]:
+    """Turns what h5py and Arrow raise for damaged files into a refusal of the episode that is read inside."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: an instruction that is not UTF-8; expected text: write it again") from None
+    except Exception as error:  # KeyError, OSError, RuntimeError, ValueError, ArrowInvalid and others
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{where} is damaged ({reason}); expected a whole dataset: write it again") from None
+
+
+def _count(value: object, what: str) -> int:
+    if type(value) is not int or not 0 <= value < MOST:
+        raise InputError(f"{what} is {reprlib.repr(value)}; expected how many there are: write the dataset again")
+    return value
+
+
+def _is_dataset(file: Path) -> bool:
+    """Whether it may be the metadata of a dataset: nothing is parsed before its memory is asked for."""
+    if not file.is_file():
+        return False
+    try:
+        with file.open("rb") as opened:
+            return b'"data_format"' in opened.read(MAX_BYTES)
+    except OSError:
+        return False

@@ -1,0 +1,222 @@
+"""Writes Minari datasets (hdf5 or arrow) through episode buffers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import string
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from grace_irl.demos.header import KEY, require_numbers
+from grace_irl.demos.minari.source import datasets_root
+from grace_irl.demos.trajectory import Demonstration, Metadata
+from grace_irl.demos.writing import SetWriter
+from grace_irl.errors import InputError
+
+BUFFERED_STATES = 50_000
+"""States gathered before they go to disk."""
+
+MAX_MISSION = 4096
+"""Characters of a mission text; Minari's space wants a bound."""
+
+
+class MinariWriter(SetWriter):
+    """A `Writer` of a Minari dataset, written beside its place and moved there whole.
+
+    Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` where the first
+    trajectory has an instruction. Images are stored as they are: Minari's JPEG encoding would change codes.
+
+    Args:
+        target: an id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or the path of a
+            folder whose name ends in -vN.
+        metadata: of the set.
+        data_format: Minari's name of the storage.
+
+    Raises:
+        InputError: Minari is not installed, a set of screens, the name is not an id's, or the dataset exists.
+    """
+
+    def __init__(self, target: str, metadata: Metadata, data_format: Literal["hdf5", "arrow"] = "hdf5") -> None:
+        require_numbers(metadata.kind, target, "Minari")
+        try:
+            import minari
+            from minari.dataset.minari_dataset import parse_dataset_id
+        except ImportError as error:
+            raise InputError(
+                f"{target}: {error.name} is not installed; install the extra, pip install 'grace-irl[minari]'"
+            ) from None
+        self._minari: Any = minari
+        path = Path(target)
+        is_path = path.is_absolute() or target.startswith((".", "~"))
+        super().__init__(path.expanduser() if is_path else datasets_root() / target, metadata)
+        self._id = path.name if is_path else target
+        try:
+            if parse_dataset_id(self._id)[2] is None:
+                raise ValueError("no version")
+        except (ValueError, TypeError):
+            raise InputError(
+                f"{target}: not a Minari id; expected (namespace/)name-vN, such as babyai/expert-v0"
+            ) from None
+        if self._place.exists():
+            raise InputError(f"{target}: exists already; expected a new dataset: raise the version or remove it")
+        self._format = data_format
+        self._pending: list[Demonstration] = []
+        self._pending_states = 0
+        self._with_text = False
+        self._actions: int | None = None
+        self._dataset: Any = None
+        self._root: Path | None = None
+
+    def _append(self, demonstration: Demonstration, where: str) -> None:
+        trajectory = demonstration.trajectory
+        if len(trajectory.extra_info) > MAX_MISSION:
+            raise InputError(f"{where}: an instruction of over {MAX_MISSION} characters; expected a shorter one")
+        if not trajectory.num_steps:
+            raise InputError(
+                f"{where}: a trajectory of one state and no step; Minari holds steps: expected a .parquet file"
+            )
+        shape = self._header.header().shape
+        if None in shape:
+            raise InputError(
+                f"{where}: a state of shape {trajectory.states.shape[1:]} after others; Minari "
+                "holds one "
+                "shape: expected a .parquet file"
+            )
+        self._pending.append(demonstration)
+        self._pending_states += len(trajectory.states)
+        if self._pending_states >= BUFFERED_STATES:
+            self._flush()
+
+    def _finish(self, header: str) -> None:
+        self._flush()
+        self._dataset.storage.update_metadata({KEY: header})
+
+    def _discard(self) -> None:
+        if self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        if self._dataset is None:
+            self._with_text = bool(self._pending[0].trajectory.extra_info)
+        buffers = [self._buffer(item) for item in self._pending]
+        first = 0 if self._dataset is None else int(self._dataset.storage.total_episodes)
+        if self._dataset is None:
+            self._create(buffers)
+        else:
+            self._dataset.update_dataset_from_buffer(buffers)
+        about = [{KEY: json.dumps(_episode_metadata(item))} for item in self._pending]
+        self._dataset.storage.update_episode_metadata(about, range(first, first + len(about)))
+        self._pending.clear()
+        self._pending_states = 0
+
+    def _create(self, buffers: list[Any]) -> None:
+        self._place.parent.mkdir(parents=True, exist_ok=True)
+        self._root = Path(tempfile.mkdtemp(prefix=".grace-irl-", dir=self._place.parent))
+        before = os.environ.get("MINARI_DATASETS_PATH")
+        os.environ["MINARI_DATASETS_PATH"] = str(self._root)
+        spaces = {"observation_space": self._observation_space(), "action_space": self._action_space()}
+        try:
+            with warnings.catch_warnings():  # about authors, links and environments that are not named
+                warnings.simplefilter("ignore", UserWarning)
+                self._dataset = self._minari.create_dataset_from_buffers(
+                    self._id,
+                    buffers,
+                    description=f"Demonstrations in {self._metadata.environment or 'an unnamed environment'}.",
+                    data_format=self._format,
+                    jpeg_encoding=False,
+                    **spaces,
+                )
+        finally:
+            if before is None:
+                del os.environ["MINARI_DATASETS_PATH"]
+            else:
+                os.environ["MINARI_DATASETS_PATH"] = before
+
+    def _publish(self) -> None:
+        """Moves the dataset to its place, and what Minari writes about new namespaces beside it."""
+        assert self._root is not None
+        for namespace in Path(self._id).parents:
+            about = self._root / namespace / "namespace_metadata.json"
+            place = self._place.parents[len(Path(self._id).parts) - len(namespace.parts) - 1] / about.name
+            if about.exists() and not place.exists():
+                shutil.copy(about, place)
+        os.replace(self._root / self._id, self._place)
+
+    def _observation_space(self) -> Any:
+        from gymnasium.spaces import Box, Dict, Text
+
+        states = self._pending[0].trajectory.states
+        if states.dtype.kind == "f":
+            low, high = -np.inf, np.inf
+        else:
+            low, high = float(np.iinfo(states.dtype).min), float(np.iinfo(states.dtype).max)
+        box = Box(low, high, states.shape[1:], states.dtype.type)
+        mission = Text(MAX_MISSION, min_length=0, charset=string.printable)
+        if self._metadata.kind == "grid":
+            return Dict({"image": box, "mission": mission})
+        return Dict({"observation": box, "mission": mission}) if self._with_text else box
+
+    def _action_space(self) -> Any:
+        from gymnasium.spaces import Box, Discrete
+
+        actions = self._pending[0].trajectory.actions
+        if actions is None:
+            return Discrete(1)
+        if actions.ndim == 1 and actions.dtype.kind in "iu":
+            every = [item.trajectory.actions for item in self._pending]
+            self._actions = 1 + max(int(a.max(initial=0)) for a in every if a is not None)
+            return Discrete(self._actions)
+        return Box(-np.inf, np.inf, actions.shape[1:], actions.dtype.type)
+
+    def _buffer(self, demonstration: Demonstration) -> Any:
+        from minari.data_collector.episode_buffer import EpisodeBuffer
+
+        trajectory = demonstration.trajectory
+        states, steps = trajectory.states, trajectory.num_steps
+        mission = [trajectory.extra_info] * len(states)
+        observations: Any = states
+        if self._metadata.kind == "grid":
+            observations = {"image": states, "mission": mission}
+        elif self._with_text:
+            observations = {"observation": states, "mission": mission}
+        actions = np.zeros(steps, np.int64) if trajectory.actions is None else trajectory.actions
+        if self._actions is not None and actions.max(initial=0) >= self._actions:
+            raise InputError(
+                f"{trajectory.source}: action {actions.max()} after {self._actions} different ones; Minari "
+                "fixes their "
+                "number at the start: put a trajectory with the largest action first"
+            )
+        ends = np.arange(steps) == steps - 1
+        infos = None
+        if trajectory.log_probs is not None:
+            # A list, because Minari writes a flat array into arrow in a form that it cannot read back.
+            infos = {"log_prob": [*trajectory.log_probs.tolist(), float("nan")]}
+        return EpisodeBuffer(
+            observations=observations,
+            actions=actions,
+            rewards=list(np.zeros(steps) if trajectory.rewards is None else trajectory.rewards),
+            terminations=list(ends & trajectory.terminated),
+            truncations=list(ends & trajectory.truncated),
+            infos=infos,
+        )
+
+
+def _episode_metadata(demonstration: Demonstration) -> dict[str, Any]:
+    """What Minari has no place for, kept with each episode."""
+    trajectory = demonstration.trajectory
+    return {
+        "role": demonstration.role,
+        "task": demonstration.task,
+        "split": demonstration.split,
+        "goals": demonstration.goals,
+        "actions": trajectory.actions is not None,
+        "rewards": trajectory.rewards is not None,
+    }

@@ -1,0 +1,264 @@
+"""Screenshots of a Parquet set: read when somebody asks, out of the set or of the file that it refers to.
+
+What a row refers to was written by whoever wrote the file. So a path is relative to the set and stays in its folder,
+unless the row states the SHA-256 of the picture: then the file may lie anywhere, because nobody can name what they
+have not seen. Nothing but a picture with that SHA-256 is ever handed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+from threading import Lock
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.parquet.columns import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
+from grace_irl.demos.parquet.pages import Pages
+from grace_irl.demos.screenshots import FileScreenshot, Place, PlacedScreenshot, checked, identity
+from grace_irl.demos.ui.shard import RecordScreenshot, Shard
+from grace_irl.errors import InputError
+
+BUFFER = 1 << 20
+"""Bytes of the file that are read at once: a group of pictures is not read to get at one."""
+
+COPIES = 3
+"""Of a page: packed, unpacked, and the picture itself."""
+
+LONGEST_PATH = 4096
+
+_EXPECTED = "expected the path of a picture in the set's folder, or its sha256 beside the path"
+
+
+class SetPictures:
+    """Where the screenshots of one set are.
+
+    Args:
+        path: of the set.
+        schema: of the file.
+    """
+
+    _open: ClassVar[tuple[SetPictures, _Reading] | None] = None
+    """The set that was looked into last: pictures are mostly asked for in their order."""
+
+    _lock: ClassVar[Lock] = Lock()
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        fields = fields_of(schema.field(SCREENSHOT).type) if SCREENSHOT in schema.names else {}
+        self.has_pictures = PICTURE in fields
+        self.columns = tuple(f"{SCREENSHOT}.{name}" for name in (*PLACE_TEXTS, *PLACE_NUMBERS) if name in fields)
+        self._identity = identity(path)
+        self._shards: dict[Path, Shard] = {}
+        self._sets: dict[Path, SetPictures] = {}
+
+    def screenshots(self, places: pa.StructArray, row: int) -> list[SetScreenshot | None]:
+        """The screenshots of some rows, None for those that have none.
+
+        Args:
+            places: the column without its pictures.
+            row: number of the first row in the set.
+        """
+        try:
+            values = places.to_pylist()
+        except UnicodeDecodeError:
+            raise pa.ArrowInvalid(f"column {SCREENSHOT!r} holds text that is not UTF-8") from None
+        return [
+            None if value is None else SetScreenshot(self, row + number, _place(value))
+            for number, value in enumerate(values)
+        ]
+
+    def picture(self, row: int) -> bytes | None:
+        """What lies in a row, or None where it only refers to a picture.
+
+        Raises:
+            InputError: the file is gone, damaged, or not as it was.
+        """
+        if not self.has_pictures:
+            return None
+        with SetPictures._lock:
+            opened = SetPictures._open
+            SetPictures._open = None  # what ends with an error is not gone on with
+            try:
+                if self._identity is None or self._identity != identity(self.path):
+                    raise InputError(
+                        f"{self.path}: row {row}: no screenshot (the set is gone, or was written again); expected it "
+                        "as it was: read it again"
+                    )
+                reading = opened[1] if opened is not None and opened[0] is self else _Reading(self.path)
+                found = reading.picture(row)
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(
+                    f"{self.path}: row {row}: no screenshot ({' '.join(str(error).split())[:160]}); expected a whole "
+                    "Parquet file: write or copy it again"
+                ) from None
+            SetPictures._open = self, reading
+            return found
+
+    def resolved(self, place: Place, where: str) -> PlacedScreenshot:
+        """The screenshot that a row refers to, found by a path that is absolute.
+
+        Args:
+            place: as the row has it.
+            where: the row.
+
+        Raises:
+            InputError: no place that may be looked at, or where nothing is.
+        """
+        path = self.path_of(place, where)
+        try:
+            there = path.is_file()
+        except OSError:  # no name that a file can have, as one that is too long
+            there = False
+        if not there:
+            raise InputError(f"{where}: no screenshot at {path}; expected the file there: was the set moved alone?")
+        numbers = (place.start, place.length or 0, place.record or 0, place.step or 0)
+        if any(not 0 <= number < 1 << 62 for number in numbers) or (place.step is not None and place.record is None):
+            raise InputError(f"{where}: {', '.join(map(str, numbers))}; expected which bytes of {path} are the picture")
+        if place.record is None:
+            return FileScreenshot(path, place.start, place.length)
+        if place.step is not None:
+            return RecordScreenshot(self._shards.setdefault(path, Shard(path)), place.record, place.step)
+        if path not in self._sets:
+            self._sets[path] = SetPictures(path, _schema(path, where))
+        return SetScreenshot(self._sets[path], place.record)
+
+    def path_of(self, place: Place, where: str) -> Path:
+        """The absolute path of a place, if it may be looked at.
+
+        Args:
+            place: as the row has it.
+            where: the row.
+
+        Raises:
+            InputError: it may not.
+        """
+        path = PurePosixPath(place.path)
+        refused = ""
+        if not place.path or len(place.path) > LONGEST_PATH or "\0" in place.path or "://" in place.path:
+            refused = "no path of a file"
+        elif ".." in path.parts:
+            refused = "a path with '..'"
+        elif path.is_absolute() and not place.sha256:
+            refused = "an absolute path"
+        folder = self.path.parent.resolve()
+        found = folder / path
+        if not refused and not place.sha256 and not Path(os.path.realpath(found)).is_relative_to(folder):
+            refused = "a link out of the folder"
+        if refused:
+            raise InputError(f"{where}: {refused}, {place.path[:200]!r}; {_EXPECTED}")
+        return found
+
+
+@dataclass(frozen=True)
+class SetScreenshot:
+    """The picture of a row.
+
+    Attributes:
+        pictures: of the set.
+        row: number of the row in the set.
+        reference: where the row says that the picture lies, if it says so; a picture in the row comes first.
+    """
+
+    pictures: SetPictures
+    row: int
+    reference: Place | None = None
+
+    def read(self) -> bytes:
+        """See `Screenshot.read`."""
+        data = self.pictures.picture(self.row)
+        if data is not None:
+            return checked(data, self._where)
+        if self.reference is None:
+            raise InputError(f"{self._where}: no picture there; expected one, or the path of one")
+        data = self.pictures.resolved(self.reference, self._where).read()
+        wanted = self.reference.sha256
+        if wanted and hashlib.sha256(data).hexdigest() != wanted:
+            raise InputError(
+                f"{self._where}: the picture at {self.reference.path} is another than the set was written with; "
+                "expected the one of its sha256: put it back"
+            )
+        return data
+
+    def place(self) -> Place:
+        """See `PlacedScreenshot.place`."""
+        if self.reference is None or self.pictures.picture(self.row) is not None:
+            return Place(str(self.pictures.path), record=self.row)
+        place, sha256 = self.reference, self.reference.sha256
+        # Of a picture that is gone, the reference is kept as it is: the picture may come back.
+        path = self.pictures.path_of(place, self._where)
+        return Place(str(path), place.start, place.length, place.record, place.step, sha256)
+
+    @property
+    def _where(self) -> str:
+        return f"{self.pictures.path}: row {self.row}"
+
+
+class _Reading:
+    """A set whose pictures are read one after the other."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+        self._where = str(path)
+        self._memory = Memory()
+        self._pages = Pages(path, self._file, self._memory)
+        about = self._file.metadata
+        groups = (about.row_group(number).num_rows for number in range(about.num_row_groups))
+        self._ends = list(accumulate(groups))
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._next = self._stop = 0
+        self._last: bytes | None = None
+
+    def picture(self, row: int) -> bytes | None:
+        """What lies in a row. Rows behind the last one, in its group, are come to without a new start."""
+        if row == self._next - 1:
+            return self._last
+        if not self._ends or row >= self._ends[-1]:
+            raise pa.ArrowInvalid(f"{self._ends[-1] if self._ends else 0} rows")
+        if not self._next <= row < self._stop:
+            group = bisect_right(self._ends, row)
+            pages = self._pages.chunks([f"{SCREENSHOT}.{PICTURE}"], group)[group]
+            largest = max((page.largest for page in pages), default=0)
+            self._memory.require(COPIES * largest, f"{self._where}: a page of pictures")
+            self._next, self._stop = self._ends[group - 1] if group else 0, self._ends[group]
+            self._batches = self._file.iter_batches(
+                1, row_groups=[group], columns=[f"{SCREENSHOT}.{PICTURE}"], use_threads=False
+            )
+        self._last = None
+        for batch in self._batches:
+            self._next += 1
+            if self._next > row:
+                value = batch.column(0)[0].as_py()
+                self._last = None if value is None else value[PICTURE]
+                return self._last
+        raise pa.ArrowInvalid("fewer rows than the file says")
+
+
+def _place(value: dict[str, Any]) -> Place | None:
+    """Where a row says that its picture lies; None where it has no path."""
+    if value["path"] is None:
+        return None
+    return Place(
+        value["path"],
+        value.get("start") or 0,
+        value.get("length"),
+        value.get("record"),
+        value.get("step"),
+        value.get("sha256") or "",
+    )
+
+
+def _schema(path: Path, where: str) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"{where}: {path} is not readable as Parquet ({reason}); expected a set there") from None

@@ -1,0 +1,248 @@
+"""Reads demonstrations in Parquet: one row per state, the metadata of the set in the file.
+
+A trajectory of T steps is T+1 consecutive rows with one number in `episode`; `action`, `reward` and
+`log_prob` are null in its last row. States are lists, fixed in size or not; grids have `height` and `width`
+beside them, so that trajectories of one file may differ in size. docs/demonstrations.md has the whole schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grace_irl.demos.header import KEY, Header
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.parquet.columns import (
+    COLUMNS,
+    STATE,
+    STATE_COLUMNS,
+    STEP_COLUMNS,
+    TEXT_COLUMNS,
+    UI_COLUMNS,
+    WORD_COLUMNS,
+    is_text,
+    text_columns,
+)
+from grace_irl.demos.parquet.episode import ParquetEpisode
+from grace_irl.demos.parquet.pages import Pages
+from grace_irl.demos.parquet.rows import Rows, dtype_of, numbers_of, read_ahead, value_type
+from grace_irl.demos.parquet.screenshots import SetPictures
+from grace_irl.demos.parquet.states import NumberStates, ScreenStates, ScreenTexts, States
+from grace_irl.demos.source import Allocate, total_bytes
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
+from grace_irl.errors import InputError
+
+BATCH_ROWS = 16_384
+"""Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
+
+UNEVEN = "columns of different numbers of rows"
+
+SCREEN_ROWS = 512
+"""The same for screens, which are large."""
+
+EPISODE_ROWS = 1 << 18
+"""The same for the numbers of episodes alone."""
+
+SHARED_TEXTS = 1024
+"""Texts that are looked for among later ones."""
+
+NUMBER_BYTES = 128
+"""Of an episode's number and length, while its file is read."""
+
+
+class ParquetSource:
+    """A Parquet file of this schema, opened (see `Source`).
+
+    Texts are read as a dictionary, so that one which is in many rows is in memory once.
+
+    Args:
+        path: of it.
+        memory: of the set.
+
+    Raises:
+        InputError: not Parquet, truncated, empty, of another schema, or larger than the memory.
+    """
+
+    exact = True
+
+    def __init__(self, path: Path, memory: Memory) -> None:
+        self.path = path
+        self._memory = memory
+        try:
+            # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
+            schema = pq.read_schema(path)
+            self._file = pq.ParquetFile(
+                path, read_dictionary=text_columns(schema), pre_buffer=False, page_checksum_verification=True
+            )
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names of columns
+            raise InputError(
+                f"{path}: not readable as Parquet ({first_line(error)}); expected a whole file: "
+                "it may be truncated, write or copy it again"
+            ) from None
+        self._schema: pa.Schema = self._file.schema_arrow
+        raw = (self._file.metadata.metadata or {}).get(KEY.encode())
+        self.header = Header(_guess(self._schema)) if raw is None else Header.from_json(raw, str(path))
+        if self.header.role is None and "role" in self._schema.names:
+            self.header = replace(self.header, role="mixed")
+        self._check_columns()
+        self.pictures = SetPictures(path, self._schema)
+        self._batch_rows = SCREEN_ROWS if self.header.metadata.kind == "ui" else BATCH_ROWS
+        self._columns = self._wanted()
+        pages = Pages(path, self._file, memory)
+        memory.require(pages.batch_bytes(self._columns, self._batch_rows), f"{path}: a batch of rows")
+        memory.require(pages.batch_bytes(["episode"], EPISODE_ROWS), f"{path}: column 'episode'")
+        self._lengths = self._episode_lengths()
+        self._shared: dict[str, str] = {}
+        self._screens = ScreenTexts(memory)
+
+    @cached_property
+    def capacity(self) -> int:
+        """See `Source.capacity`. Of screens, it takes one reading of the file."""
+        states = self._screen_bytes() if self.header.metadata.kind == "ui" else self._bytes("state")
+        return total_bytes(2 * len(self._lengths), states + self._bytes("action"))
+
+    def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
+        """See `Source.demonstrations`."""
+        episode: ParquetEpisode | None = None
+        index = 0
+        before = 0
+        try:
+            batches = self._file.iter_batches(self._batch_rows, columns=self._columns, use_threads=False)
+            for rows in read_ahead(batches):
+                start = 0
+                while start < len(rows):
+                    if index == len(self._lengths):
+                        raise pa.ArrowInvalid(UNEVEN)
+                    if episode is None:
+                        episode = ParquetEpisode(self, rows, start, index, self._lengths[index], allocate)
+                    start = episode.fill(rows, start, before)
+                    if episode.full:
+                        yield episode.demonstration(role)
+                        episode, index = None, index + 1
+                before += len(rows)
+            if index < len(self._lengths):
+                raise pa.ArrowInvalid(UNEVEN)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{self.path}: episode {index} is damaged ({first_line(error)}); expected a whole Parquet "
+                "file: "
+                "write or copy it again"
+            ) from None
+
+    def _wanted(self) -> list[str]:
+        """The columns that trajectories are made of."""
+        columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
+        wanted = [name for name in columns if name in self._schema.names]
+        if self.header.metadata.kind == "ui":
+            wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
+            wanted += self.pictures.columns  # and not the pictures themselves
+        return wanted
+
+    def _check_columns(self) -> None:
+        names = self._schema.names
+        needed = ["episode", "state"] + (["height", "width"] if self.header.metadata.kind == "grid" else [])
+        missing = [name for name in needed if name not in names]
+        if missing:
+            raise InputError(
+                f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one "
+                "row per state "
+                "with the columns of docs/demonstrations.md"
+            )
+        kind = self.header.metadata.kind
+        for name, (fits, expected) in (COLUMNS | {"state": STATE[kind]} | (UI_COLUMNS if kind == "ui" else {})).items():
+            found = self._schema.field(name).type if name in names else None
+            if found is not None and not fits(found):
+                raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
+        if self._file.metadata.num_rows == 0:
+            raise InputError(f"{self.path}: no rows; expected at least one trajectory")
+
+    def _episode_lengths(self) -> list[int]:
+        """Rows of each episode, from the one small column: memory is asked for before states come."""
+        lengths: list[int] = []
+        seen: set[int] = set()
+        last: int | None = None
+        try:
+            for batch in self._file.iter_batches(EPISODE_ROWS, columns=["episode"], use_threads=False):
+                self._memory.require(NUMBER_BYTES * len(lengths), f"{self.path}: {len(lengths):,} episodes")
+                ids = numbers_of(batch.column(0))
+                bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+                for start, stop in pairwise(bounds):
+                    number = int(ids[start])
+                    if number == last:
+                        lengths[-1] += stop - start
+                        continue
+                    if number in seen:
+                        raise InputError(
+                            f"{self.path}: episode {number} comes back after another one; "
+                            "expected the rows of an episode together: sort by episode and step"
+                        )
+                    seen.add(number)
+                    lengths.append(stop - start)
+                    last = number
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{self.path}: column 'episode' cannot be read ({first_line(error)}); expected integers without nulls"
+            ) from None
+        if not lengths:
+            raise InputError(f"{self.path}: no rows; expected at least one trajectory")
+        return lengths
+
+    def _bytes(self, name: str) -> int:
+        """Bytes of all states or actions, from the footer's count of leaf values."""
+        if name not in self._schema.names or pa.types.is_null(self._schema.field(name).type):
+            return 0
+        about = self._file.metadata
+        columns = (about.schema.column(i).path.split(".")[0] for i in range(about.num_columns))
+        column = list(columns).index(name)
+        values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
+        return int(values) * dtype_of(value_type(self._schema.field(name).type)).itemsize
+
+    def require(self, nbytes: int, what: str) -> None:
+        """See `Memory.require`."""
+        self._memory.require(nbytes, what)
+
+    def shared(self, text: str) -> str:
+        """The same text, as it was made of an earlier batch: one that is in many episodes is in memory once."""
+        if len(self._shared) >= SHARED_TEXTS:
+            self._shared.clear()
+        return self._shared.setdefault(text, text)
+
+    def states(self, where: str, rows: Rows, row: int, length: int, allocate: Allocate) -> States:
+        """What gathers the states of the trajectory that begins in this row."""
+        kind = self.header.metadata.kind
+        if kind == "ui":
+            return ScreenStates(where, self._screens, allocate)
+        return NumberStates(where, rows, row, length, grid=kind == "grid", allocate=allocate)
+
+    def _screen_bytes(self) -> int:
+        """Bytes of all states: those of an episode are as wide as the widest of them."""
+        try:
+            batches = self._file.iter_batches(SCREEN_ROWS, columns=["state"], use_threads=False)
+            widths = self._screens.widths(map(Rows, batches), self._lengths, str(self.path))
+            if len(widths) < len(self._lengths):
+                raise pa.ArrowInvalid(UNEVEN)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{self.path}: column 'state' cannot be read ({first_line(error)}); expected texts without nulls"
+            ) from None
+        return sum(width * length for width, length in zip(widths, self._lengths, strict=True))
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, without its full stop."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
+
+
+def _guess(schema: pa.Schema) -> Metadata:
+    """Metadata of a file that somebody else wrote: screens are texts, grids are told by their two sides."""
+    if "state" in schema.names and is_text(schema.field("state").type):
+        return Metadata("ui", view="uiautomator")
+    kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
+    return Metadata(kind)

@@ -1,0 +1,286 @@
+"""Writes demonstrations in the Parquet schema that `parquet.py` reads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from grace_irl.demos.header import KEY
+from grace_irl.demos.parquet.columns import PICTURE, SCREENSHOT, WORD_COLUMNS
+from grace_irl.demos.parquet.rows import dtype_of, is_list
+from grace_irl.demos.parquet.screenshot_writer import Cell, ScreenshotColumn
+from grace_irl.demos.parquet.source import BATCH_ROWS
+from grace_irl.demos.screens import text
+from grace_irl.demos.screenshots import Keep
+from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
+from grace_irl.demos.ui.annotated import AnnotatedTrajectory
+from grace_irl.demos.writing import SetWriter
+from grace_irl.errors import InputError
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+
+GROUP_BYTES = 64 << 20
+"""States and pictures of a row group, where they come to so much before `BATCH_ROWS`; it has each screen once."""
+
+PICTURES_OF_A_PAGE = 4
+"""Pictures that are written at once, and read at once by who wants one of them."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some rows of an episode, waiting for the rest of their row group.
+
+    Attributes:
+        demonstration: whose rows.
+        episode: its number.
+        start, stop: which rows; all of them but where pictures take too much.
+        cells: what these rows have of screenshots.
+    """
+
+    demonstration: Demonstration
+    episode: int
+    start: int
+    stop: int
+    cells: tuple[Cell, ...]
+
+
+class ParquetWriter(SetWriter):
+    """A `Writer` of Parquet; holds one row group, and the first one's demonstrations set the schema.
+
+    Args:
+        screenshots: what the set has of them.
+    """
+
+    def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
+        super().__init__(path, metadata)
+        self._screenshots = ScreenshotColumn(screenshots, path)
+        self._pending: list[_Piece] = []
+        self._pending_rows = self._pending_bytes = 0
+        self._schema: pa.Schema | None = None
+        self._writer: pq.ParquetWriter | None = None
+
+    def _append(self, demonstration: Demonstration, where: str) -> None:
+        trajectory = demonstration.trajectory
+        rows, start = len(trajectory.states), 0
+        self._pending_bytes += trajectory.states.nbytes
+        cells: list[Cell] = []
+        for step, screenshot in enumerate(trajectory.screenshots if trajectory.kind == "ui" else ()):
+            cell, size = self._screenshots.cell(screenshot, f"{where}, step {step}")
+            cells.append(cell)
+            self._pending_bytes += size
+            if self._pending_bytes >= GROUP_BYTES and step < rows - 1:  # pictures of one episode may be many
+                self._pending.append(_Piece(demonstration, self._count, start, step + 1, tuple(cells)))
+                self._flush()
+                start, cells = step + 1, []
+        self._pending.append(_Piece(demonstration, self._count, start, rows, tuple(cells)))
+        self._pending_rows += rows - start
+        if self._pending_rows >= BATCH_ROWS or self._pending_bytes >= GROUP_BYTES:
+            self._flush()
+
+    def _finish(self, header: str) -> None:
+        self._flush()
+        assert self._writer is not None
+        self._writer.add_key_value_metadata({KEY: header})
+        self._writer.close()
+        self._writer = None
+
+    def _discard(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        super()._discard()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        if self._schema is None:
+            first = [piece.demonstration for piece in self._pending]
+            self._schema = _schema(first, self._metadata, self._screenshots.type)
+        if self._writer is None:
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            # A dictionary of distinct floats only costs; grids and texts repeat.
+            repeated = [field for field in self._schema if not _is_float(field.type)]
+            leaves = [f"{one.name}.list.element" if is_list(one.type) else one.name for one in repeated]
+            leaves += [f"{SCREENSHOT}.{field.name}" for field in self._screenshots.type or () if field.name != PICTURE]
+            embeds = SCREENSHOT in self._schema.names and self._screenshots.embeds
+            self._writer = pq.ParquetWriter(
+                self._part,
+                self._schema,
+                compression="zstd",
+                write_page_checksum=True,
+                use_dictionary=leaves or False,
+                write_batch_size=PICTURES_OF_A_PAGE if embeds else None,
+            )
+        batches = [self._batch(piece, self._schema) for piece in self._pending]
+        table = pa.Table.from_batches(batches).unify_dictionaries()
+        if self._metadata.kind == "ui":  # a second chunk would be written text by text
+            table = table.combine_chunks()
+        self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
+        self._pending.clear()
+        self._pending_rows = self._pending_bytes = 0
+
+    def _batch(self, piece: _Piece, schema: pa.Schema) -> pa.RecordBatch:
+        demonstration, trajectory = piece.demonstration, piece.demonstration.trajectory
+        rows = len(trajectory.states)
+        where = trajectory.source or f"episode {piece.episode}"
+        columns: dict[str, Any] = {"episode": np.full(rows, piece.episode, np.int32)}
+        if trajectory.kind != "ui":
+            columns |= _numbers(trajectory, schema, where)
+        columns |= self._step_columns(trajectory, schema, where)
+        last = np.arange(rows) == rows - 1
+        columns["terminated"] = last & trajectory.terminated
+        columns["truncated"] = last & trajectory.truncated
+        if "goal" in schema.names:
+            goals = demonstration.goals
+            columns["goal"] = [None] * rows if goals is None else np.isin(np.arange(rows), goals)
+        texts = {
+            "role": demonstration.role,
+            "task": demonstration.task,
+            "split": demonstration.split,
+            "instruction": trajectory.extra_info,
+        }
+        for name, value in texts.items():
+            index = pa.array(np.zeros(rows, np.int32), mask=np.full(rows, value is None))
+            columns[name] = pa.DictionaryArray.from_arrays(index, pa.array([value or ""]))
+        if trajectory.kind == "ui":
+            columns |= _words(trajectory, where)
+            columns = {name: values[piece.start : piece.stop] for name, values in columns.items()}
+            columns |= _screens(trajectory.states[piece.start : piece.stop], where)
+            if self._screenshots.type is not None:
+                columns[SCREENSHOT] = self._screenshots.array(piece.cells or (None,) * (piece.stop - piece.start))
+        arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _step_columns(self, trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str, Any]:
+        """`action`, `reward`, `log_prob`: null in the last row, and wherever the trajectory has none."""
+        columns: dict[str, Any] = {}
+        rows = len(trajectory.states)
+        parts = {"action": trajectory.actions, "reward": trajectory.rewards, "log_prob": trajectory.log_probs}
+        for name, values in parts.items():
+            if name not in schema.names:
+                if values is not None:
+                    raise InputError(
+                        f"{where}: has {name}s, the first trajectories have none; expected all or none: "
+                        "put trajectories with them first, or convert the two apart"
+                    )
+                continue
+            kind = schema.field(name).type
+            if values is None:
+                columns[name] = pa.nulls(rows, kind)
+                continue
+            columns[name] = _padded(values, kind, where)
+        return columns
+
+
+def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
+    """The columns that these demonstrations need; screens have all that screens may have."""
+    trajectories = [demonstration.trajectory for demonstration in demonstrations]
+    states = trajectories[0].states
+    fields = [pa.field("episode", pa.int32(), nullable=False)]
+    if metadata.kind == "ui":
+        fields.append(pa.field("state", TEXT, nullable=False))
+    elif metadata.kind == "vector":
+        number = pa.from_numpy_dtype(states.dtype)
+        fields.append(pa.field("state", pa.list_(number, states.shape[1]), nullable=False))
+    else:
+        fields.append(pa.field("state", pa.list_(pa.from_numpy_dtype(states.dtype)), nullable=False))
+        fields += [pa.field(name, pa.int16(), nullable=False) for name in ("height", "width")]
+    actions = next((t.actions for t in trajectories if t.actions is not None), None)
+    if actions is not None:
+        kind = pa.from_numpy_dtype(actions.dtype)
+        size = int(np.prod(actions.shape[1:]))
+        fields.append(pa.field("action", pa.list_(kind, size) if actions.ndim > 1 else kind))
+    if any(t.rewards is not None for t in trajectories):
+        fields.append(pa.field("reward", pa.float64()))
+    if any(t.log_probs is not None for t in trajectories):
+        fields.append(pa.field("log_prob", pa.float64()))
+    if any(demonstration.goals is not None for demonstration in demonstrations):
+        fields.append(pa.field("goal", pa.bool_()))
+    fields += [pa.field(name, pa.bool_(), nullable=False) for name in ("terminated", "truncated")]
+    texts = {"role": False, "task": False, "split": True, "instruction": False}  # a null states no split
+    fields += [pa.field(name, TEXT, nullable=nullable) for name, nullable in texts.items()]
+    if metadata.kind == "ui":
+        fields += [pa.field(name, pa.string()) for name in WORD_COLUMNS]
+        fields += [pa.field(SCREENSHOT, screenshot)] if screenshot is not None else []
+    return pa.schema(fields)
+
+
+def _numbers(trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str, Any]:
+    """`state` of a vector or grid, and a grid's sides."""
+    rows = len(trajectory.states)
+    flat = trajectory.states.reshape(rows, -1)
+    state = schema.field("state").type
+    wanted = dtype_of(state.value_type)
+    if not np.can_cast(flat.dtype, wanted, "safe"):
+        raise InputError(f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them")
+    if pa.types.is_fixed_size_list(state) and flat.shape[1] != state.list_size:
+        raise InputError(
+            f"{where}: states of {flat.shape[1]} numbers after states of {state.list_size}; expected one "
+            "width: write them to files of their own"
+        )
+    values = pa.array(np.ascontiguousarray(flat, wanted).reshape(-1))
+    if pa.types.is_fixed_size_list(state):
+        return {"state": pa.FixedSizeListArray.from_arrays(values, state.list_size)}
+    offsets = np.arange(rows + 1, dtype=np.int32) * flat.shape[1]
+    return {
+        "state": pa.ListArray.from_arrays(pa.array(offsets), values),
+        "height": np.full(rows, trajectory.states.shape[1], np.int16),
+        "width": np.full(rows, trajectory.states.shape[2], np.int16),
+    }
+
+
+def _screens(states: NDArray[Any], where: str) -> dict[str, Any]:
+    """`state` of screens: each different one once."""
+    codes: dict[bytes, int] = {}
+    indices = [codes.setdefault(state, len(codes)) for state in states.tolist()]
+    try:
+        texts = pa.array([text(screen) for screen in codes], pa.string())
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: a screen that is not UTF-8 ({error.reason}); expected XML in UTF-8") from None
+    return {"state": pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), texts)}
+
+
+def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:
+    """`action_text` and `step_instruction`: null in the last row, and where the source has none."""
+    rows = len(trajectory.states)
+    columns: dict[str, Any] = {name: pa.nulls(rows, pa.string()) for name in WORD_COLUMNS}
+    if isinstance(trajectory, AnnotatedTrajectory):
+        for name, words in zip(WORD_COLUMNS, (trajectory.action_texts, trajectory.step_instructions), strict=True):
+            if words and len(words) != rows - 1:
+                raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")
+            try:
+                columns[name] = pa.array([*words, None] if words else [None] * rows, pa.string())
+            except UnicodeEncodeError:
+                raise InputError(f"{where}: {name} is not Unicode text; expected letters: correct it") from None
+    return columns
+
+
+def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:
+    """T values as T+1 entries, the last one null."""
+    flat = values.reshape(len(values), math.prod(values.shape[1:])) if values.ndim > 1 else values
+    mask = np.arange(len(values) + 1) == len(values)
+    padded = np.concatenate([flat, np.zeros((1, *flat.shape[1:]), flat.dtype)])
+    try:
+        if pa.types.is_fixed_size_list(kind):
+            if padded.ndim != 2 or padded.shape[1] != kind.list_size:
+                raise pa.ArrowInvalid(f"{padded.shape[1:]} beside {kind.list_size}")
+            inner = pa.array(padded.reshape(-1)).cast(kind.value_type)
+            return pa.FixedSizeListArray.from_arrays(inner, kind.list_size, mask=pa.array(mask))
+        return pa.array(padded, type=kind, mask=mask)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(
+            f"{where}: actions of shape {values.shape[1:]} and {values.dtype} do not fit {kind} ({error}); "
+            "expected one kind of action in a set: convert them apart"
+        ) from None
+
+
+def _is_float(kind: pa.DataType) -> bool:
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_floating(kind))

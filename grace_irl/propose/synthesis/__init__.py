@@ -1,5 +1,0 @@
-"""The synthesiser: reward programs without a language model."""
-
-from grace_irl.propose.synthesis.synthesiser import Synthesiser
-
-__all__ = ["Synthesiser"]

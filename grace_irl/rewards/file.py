@@ -1,0 +1,183 @@
+"""Loads a recovered reward for use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.export import calibration_of, threshold_of
+from grace_irl.rewards.online import OnlineReward, trusted_candidate
+from grace_irl.runs.score import read_reward, sandboxed_rewards
+from grace_irl.sandbox.candidate import Candidate, ContractError
+
+if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here does
+    from grace_irl.rewards.gymnasium import RewardEnv
+    from grace_irl.rewards.gymnasium_vector import RewardVectorEnv
+    from grace_irl.rewards.imitation import ImitationReward
+    from grace_irl.rewards.sb3 import RewardVecEnv
+    from grace_irl.rewards.scale import Form, Scale
+    from grace_irl.rewards.scorer import Scorer
+    from grace_irl.rl.views import View
+
+
+class RewardFile:
+    """A reward file, ready to be used.
+
+    `rewards(trajectories)` runs it in the sandbox, and is always allowed. Calling the object
+    (`reward(extra_info)`) gives the program's own `Reward` object for one trajectory, in this process, with
+    everything that this process may do: only for a file that you have read and trust, and said so
+    (`load_reward(path, trust=True)`). `wrap`, `wrap_vec` and `imitation_reward` train on it: in this process where it
+    is trusted, else in a locked-down process of its own (docs/training.md).
+
+    Attributes:
+        path: of the file.
+        source: its text.
+        trust: whether it may run in this process.
+        scale, offset: the calibration that an exported file carries; 1 and 0 where it carries none.
+        threshold: above which a reward, as the program gives it, counts as an expert's: of the best accuracy on
+            training data. None where the file carries none.
+    """
+
+    def __init__(self, path: Path, source: str, *, trust: bool) -> None:
+        self.path = path
+        self.source = source
+        self.trust = trust
+        self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
+        self.threshold = threshold_of(source)
+
+    def __call__(self, extra_info: str | None = None) -> OnlineReward:
+        """One `Reward` object for one trajectory; states go to its `reward_fn` in order.
+
+        It gives the rewards that the sandbox gives (docs/contract.md), however many others live beside it.
+
+        Args:
+            extra_info: the instruction; None is "", as in the sandbox.
+
+        Raises:
+            InputError: the file is not trusted, or defines no class Reward.
+            GraceError: its module or its constructor fails.
+        """
+        candidate = self._candidate
+        try:
+            return OnlineReward(candidate, extra_info or "")
+        except ContractError as error:
+            raise InputError(f"{self.path}: {error}") from error
+        except Exception as error:
+            raise GraceError(f"{self.path}: does not start: {type(error).__name__}: {error}") from error
+
+    def discriminator_logit(
+        self, reward: float | NDArray[np.float64], log_pi: float | NDArray[np.float64] = 0.0
+    ) -> Any:
+        """Logit of D = sigmoid(scale * reward + offset - log pi); any shape."""
+        return self.scale * reward + self.offset - log_pi
+
+    def rewards(
+        self,
+        trajectories: Sequence[Trajectory],
+        *,
+        workers: int | None = None,
+        allow_weak_sandbox: bool = False,
+    ) -> list[NDArray[np.float64]]:
+        """Rewards `(T+1,)` of each trajectory, in order, computed in the sandbox.
+
+        Raises:
+            GraceError: the program fails, or gives something that is not a finite number.
+        """
+        return sandboxed_rewards(self.path, self.source, trajectories, workers=workers, allow_weak=allow_weak_sandbox)
+
+    def wrap(
+        self,
+        environment: Any,
+        *,
+        view: View | None = None,
+        scale: Form = "raw",
+        terms: bool = True,
+        allow_weak_sandbox: bool = False,
+    ) -> RewardEnv:
+        """A Gymnasium environment that pays this reward; `view`, `scale` as for `rewards.gymnasium.RewardEnv`.
+
+        Args:
+            terms: ask for the components of `terms_fn` at every step.
+            allow_weak_sandbox: accept tier E (docs/sandbox.md) for a file that is not trusted.
+
+        Raises:
+            InputError: not a Gymnasium environment.
+        """
+        from grace_irl.rewards.gymnasium import RewardEnv
+
+        scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
+        return RewardEnv(environment, scorer, self.scaled(scale), view)
+
+    def wrap_vec(
+        self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
+    ) -> RewardVecEnv | RewardVectorEnv:
+        """A vector environment that pays this reward; see `wrap`.
+
+        Of a Gymnasium `VectorEnv` (`gymnasium.make_vec`) a `rewards.gymnasium_vector.RewardVectorEnv`, of a
+        Stable-Baselines3 `VecEnv` a `rewards.sb3.RewardVecEnv`.
+
+        Raises:
+            InputError: neither.
+        """
+        from grace_irl.rewards.gymnasium_vector import vector_wrapped
+
+        scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
+        return vector_wrapped(venv, scorer, self.scaled(scale))
+
+    def imitation_reward(
+        self, extra_info: str = "", *, scale: Form = "raw", allow_weak_sandbox: bool = False
+    ) -> ImitationReward:
+        """A reward function of the `imitation` library (`rewards.imitation.ImitationReward`); see `wrap`."""
+        from grace_irl.rewards.imitation import ImitationReward
+
+        return ImitationReward(self.scorer(allow_weak_sandbox=allow_weak_sandbox), self.scaled(scale), extra_info)
+
+    def scorer(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> Scorer:
+        """What rewards running episodes: in this process where the file is trusted, else in the sandbox."""
+        if self.trust:
+            from grace_irl.rewards.trusted import TrustedScorer
+
+            return TrustedScorer(self.source, str(self.path), terms=terms)
+        from grace_irl.rewards.sandboxed import SandboxedScorer
+
+        return SandboxedScorer(self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox)
+
+    def scaled(self, form: Form = "raw") -> Scale:
+        """The form in which a learner gets this reward, with the file's own calibration."""
+        from grace_irl.rewards.scale import Scale
+
+        return Scale(form, self.scale, self.offset)
+
+    @cached_property
+    def _candidate(self) -> Candidate:
+        if not self.trust:
+            raise InputError(
+                f"{self.path}: not trusted to run in this process; "
+                "expected load_reward(path, trust=True) after reading the file, "
+                "or .rewards(trajectories), which runs it in the sandbox"
+            )
+        try:
+            return trusted_candidate(self.source, filename=str(self.path))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise GraceError(f"{self.path}: does not load: {type(error).__name__}: {error}") from error
+
+
+def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
+    """Loads a reward file.
+
+    Args:
+        path: a file that `fit` or `grace-irl export` wrote, or any program of docs/contract.md.
+        trust: let it run in this process. Read it first.
+
+    Raises:
+        InputError: no such file, not text, or text that hides something.
+    """
+    file = Path(path)
+    return RewardFile(file, read_reward(file), trust=trust)

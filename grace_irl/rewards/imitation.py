@@ -1,0 +1,68 @@
+"""A recovered reward as the `imitation` library takes rewards: (state, action, next_state, done) -> (batch,)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.rewards.scale import Scale
+from grace_irl.rewards.scorer import Begin, Scorer
+
+
+class ImitationReward:
+    """A reward function of `imitation` (its `RewardFn`), for example of its `RewardVecEnvWrapper`.
+
+    That protocol has no notion of an episode, and a program has: row i is taken as the next step of the episode that
+    row i was in at the call before, as a vector environment gives them. A row whose `state` is not the one reached
+    last, or that follows `done`, starts an episode: its `state` is shown to a new `Reward`, and the step is rewarded.
+    So batches in any other order (a replay buffer, say) are rewarded step by step, each step as an episode of its own:
+    right for programs that look at no more than a transition, and short of history for the rest.
+
+    Args:
+        scorer: runs the program.
+        scale: the form of the reward.
+        extra_info: the instruction of every episode; the protocol carries none.
+    """
+
+    def __init__(self, scorer: Scorer, scale: Scale = Scale(), extra_info: str = "") -> None:
+        self._scorer, self._scale, self._extra_info = scale.over(scorer), scale, extra_info
+        self._last: dict[int, NDArray[Any]] = {}
+
+    def __call__(
+        self,
+        state: NDArray[Any],
+        action: NDArray[Any],
+        next_state: NDArray[Any],
+        done: NDArray[np.bool_],
+        *,
+        update_stats: bool = False,  # noqa: ARG002
+    ) -> NDArray[np.float32]:
+        """Rewards of a batch.
+
+        Args:
+            state: `(batch, ...)`, as the environment gives them, without normalisation.
+            action: `(batch, ...)`.
+            next_state: `(batch, ...)`; the final observation where an episode ended.
+            done: `(batch,)`.
+            update_stats: part of the protocol's relabelling; nothing here keeps statistics.
+
+        Returns:
+            `(batch,)` float32.
+        """
+        rows = range(len(state))
+        begins = [
+            Begin(row, state[row], self._extra_info)
+            for row in rows
+            if row not in self._last or not np.array_equal(self._last[row], state[row])
+        ]
+        if begins:
+            self._scorer.turn((), None, (), begins)
+        answer = self._scorer.turn(rows, action, next_state)
+        self._last = {row: np.array(next_state[row]) for row in rows if not done[row]}
+        return self._scale(answer.rewards).astype(np.float32)
+
+    def close(self) -> None:
+        """Ends the program."""
+        self._scorer.close()

@@ -1,0 +1,75 @@
+"""Rewards in the sandbox, for a program that nobody has to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import InputError
+from grace_irl.rewards.scorer import Answer, Begin
+from grace_irl.sandbox.pool import ZygotePool
+from grace_irl.sandbox.session import Session, SessionLimits
+
+
+class SandboxedScorer:
+    """Runs the program in a locked-down child of its own, one message per vector step. Implements `Scorer`.
+
+    The child starts with the first episode, whose state says what states are like.
+
+    Args:
+        source: the program.
+        name: what to call it in messages.
+        terms: ask for `terms_fn`'s components, too.
+        limits: what it may use.
+        allow_weak: accept tier E (docs/sandbox.md).
+        pool: an open sandbox whose tier is known already.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        *,
+        terms: bool = False,
+        limits: SessionLimits = SessionLimits(),
+        allow_weak: bool = False,
+        pool: ZygotePool | None = None,
+    ) -> None:
+        self._source, self._name, self._terms = source, name, terms
+        self._limits, self._allow_weak, self._pool = limits, allow_weak, pool
+        self._session: Session | None = None
+
+    def turn(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> Answer:
+        """See `Scorer`."""
+        return self._opened(begins).turn(slots, actions, states, begins)
+
+    def close(self) -> None:
+        """Ends the child."""
+        if self._session is not None:
+            self._session.close()
+
+    def _opened(self, begins: Sequence[Begin]) -> Session:
+        if self._session is None:
+            if not begins:
+                raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
+            first = np.asarray(begins[0].state)
+            self._session = Session(
+                self._source,
+                self._name,
+                first.dtype,
+                first.shape,
+                terms=self._terms,
+                limits=self._limits,
+                allow_weak=self._allow_weak,
+                pool=self._pool,
+            )
+        return self._session

@@ -1,0 +1,62 @@
+"""In which form a recovered reward reaches the learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from grace_irl.errors import InputError
+from grace_irl.rewards.progress import Progress
+from grace_irl.rewards.scorer import Scorer
+
+Form = Literal["raw", "logit", "probability", "soft", "progress"]
+
+SOFTNESS = 3.0
+"""What the logit is divided by in the form "soft"."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Turns a program's reward r into what the learner gets.
+
+    `raw` gives r. `logit` gives `scale * r + offset`, the logit of the discriminator D that was fitted: what AIRL
+    trains on (`log D - log (1 - D)`, Fu et al. 2018, with log pi = 0). `probability` gives D itself, in [0, 1].
+    `soft` is `probability` with a third of the logit: a discriminator that tells experts from others well is next to 0
+    wherever a policy is at first, and says of no two such places which is better; this one still does.
+    `progress` gives `gamma * r(s') - r(s)`: a reward that rises towards a goal then pays for coming nearer, not for
+    being near (`Progress`).
+
+    Where episodes may end early, the sign of the reward is a bonus or a fine on every step survived: see
+    docs/training.md.
+
+    Attributes:
+        form: which of these.
+        scale, offset: the calibration of the reward file.
+        gamma: the learner's discount, which `progress` needs.
+    """
+
+    form: Form = "raw"
+    scale: float = 1.0
+    offset: float = 0.0
+    gamma: float = 0.99
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
+
+    def over(self, scorer: Scorer) -> Scorer:
+        """What a wrapper asks in place of a program's scorer: its own memory of the state before is in here."""
+        return Progress(scorer, self.gamma) if self.form == "progress" else scorer
+
+    def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same shape, in the form chosen, of what `over` gave."""
+        if self.form in ("raw", "progress"):
+            return rewards
+        logit = self.scale * rewards + self.offset
+        if self.form == "logit":
+            return logit
+        return np.asarray(expit(logit / SOFTNESS if self.form == "soft" else logit))

@@ -1,0 +1,299 @@
+"""The rounds of an expansion: train, play, judge the rollouts, search on or reshape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from grace_irl.atomic import write_atomically
+from grace_irl.demos import load, save
+from grace_irl.demos.trajectory import Demonstration, Demonstrations
+from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Metrics
+from grace_irl.runs import fit as fits
+from grace_irl.runs import proposers
+from grace_irl.runs.config import Config, DataConfig, ProposerConfig
+from grace_irl.runs.expand.favourite import favourite
+from grace_irl.runs.expand.learner import Episode, Learner, Learnt
+from grace_irl.runs.expand.likeness import like_experts
+from grace_irl.runs.expand.round import Round, ends, share, write_round
+from grace_irl.runs.expand.stall import stalls
+from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.run import Run
+from grace_irl.runs.score import read_reward, score
+
+
+def place_of(folder: Path, number: int) -> Path:
+    """Where a round keeps everything."""
+    return folder / "rounds" / str(number)
+
+
+class Expanding:
+    """Works on an expansion, round by round.
+
+    Args:
+        folder: of the expansion.
+        config: settings of all its runs.
+        demonstrations: that it began with; for the label "goal" with the goal states as their marks (`marked`).
+        parts: brought by the caller of `expansion.start`.
+        learner: trains and plays policies.
+    """
+
+    def __init__(
+        self, folder: Path, config: Config, demonstrations: Demonstrations, parts: fits.Parts, learner: Learner
+    ) -> None:
+        self._folder = folder
+        self._config = config
+        self._demonstrations = demonstrations
+        self._parts = parts
+        self._learner = learner
+        self._rule = config.data.label or demonstrations.metadata.label or "all"
+        self._note: Callable[[str], None] = parts.note or (lambda _: None)
+
+    def work(self, run: Run, done: Sequence[Round] = ()) -> Run:
+        """The rounds that are left.
+
+        Args:
+            run: of the last complete round, or of round 0.
+            done: the complete rounds.
+        """
+        rounds = [*done] or [self._keep(self._of_run(Round(0), run))]
+        while True:
+            last = rounds[-1]
+            if last.number and last.rollouts == last.alike:
+                return self._ended(run, rounds, f"no rollout of round {last.number} can be told from an expert's")
+            if last.number >= self._config.expand.rounds:
+                return self._ended(run, rounds, f"finished: {last.number} rounds are done")
+            run, this = self._round(replace(last, number=last.number + 1), run, rounds[1:])
+            rounds.append(self._keep(this))
+
+    def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
+        reward, last = RunPaths(self._folder).reward, rounds[-1]
+        if last.shaped and last.reward == last.shaped:  # a version of the run's best program, and not that itself
+            number = _number(last.run)
+            folder = (self._folder / last.shaped).parent
+            run = fits.resume(folder, parts=self._parts_of(number), vouched=self._vouched(number))
+        told = replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
+        return replace(told, favourite=self._favourite(rounds[1:], reward)) if rounds[1:] else told
+
+    def _favourite(self, rounds: Sequence[Round], reward: Path) -> Round:
+        return favourite(rounds, self._folder, reward, self._config, self._rule)
+
+    def again(self, done: Round) -> Run:
+        """The run that a complete round ended with, told again from its store."""
+        number = _number(done.run)
+        return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
+
+    def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
+        """One round: the run whose best program is the reward after it, and what is told of it."""
+        shaped, before = bool(this.shaped), this
+        reward = self._folder / this.shaped if shaped else run.reward_path
+        learnt = self._train(this, reward, done, shaped=shaped or run.reshaped)
+        this = replace(this, policy=self._named(learnt.policy), trained_on=self._named(reward), steps=learnt.steps)
+        this = self._played(this, run)
+        if this.changed:
+            run = self._search(this.number, run)
+            this = replace(this, shaped="")
+        elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
+            this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
+        taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
+        return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
+
+    def _played(self, this: Round, run: Run) -> Round:
+        """What the policy of a round plays: kept, judged by the reward that was searched, and told."""
+        place = place_of(self._folder, this.number)
+        episodes = self._learner.play(
+            self._folder / this.policy, self._config.expand.episodes, self._seed(this.number, 1)
+        )
+        alike = like_experts(
+            run.reward_path, [each.trajectory for each in episodes], self._demonstrations, self._config
+        )
+        items = self._negative(episodes)
+        new = [item for item, same in zip(items, alike, strict=True) if not same]
+        self._save(new, place / "rollouts.parquet")
+        self._save([item for item, same in zip(items, alike, strict=True) if same], place / "alike.parquet")
+        if any(alike):
+            self._note(f"round {this.number}: {sum(alike)} of {len(episodes)} rollouts look like an expert's: left out")
+        told = self._told(run.reward_path, new) if new else None
+        enough = self._config.expand.enough
+        return replace(
+            _with_outcome(this, episodes),
+            alike=sum(alike),
+            new_accuracy=None if told is None else told.accuracy,
+            new_fitness=None if told is None else told.fitness,
+            changed=told is not None and (told.accuracy < enough or told.fitness < 2 * math.log(enough)),
+            stalled=False,
+        )
+
+    def _train(self, this: Round, reward: Path, done: Sequence[Round], *, shaped: bool) -> Learnt:
+        """The policy of a round: the last one's goes on where its reward was kept.
+
+        Where policies explore on, the one that the new reward likes best does: a policy may be worse than the one
+        before it, if what it learnt from was.
+        """
+        kept = this.trained_on == self._named(reward)
+        on = this.policy if kept or self._learner.carries else ""
+        if on and not kept and self._rule == "all":
+            on = self._favourite(done, reward).policy
+        initial = self._folder / on if on else None
+        place, seed = place_of(self._folder, this.number), self._seed(this.number, 0)
+        return self._learner.train(reward, self._steps(this.number), seed, place / "training", initial, shaped=shaped)
+
+    def _named(self, path: Path) -> str:
+        return str(path.relative_to(self._folder))
+
+    def _steps(self, number: int) -> int:
+        """A round's share of N; all shares together are N."""
+        settings = self._config.expand
+        upto = (0, *ends(settings.steps, settings.rounds, settings.growth))
+        return max(upto[number] - upto[number - 1], 1)
+
+    def _seed(self, number: int, purpose: int) -> int:
+        sequence = np.random.SeedSequence((self._config.seed, number, purpose))
+        return int(sequence.generate_state(1)[0] >> 1)
+
+    def _negative(self, episodes: Sequence[Episode]) -> list[Demonstration]:
+        """The rollouts as negatives, each of the task whose instruction it has."""
+        tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
+        other = self._demonstrations.tasks[0]
+        trajectories = [each.trajectory for each in episodes]
+        return [Demonstration(each, "negative", tasks.get(each.extra_info, other)) for each in trajectories]
+
+    def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
+        """How well a reward tells the new negatives from experts."""
+        experts = [item for item in self._demonstrations if item.role == "expert"]
+        if self._rule == "goal":  # the others say nothing of what is positive
+            experts = [item for item in experts if item.goals]
+        return score(
+            reward,
+            replace(self._demonstrations, items=(*experts, *new)),
+            rule=self._config.data.label or None,
+            workers=self._config.sandbox.workers,
+            allow_weak=self._config.sandbox.allow_weak,
+        ).metrics
+
+    def _search(self, number: int, before: Run) -> Run:
+        """The search with all rollouts so far, from the programs that the last one ended with."""
+        folder = place_of(self._folder, number) / "run"
+        parts = self._parts_of(number)
+        config = self._continued(number, before)
+        if folder.exists():
+            return fits.resume(folder, parts=parts, vouched=config)
+        if self._config.proposer.name == "replay":
+            who = proposers.settled(config).proposer.name
+            self._note(f"round {number}: the recording has no answers for new rollouts: {who} goes on")
+        return fits.start(config, folder, parts)
+
+    def _vouched(self, number: int) -> Config:
+        """What the expansion, which is trusted, says of a run of its own that is complete."""
+        if not number:
+            return self._config
+        return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})
+
+    def _data(self, number: int) -> DataConfig:
+        """The demonstrations, with the new negatives of the rounds up to this one.
+
+        Goal states are those of round 0, which the demonstrations that a run brings along are marked with: a file of
+        them is read once.
+        """
+        data = self._config.data
+        named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
+        return data.model_copy(update={"negatives": named, "goals": ""})
+
+    def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
+        """Who writes the programs of later searches; a recording answers for the first one only."""
+        proposer = self._config.proposer.model_copy(update={"start_from": start_from})
+        if proposer.name == "replay":
+            proposer = proposer.model_copy(update={"name": "", "recording": ""})
+        return proposer
+
+    def _continued(self, number: int, before: Run) -> Config:
+        """The settings of a search that begins with another one's best programs, and with all rollouts so far."""
+        proposer = self._proposer((str(before.folder.absolute()),))
+        return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
+
+    def _reshape(self, this: Round, run: Run) -> str:
+        """The file of a version of the run's best program that rises more steadily; "" where there is none."""
+        if not self._config.expand.reshape or this.number >= self._config.expand.rounds:
+            return ""
+        self._note(
+            f"round {this.number}: learning stalls, though the reward tells the rollouts from experts: reshaping it"
+        )
+        try:
+            found = self._reshaped(place_of(self._folder, this.number) / "shaping", _number(this.run), run)
+        except InputError as error:
+            self._note(f"round {this.number}: not reshaped: {error}")
+            return ""
+        if found.best.program.id == run.best.program.id:
+            self._note(f"round {this.number}: no version of the reward rises more steadily")
+            return ""
+        return self._named(found.reward_path)
+
+    def _reshaped(self, folder: Path, number: int, run: Run) -> Run:
+        """A run that asks for versions of another one's best program, on the same data, and for nothing else."""
+        parts = self._parts_of(number)
+        config = self._continued(number, run)
+        if folder.exists():
+            return fits.resume(folder, parts=parts, vouched=config)
+        only = {"population": 1, "generations": 0, "reshape": self._config.expand.reshape}
+        search = config.search.model_copy(update=only)
+        return fits.start(config.model_copy(update={"search": search}), folder, parts)
+
+    def _negatives(self, number: int) -> list[Path]:
+        """The new negatives of the rounds up to this one."""
+        paths = (place_of(self._folder, each) / "rollouts.parquet" for each in range(1, number + 1))
+        return [path for path in paths if path.exists()]
+
+    def _parts_of(self, number: int) -> fits.Parts:
+        """What the run of a round brings along: the demonstrations, with all rollouts so far."""
+        paths = [str(path) for path in self._negatives(number)]
+        new = load([], paths) if paths else ()
+        together = replace(self._demonstrations, items=(*self._demonstrations, *new))
+        return replace(self._parts, demonstrations=together)
+
+    def _save(self, items: Sequence[Demonstration], path: Path) -> None:
+        if items:
+            save(Demonstrations(self._demonstrations.metadata, tuple(items)), path)
+
+    def _of_run(self, this: Round, run: Run) -> Round:
+        """With the run whose best program is the reward now."""
+        best = run.best
+        return replace(
+            this,
+            run=self._named(run.folder),
+            reward=this.reward or self._named(run.reward_path),
+            program=best.program.id,
+            fitness=best.fitness,
+            accuracy=best.train.accuracy,
+            held_out=best.held_out.accuracy if best.held_out else None,
+        )
+
+    def _keep(self, done: Round) -> Round:
+        """The reward as it is now, and the round as complete."""
+        write_atomically(RunPaths(self._folder).reward, read_reward(self._folder / done.reward))
+        write_round(place_of(self._folder, done.number) / "round.json", done)
+        return done
+
+
+def _with_outcome(this: Round, episodes: Sequence[Episode]) -> Round:
+    """With what the rollouts were worth by the environment's own account."""
+    totals = np.array([each.total for each in episodes])
+    known = [each.success for each in episodes if each.success is not None]
+    names = sorted({name for each in episodes for name in each.components})
+    return replace(
+        this,
+        rollouts=len(episodes),
+        mean=float(totals.mean()),
+        deviation=float(totals.std()),
+        success=float(np.mean(known)) if known else None,
+        components={name: float(np.mean([each.components.get(name, 0.0) for each in episodes])) for name in names},
+    )
+
+
+def _number(run: str) -> int:
+    """The round that a run belongs to."""
+    return int(Path(run).parent.name)

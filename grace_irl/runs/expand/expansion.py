@@ -1,0 +1,179 @@
+"""GRACE's expansion (section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search on.
+
+`rounds/0/run` is the search on the demonstrations alone. `rounds/M` holds `training/`, the new negatives in
+`rollouts.parquet`, what looks like an expert's in `alike.parquet`, `run/` where the search went on, `shaping/` where
+learning stalled and the reward was reshaped, and, once it is complete, `round.json`. Everything is written whole, and
+the same again if it is done again: so an expansion that was killed goes on behind the last complete round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from grace_irl.atomic import write_atomically
+from grace_irl.contents import require_no_links
+from grace_irl.demos import load
+from grace_irl.errors import GraceError, InputError
+from grace_irl.runs import fit as fits
+from grace_irl.runs import ownership
+from grace_irl.runs.acting import authorised
+from grace_irl.runs.config import Config, resolve, to_toml
+from grace_irl.runs.expand.expanding import Expanding, place_of
+from grace_irl.runs.expand.learner import Learner, PpoLearner
+from grace_irl.runs.expand.round import Round, read_round
+from grace_irl.runs.folder import own, require_absent
+from grace_irl.runs.labelling import marked
+from grace_irl.runs.lock import RunLock
+from grace_irl.runs.paths import RunPaths, default_folder
+from grace_irl.runs.run import Interrupted, Run
+from grace_irl.runs.store import Store
+
+
+def is_expansion(folder: Path) -> bool:
+    """Whether a folder holds an expansion rather than a run."""
+    return (folder / "rounds").is_dir()
+
+
+def rounds_of(folder: Path) -> tuple[Round, ...]:
+    """The rounds that are complete.
+
+    Raises:
+        InputError: a round that is none of this version, or a folder with links in it.
+    """
+    require_no_links(folder)
+    found: list[Round] = []
+    while (done := read_round(place_of(folder, len(found)) / "round.json")) is not None:
+        found.append(done)
+    return tuple(found)
+
+
+def start(
+    config: Config, out: Path | None = None, parts: fits.Parts = fits.Parts(), learner: Learner | None = None
+) -> Run:
+    """Begins an expansion in a new folder and works on it to its end.
+
+    Args:
+        config: as for `fit.start`; `config.expand` says what is expanded and how.
+        out: the folder; None: `runs/<name of the set>-<time>`.
+        parts: as for `fit.start`.
+        learner: in place of PPO on `config.expand.env`.
+
+    Returns:
+        The last run of the search, with the rounds, and the folder and reward file of the expansion.
+
+    Raises:
+        InputError: settings, data, environment or folder that cannot be used; nothing is written then.
+        GraceError, Interrupted: as for `fit.start`.
+    """
+    folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
+    require_absent(folder)
+    demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+    learner = learner or _learner(config, parts)
+    learner.check(demonstrations)
+    parts = replace(parts, whole=folder)
+    with _part_of(folder):
+        run = fits.start(config, place_of(folder, 0) / "run", parts)
+        with RunLock(RunPaths(folder).lock):
+            config = resolve(RunPaths(run.folder).config)
+            demonstrations = marked(demonstrations, run.folder, _silent)
+            return Expanding(folder, config, demonstrations, parts, learner).work(run)
+
+
+def resume(
+    folder: Path,
+    flags: Mapping[str, object] | None = None,
+    *,
+    sets: tuple[str, ...] = (),
+    parts: fits.Parts = fits.Parts(),
+    learner: Learner | None = None,
+    vouched: Config | None = None,
+) -> Run:
+    """Goes on with an expansion as if it had never stopped.
+
+    Args:
+        folder: of the expansion.
+        flags, sets: settings to change, as for `fit.resume`; complete rounds stay as they are.
+        parts, learner: as for `start`.
+        vouched: as for `fit.resume`.
+
+    Raises:
+        InputError, GraceError, Interrupted: as for `fit.resume`.
+    """
+    with RunLock(RunPaths(folder).lock):
+        began = _began(folder, flags, sets, parts, vouched)
+        config = resolve(sets=sets, flags=flags, base=began)
+        may = {"rounds": 0, "trust": False}
+        if config.expand.model_copy(update=may) != began.expand.model_copy(update=may):
+            raise InputError(
+                f"{folder}: settings of the expansion differ from those that it began with; expected no change but in "
+                "the number of rounds: start a new one"
+            )
+        words = [("label", config.data.label, began.data.label), ("goals", _absolute(config), _absolute(began))]
+        for name, now, before in words:
+            if now != before:
+                raise InputError(
+                    f"{folder}: --{name} is {now!r} and was {before or 'not given'!r} when the expansion began; "
+                    "expected no change: all rounds have the labels that it began with: start a new one"
+                )
+        demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+        learner = learner or _learner(config, parts)
+        learner.check(demonstrations)
+        parts, first, done = replace(parts, whole=folder), place_of(folder, 0) / "run", rounds_of(folder)
+        with _part_of(folder):
+            run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
+            note = (parts.note or _silent) if done else _silent  # a run that goes on says it itself
+            work = Expanding(folder, config, marked(demonstrations, first, note), parts, learner)
+            return work.work(run or work.again(done[-1]), done)
+
+
+def _began(
+    folder: Path,
+    flags: Mapping[str, object] | None,
+    sets: tuple[str, ...],
+    parts: fits.Parts,
+    vouched: Config | None,
+) -> Config:
+    """The settings that an expansion began with, as far as somebody answers for them."""
+    paths = RunPaths(place_of(folder, 0) / "run")
+    with closing(Store(paths.database)) as store:
+        kept, in_memory = ownership.kept(store.meta("token"), paths.database), parts.demonstrations is not None
+        found = resolve(paths.config)
+        began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
+        if began != found:
+            write_atomically(paths.config, to_toml(began))
+            own(paths.database, store, began)
+    return began
+
+
+def _absolute(config: Config) -> str:
+    """The file of goal states, wherever the command runs."""
+    return str(Path(config.data.goals).absolute()) if config.data.goals else ""
+
+
+def _silent(_: str) -> None:
+    """Tells nobody."""
+
+
+def _learner(config: Config, parts: fits.Parts) -> Learner:
+    note = parts.note or (lambda _: None)
+    return PpoLearner(config.expand, config.data.label, allow_weak=config.sandbox.allow_weak, note=note)
+
+
+@contextmanager
+def _part_of(folder: Path) -> Iterator[None]:
+    """What ends a part ends the whole, and the whole is what can be resumed."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        raise Interrupted(folder, interrupted.best) from None
+    except KeyboardInterrupt:
+        raise Interrupted(folder, None) from None
+    except InputError:
+        raise
+    except GraceError as error:
+        if RunPaths(folder).resume in str(error):
+            raise
+        raise type(error)(f"{error} (part of an expansion: go on with {RunPaths(folder).resume})") from error

@@ -1,0 +1,186 @@
+"""The learner of an expansion: it trains a policy on a reward and plays it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.errors import InputError
+from grace_irl.runs.config import ExpandConfig
+
+if TYPE_CHECKING:
+    from grace_irl.rl.curve import Point
+
+Form = Literal["raw", "logit", "probability", "soft", "progress"]
+EVALUATIONS = 5
+"""How often a training looks at its policy, and is saved."""
+EPISODES = 10  # of each look
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One rollout.
+
+    Attributes:
+        trajectory: what happened.
+        total: its true return.
+        success: whether it reached the goal; None where the environment has none.
+        components: sums of the environment's own reward components.
+    """
+
+    trajectory: Trajectory
+    total: float
+    success: bool | None
+    components: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What one training gave.
+
+    Attributes:
+        policy: its file, in the folder of the training.
+        steps: of the environment, taken.
+        paid: mean return in training before each look at the policy, of the reward that was trained on; None where no
+            episode ended.
+    """
+
+    policy: Path
+    steps: int
+    paid: tuple[float | None, ...] = ()
+
+
+class Learner(Protocol):
+    """Trains and plays policies; the same arguments give the same result, also after it was killed in the middle."""
+
+    @property
+    def carries(self) -> bool:
+        """Whether a policy goes on where the reward is another one than it learnt from; known after `check`."""
+        ...
+
+    def check(self, demonstrations: Demonstrations) -> None:
+        """Refuses an environment whose states are not those of the demonstrations.
+
+        Raises:
+            InputError: with what differs.
+        """
+        ...
+
+    def train(
+        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
+    ) -> Learnt:
+        """Trains on a reward file; goes on with what is in `folder`.
+
+        Args:
+            reward: the file.
+            steps: of the environment.
+            seed: of everything.
+            folder: for checkpoints.
+            initial: a policy to start from; None: a new one.
+            shaped: the reward rises towards goals: what is paid is its progress.
+
+        Raises:
+            GraceError: the reward fails.
+        """
+        ...
+
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+        """Plays episodes with a trained policy."""
+        ...
+
+
+def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
+    """The form in which a policy gets the reward; see `ExpandConfig.form`.
+
+    Args:
+        config: of the expansion.
+        rule: which expert states are positive; "" is "all".
+        reshaped: the reward is a version that rises towards the goal.
+    """
+    if config.form != "auto":
+        return config.form
+    if rule not in ("last", "goal"):
+        return "soft"
+    return "progress" if reshaped else "raw"
+
+
+class PpoLearner:
+    """PPO (`grace_irl.rl.ppo`) in the environment that the demonstrations are from.
+
+    Args:
+        config: the environment, and how the reward runs.
+        rule: which expert states are positive, "" where the demonstrations say.
+        allow_weak: of the sandbox.
+        note: is told of each look at the policy, in one line.
+    """
+
+    def __init__(
+        self, config: ExpandConfig, rule: str = "", *, allow_weak: bool = False, note: Callable[[str], None]
+    ) -> None:
+        self._config = config
+        self._rule = rule
+        self._allow_weak = allow_weak
+        self._note = note
+
+    @property
+    def carries(self) -> bool:
+        """See `ExpandConfig.carry`."""
+        return self._continuous if self._config.carry == "auto" else self._config.carry == "always"
+
+    def check(self, demonstrations: Demonstrations) -> None:
+        """See `Learner`; finds the environment."""
+        try:
+            from grace_irl.rl.matching import environment_for
+            from grace_irl.rl.observed import acts_continuously
+            from grace_irl.rl.ppo import train  # noqa: F401  what is missing is said before anything is written
+        except ImportError as error:
+            raise InputError(
+                f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
+            ) from None
+        self._make = environment_for(demonstrations, self._config.env)
+        self._continuous = acts_continuously(self._make)
+        self._rule = self._rule or demonstrations.metadata.label
+
+    def train(
+        self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
+    ) -> Learnt:
+        """See `Learner`."""
+        from grace_irl.rewards.file import load_reward
+        from grace_irl.rl.ppo import POLICY, RewardSpec, train
+        from grace_irl.rl.trained import load_policy
+
+        file = load_reward(reward, trust=self._config.trust)
+
+        def progress(point: Point) -> None:
+            goal = "" if point.success is None else f", success {point.success:.2f}"
+            self._note(f"round {folder.parent.name}: {point.steps} steps, true return {point.mean:.4g}{goal}")
+
+        training = train(
+            self._make,
+            steps,
+            reward=RewardSpec(
+                file.source,
+                lambda: file.scorer(allow_weak_sandbox=self._allow_weak),
+                file.scaled(form_of(self._config, self._rule, reshaped=shaped)),
+            ),
+            seed=seed,
+            evaluations=EVALUATIONS,
+            episodes=EPISODES,
+            out=folder,
+            initial=None if initial is None else load_policy(initial),
+            progress=progress,
+        )
+        return Learnt(folder / POLICY, training.steps, tuple(point.paid for point in training.curve))
+
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+        """See `Learner`."""
+        from grace_irl.rl.rollouts import play
+        from grace_irl.rl.trained import load_policy
+
+        return [
+            Episode(each.trajectory, each.total, each.success, each.components)
+            for each in play(load_policy(policy), self._make, episodes, seed)
+        ]

@@ -1,0 +1,5 @@
+"""The synthesiser: reward programs without a language model."""
+
+from grace_irl.synthesis.synthesiser import Synthesiser
+
+__all__ = ["Synthesiser"]

@@ -1,0 +1,207 @@
+"""The fit of a reading of the instructions to the demonstrations, as a sum of costs in nats.
+
+Three kinds of evidence count. *Outcomes*: the states marked positive, and no others, are those in which the described
+happening completes. *Reference*: an instruction speaks of things that are there at the start, so each description must
+match something in the first state, and a reading by which it matches few things explains better why it was said (the
+size principle of concept learning). *Parsimony* has a file of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.synthesis.grid.meaning import SEVERAL, STATIC, Filter
+from grace_irl.synthesis.grid.scene import SIDES, Rows, Scene
+
+MISSED = 12.0
+"""An expert's goal state in which the described happening does not complete."""
+WRONGLY_HIT = 2.0
+"""A trajectory with other states in which it does; and a little more for each of them."""
+WRONG_STATE = 0.1
+ABSENT = 5.0
+"""A description that matches nothing in the first state. One that matches n things costs log n."""
+NOT_SEVERAL = 2.5
+"""A word that says "one of several" where the description matches a single thing."""
+
+Columns = tuple[int, ...]
+"""Indices of filters that one thing has to meet."""
+Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
+"""Like the stages of a plan, with filters in the place of words."""
+OFFSETS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+
+
+class Evidence:
+    """The demonstrations under every possible filter, and the cost of readings of them.
+
+    Sets of rows, of states and of things are integers, one bit for each: walks ask millions of times.
+    """
+
+    def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:
+        self.scenes = tuple(scenes)
+        self.positives = tuple(positives)
+        self.filters = _filters(self.scenes)
+        self.index = {f: i for i, f in enumerate(self.filters)}
+        static = np.array([f.feature in STATIC for f in self.filters])
+        self._tables = [_table(scene.happenings, self.filters) for scene in self.scenes]
+        self._happenings = [_masks(table) for table in self._tables]
+        self._states = [[1 << state for state in scene.happenings.state.tolist()] for scene in self.scenes]
+        self._things = [_masks(_table(scene.things, self.filters) | ~static) for scene in self.scenes]
+        self._positive = [_mask(positive) for positive in self.positives]
+        self._near: dict[int, list[tuple[int, list[int]]]] = {}
+        self._hits: list[dict[tuple[Columns, ...], int]] = [{} for _ in self.scenes]
+        self._costs: list[dict[Stages, float]] = [{} for _ in self.scenes]
+
+    def fired(self, scene: int, stages: Stages) -> NDArray[np.bool_]:
+        """The states of a scene in which what the stages describe completes; (T+1,)."""
+        fired = self._fired(scene, stages)
+        return np.array([fired >> state & 1 for state in range(self.scenes[scene].length)], dtype=np.bool_)
+
+    def split_rows(
+        self, scene: int, stages: Stages, positive: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which filters the happenings meet that complete the last stage in positive states, and which all others of
+        the same events meet; two (rows, F) tables."""
+        rows, table = self.scenes[scene].happenings, self._tables[scene]
+        now = (positive & self.fired(scene, stages))[rows.state]
+        goal, alike = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+        for thing, *_ in stages[-1]:
+            events = [column for column in thing if self.filters[column].feature == "event"]
+            goal |= table[:, list(thing)].all(axis=1) & now
+            alike |= table[:, events].all(axis=1)
+        return table[goal], table[alike & ~goal]
+
+    def cost(self, scene: int, stages: Stages) -> float:
+        """The cost of one scene under a reading, in nats."""
+        known = self._costs[scene]
+        if stages not in known:
+            known[stages] = self._cost(scene, stages)
+        return known[stages]
+
+    def matches(self, scene: int, columns: Columns) -> int:
+        """How many things of the first state meet these filters."""
+        return self._all(self._things[scene], len(self.scenes[scene].things), columns).bit_count()
+
+    def _cost(self, scene: int, stages: Stages) -> float:
+        fired, positive = self._fired(scene, stages), self._positive[scene]
+        wrong = (fired & ~positive).bit_count()
+        cost = MISSED * (positive & ~fired).bit_count() / max(1, positive.bit_count())
+        cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
+        return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
+
+    def _reference(self, scene: int, columns: Columns) -> float:
+        """The cost of speaking of things in this way."""
+        matches = self.matches(scene, columns)
+        if any(self.filters[column] == SEVERAL for column in columns):
+            return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
+        return math.log(matches) if matches else ABSENT
+
+    def _fired(self, scene: int, stages: Stages) -> int:
+        since, now = -1, 0  # all states; none
+        for stage in stages:
+            done = [self._hit(scene, step) & since for step in stage]
+            now = 0
+            for one in done:
+                now |= one
+            for one in done:
+                now &= _ever(one)
+            since = _ever(now)
+        return now
+
+    def _hit(self, scene: int, step: tuple[Columns, ...]) -> int:
+        """The states in which a step happens, whatever happened before."""
+        known = self._hits[scene]
+        if step not in known:
+            thing, *neighbours = step
+            count = len(self._states[scene])
+            rows = self._all(self._happenings[scene], count, thing)
+            for columns in neighbours:
+                beside = 0
+                for there, masks in self._around(scene):
+                    beside |= there & self._all(masks, count, columns)
+                rows &= beside
+            states = 0
+            while rows:
+                lowest = rows & -rows
+                states |= self._states[scene][lowest.bit_length() - 1]
+                rows ^= lowest
+            known[step] = states
+        return known[step]
+
+    def _all(self, masks: Sequence[int], count: int, columns: Columns) -> int:
+        """The rows, of so many, that meet all these filters."""
+        rows = (1 << count) - 1
+        for column in columns:
+            rows &= masks[column]
+        return rows
+
+    def _around(self, scene: int) -> list[tuple[int, list[int]]]:
+        """For each of the four neighbouring cells of each row, in its state: where it holds a thing at all, and the
+        filters that this thing meets."""
+        if scene not in self._near:
+            rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
+            # What is beside a thing is known by its look alone.
+            silent = np.array([f.feature not in ("channel 0", "channel 1") for f in self.filters])
+            self._near[scene] = []
+            for offset in OFFSETS:
+                cells = rows.cells + offset
+                inside = np.asarray(np.all((cells >= 0) & (cells < states.shape[1:3]), axis=1), dtype=np.bool_)
+                cells = np.where(inside[:, None], cells, 0)
+                at = (rows.state, cells[:, 0], cells[:, 1])
+                near = Rows(rows.state, rows.event, states[at], np.zeros_like(rows.sides), cells)
+                self._near[scene].append((_mask(objects[at] & inside), _masks(_table(near, self.filters) | silent)))
+        return self._near[scene]
+
+
+def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
+    """Every filter that something in the data meets."""
+    filters: set[Filter] = set()
+    for scene in scenes:
+        for rows in (scene.happenings, scene.things):
+            filters |= {Filter("event", e) for e in np.unique(rows.event).tolist() if e >= 0}
+            filters |= {Filter("channel 0", v) for v in np.unique(rows.codes[:, 0]).tolist()}
+            filters |= {Filter("channel 1", v) for v in np.unique(rows.codes[:, 1]).tolist()}
+            filters |= {Filter("channel 2", v) for v in np.unique(rows.codes[:, 2]).tolist()}
+            filters |= {Filter("side", s) for s in range(len(SIDES)) if rows.sides[:, s].any()}
+    # A filter that everything meets says nothing.
+    empty = [
+        f
+        for f in filters
+        if all(_table(rows, (f,)).all() for scene in scenes for rows in (scene.happenings, scene.things))
+        and f.feature != "event"
+    ]
+    return tuple(sorted({*filters.difference(empty), SEVERAL}))
+
+
+def _table(rows: Rows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
+    """Which row meets which filter; (N, F)."""
+    columns: list[NDArray[Any]] = []
+    for f in filters:
+        if f.feature == "event":
+            columns.append(rows.event == f.value)
+        elif f == SEVERAL:
+            columns.append(np.ones(len(rows), np.bool_))
+        elif f.feature == "side":
+            columns.append(rows.sides[:, f.value])
+        else:
+            columns.append(rows.codes[:, int(f.feature[-1])] == f.value)
+    return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.bool_)
+
+
+def _ever(done: int) -> int:
+    """All states from the first of these on; none where there is none."""
+    return -(done & -done)
+
+
+def _mask(marks: NDArray[np.bool_]) -> int:
+    """The set of what is marked."""
+    return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
+
+
+def _masks(table: NDArray[np.bool_]) -> list[int]:
+    """Per column of a table the set of rows that are marked."""
+    return [_mask(column) for column in table.T]

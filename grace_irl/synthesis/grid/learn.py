@@ -1,0 +1,116 @@
+"""Readings found by annealing, and how sure each of their meanings is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.reading import Posterior, Reading
+from grace_irl.synthesis.grid.walk import Walk
+
+HOT = 4.0
+"""Temperature at which a walk starts, nats."""
+COLD = 0.3
+CHAINS = 3
+STEPS_PER_CHOICE = 36
+"""Steps of a walk per (word, filter) pair."""
+DOUBT = 1.5
+"""By how much the costs overstate what is known: correlated evidence (a thing faced twice) counts as independent."""
+PROFILE_MARGIN = 12.0
+"""Meanings that cost more than this (nats) beyond the best are not looked at twice."""
+FREE_MARGIN = 4.0
+"""… and beyond this, once all other words have followed, the word itself is not set free."""
+
+
+def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[Reading] = ()) -> Posterior:
+    """The likeliest reading, and how sure each of its meanings is.
+
+    Args:
+        known: readings to begin from as well, such as those under other plans.
+    """
+    starts = [anneal(lexicon, events, seed), *(descend(lexicon, one) for one in known)]
+    cost, reading = min(starts, key=lambda one: one[0])
+    costs: dict[str, dict[int, float]] = {}
+    while len(costs) < len(lexicon.words):
+        word = lexicon.words[len(costs)]
+        costs[word], found = _profile(lexicon, word, reading, cost)
+        if found[0] < cost - 1e-6:
+            # What another meaning of one word leads to is better than all that was known: the others are asked again.
+            (cost, reading), costs = found, {}
+    return Posterior(reading, cost, {word: _chances(costs[word]) for word in lexicon.words})
+
+
+def _chances(costs: dict[int, float]) -> dict[int, float]:
+    """The chances of meanings by what they cost."""
+    least = min(costs.values())
+    weights = {column: float(np.exp((least - cost) / DOUBT)) for column, cost in costs.items()}
+    total = sum(weights.values())
+    return {column: weight / total for column, weight in weights.items()}
+
+
+def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, Reading]:
+    """The best of walks from readings in which each of these events (filter indices) is the usual one, and its cost."""
+    rng = np.random.default_rng(seed)
+    steps = round(effort * STEPS_PER_CHOICE * max(20, len(lexicon.words)) * len(lexicon.features))
+    best: tuple[float, Reading] | None = None
+    for chain in range(CHAINS):
+        walk = Walk(lexicon, Reading({"event": events[chain % len(events)]}), rng)
+        walk.run(steps, HOT, COLD)
+        found = descend(lexicon, walk.best[1])
+        if best is None or found[0] < best[0] - 1e-9:
+            best = found
+    assert best is not None
+    return best
+
+
+def descend(lexicon: Lexicon, reading: Reading, frozen: str | None = None) -> tuple[float, Reading]:
+    """The cost of the nearest reading that no single change improves, and the reading. A frozen word (and with it the
+    constants) stays as it is."""
+    costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
+    price = lexicon.price(reading)
+    improved = True
+    while improved:
+        improved = False
+        for changed, touched in lexicon.neighbours(reading, frozen):
+            new = {i: lexicon.scene_cost(changed, i) for i in touched}
+            new_price = lexicon.price(changed)
+            if sum(c - costs[i] for i, c in new.items()) + new_price - price < -1e-9:
+                reading, price, improved = changed, new_price, True
+                for i, c in new.items():
+                    costs[i] = c
+                break
+    return sum(costs) + price, reading
+
+
+def wander(lexicon: Lexicon, reading: Reading, steps: int, rng: np.random.Generator) -> Reading:
+    """Where a Metropolis walk gets from a reading: at temperature 1, one as likely as the data makes it.
+
+    The temperature is drawn from 1 to `HOT`, so that variations do not run out where the data leaves few.
+    """
+    walk = Walk(lexicon, reading, rng)
+    temperature = float(rng.uniform(1.0, HOT))
+    walk.run(steps, temperature, temperature)
+    return walk.reading
+
+
+def _profile(
+    lexicon: Lexicon, word: str, reading: Reading, cost: float
+) -> tuple[dict[int, float], tuple[float, Reading]]:
+    """The least cost with each meaning of a word (-1: none), all other words free to follow; and the best of what it
+    comes by, its cost first."""
+    costs: dict[int, float] = {}
+    best = (cost, reading)
+    for column in range(-1, len(lexicon.features)):
+        if reading.meanings.get(word, -1) == column:
+            costs[column] = cost
+            continue
+        changed = reading.with_meaning(word, column)
+        costs[column] = lexicon.total(changed)
+        if costs[column] < cost + PROFILE_MARGIN:
+            costs[column], followed = descend(lexicon, changed, frozen=word)
+            # Once the others have followed, the word may do better by yet another meaning.
+            found = descend(lexicon, followed) if costs[column] < cost + FREE_MARGIN else (costs[column], followed)
+            best = min(best, found, key=lambda one: one[0])
+    return costs, best

@@ -1,0 +1,262 @@
+"""The candidate conditions of a search: what goal screens, and items on them, have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.synthesis.screen.evidence import Evidence
+from grace_irl.synthesis.screen.parsimony import Parsimony
+from grace_irl.synthesis.screen.pattern import Pattern
+from grace_irl.synthesis.screen.reading import Around, Condition, Spoken, Test
+from grace_irl.synthesis.screen.universe import Universe, Vocabulary
+
+SHARE = 0.08
+"""A condition is tried where it holds in this share of a task's goals, and in two of them where there are more."""
+RARE = 0.05
+"""The absence of something is tried where no larger share of the goals has it."""
+MAX_PATTERNS = 1_500
+"""Patterns of one universe, those that hold in most goals."""
+MAX_ANCHORS = 16
+"""Ids around which items are looked at, those of most goals."""
+MAX_NEAR = 400
+"""States that are no goals in which what is absent from goals is looked for."""
+TELLING = 0.6
+"""What is shown of the instruction tells goals where at least this share of them shows it and no more than the rest
+of the other states."""
+PER_ANCHOR = 8
+"""Conjunctions of one anchor that are tried as conditions of a screen."""
+
+
+def telling(evidence: Evidence, vocabulary: Vocabulary) -> set[Pattern]:
+    """What of the instruction is shown in most goals of a task, and not in most of the other states that its experts
+    came by, or of all states where there are none: goals are reached by doing what was said."""
+    found: set[Pattern] = set()
+    for task in range(evidence.tasks):
+        goals = evidence.task == task
+        others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
+        shown = _shown(evidence, vocabulary, np.flatnonzero(goals))
+        elsewhere = _shown(evidence, vocabulary, np.flatnonzero(others if others.any() else ~goals))
+        found |= {one for one, share in shown.items() if share >= TELLING and elsewhere.get(one, 0.0) <= 1 - TELLING}
+    return found
+
+
+def _shown(evidence: Evidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[Pattern, float]:
+    """The share of the rows in which each pattern holds that is about the instruction."""
+    sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_NEAR)).astype(np.int64)]
+    counted: Counter[Pattern] = Counter()
+    for screen, said in evidence.pairs[sample].tolist():
+        fit = (vocabulary.patterns[i] for i in vocabulary.fit(set(evidence.sights[screen].looks), said))
+        counted.update(pattern for pattern in fit if pattern.shows)
+    return {pattern: count / len(sample) for pattern, count in counted.items()}
+
+
+class Conditions:
+    """Everything that can be said of these rows.
+
+    Args:
+        evidence: the rows.
+        vocabulary: of these rows.
+        parsimony: prices of what is said.
+    """
+
+    def __init__(self, evidence: Evidence, vocabulary: Vocabulary, parsimony: Parsimony) -> None:
+        self.evidence = evidence
+        self.parsimony = parsimony
+        self._vocabulary = vocabulary
+        self._goals = np.flatnonzero(evidence.missed > 0)
+        self._hits: dict[Condition, NDArray[np.bool_]] = {}
+        self._absentees = self._absent()  # gives what states near goals show its numbers, before any table is made
+        self._items = [self._around(anchor) for anchor in self._anchors()]
+        self.screens = self._whole()
+
+    def hits(self, condition: Condition) -> NDArray[np.bool_]:
+        """(rows,) where a condition holds that a universe offers."""
+        return self._hits[condition]
+
+    def known(self, condition: Condition) -> bool:
+        return condition in self._hits
+
+    def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
+        """The looks of each item around an anchor in a row, or of its screen."""
+        sight = self.evidence.sights[self.evidence.pairs[row, 0]]
+        if not anchor:
+            return [sight.looks]
+        return [sight.within(span) for span in sight.items.get(anchor, ())]
+
+    def _anchors(self) -> list[str]:
+        """Ids that stand more than once, side by side, in some goal screen, those of most goals first."""
+        goals = {int(screen) for screen in self.evidence.pairs[self._goals, 0]}
+        repeated = {name for i in goals for name, spans in self.evidence.sights[i].items.items() if _apart(spans)}
+        seen: Counter[str] = Counter()
+        for row in self._goals.tolist():
+            sight = self.evidence.sights[self.evidence.pairs[row, 0]]
+            for name, spans in sight.items.items():
+                # An item of a single node says nothing that the node itself does not.
+                if name in repeated and any(end - start > 1 for start, end in spans):
+                    seen[name] += self.evidence.missed[row]
+        ranked = sorted(seen, key=lambda name: (-seen[name], name))
+        return ranked[:MAX_ANCHORS]
+
+    def _common(self, anchor: str) -> list[int]:
+        """Patterns that hold in enough goals of some task, somewhere around an anchor."""
+        counted: Counter[int] = Counter()
+        found: dict[int, None] = {}
+        for task in range(self.evidence.tasks):
+            goals = np.flatnonzero(self.evidence.task == task)
+            rows = Counter(pattern for row in goals.tolist() for pattern in self._fit(row, anchor))
+            least = max(min(2, len(goals)), SHARE * len(goals))
+            found |= {pattern: None for pattern in rows if rows[pattern] >= least}
+            counted += rows
+        return self._ranked(list(found), counted)[:MAX_PATTERNS]
+
+    def _fit(self, row: int, anchor: str = "") -> set[int]:
+        """All patterns that hold in a row, somewhere around an anchor."""
+        looks = {look for place in self._places(row, anchor) for look in place}
+        return self._vocabulary.fit(looks, int(self.evidence.pairs[row, 1]))
+
+    def _ranked(self, found: list[int], counted: Counter[int]) -> list[int]:
+        patterns = self._vocabulary.patterns
+        return sorted(found, key=lambda i: (-counted[i], self.parsimony.pattern(patterns[i]), patterns[i].key))
+
+    def _table(self, anchor: str, patterns: list[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The row of each place, and (places, patterns) what holds there."""
+        said = self.evidence.pairs[:, 1].tolist()
+        places = [(row, place) for row in range(len(said)) for place in self._places(row, anchor)]
+        table = self._vocabulary.table(((set(place), said[row]) for row, place in places), patterns)
+        return np.array([row for row, _ in places], dtype=np.int64), table
+
+    def _around(self, anchor: str) -> tuple[str, Universe]:
+        common = self._common(anchor)
+        owners, table = self._table(anchor, common)
+        patterns = [self._vocabulary.patterns[i] for i in common]
+        prices = np.array([self.parsimony.pattern(pattern) for pattern in patterns])
+        return anchor, Universe(owners, len(self.evidence.pairs), [Test(one) for one in patterns], prices, table)
+
+    def _whole(self) -> Universe:
+        """The universe of screens: what is there, what is not, what is there several times, and what items hold."""
+        common, absent = self._common(""), self._absentees
+        owners, table = self._table("", [*common, *absent])
+        table[:, len(common) :] ^= True
+        conditions: list[Condition] = [Test(self._vocabulary.patterns[i]) for i in common]
+        conditions += [Test(self._vocabulary.patterns[i], 0) for i in absent]
+        parts = [table]
+        for offered in (self._spoken(), self._counted(), self._bound(), self._conjoined()):
+            conditions += offered
+            parts += [np.stack(list(offered.values()), axis=1)] if offered else []
+        table = np.concatenate(parts, axis=1)
+        self._hits = {condition: table[:, column] for column, condition in enumerate(conditions)}
+        prices = np.array([self.parsimony.condition(condition) for condition in conditions])
+        return Universe(owners, len(self.evidence.pairs), conditions, prices, table)
+
+    def _absent(self) -> list[int]:
+        """Patterns that goals hardly ever have and other states of experts do."""
+        had: Counter[int] = Counter()
+        for row in self._goals.tolist():
+            for pattern in self._fit(row):
+                had[pattern] += self.evidence.missed[row]
+        near = np.flatnonzero(self.evidence.near & (self.evidence.missed == 0))
+        near = near[np.linspace(0, len(near) - 1, min(len(near), MAX_NEAR)).astype(np.int64)]
+        seen = Counter(pattern for row in near.tolist() for pattern in self._fit(row))
+        few = RARE * float(self.evidence.missed.sum())
+        found = [pattern for pattern in seen if had[pattern] <= few and seen[pattern] >= min(2, len(near))]
+        return self._ranked(found, seen)[:MAX_PATTERNS]
+
+    def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
+        """Words that tell the instructions of goals apart, and for each task words of which most of its instructions
+        and few others hold one. A program is not to know a goal by a word that all share."""
+        said = [frozenset(one.words.split()) for one in self.evidence.said]
+        asked = {int(i) for i in self.evidence.pairs[self._goals, 1]}
+        usual = [{word for word in words if len(word) > 2 and not word.isdecimal()} for words in said]
+        telling = {word for i in asked for word in usual[i] if not all(word in said[other] for other in asked)}
+        sets: set[tuple[str, ...]] = {(word,) for word in telling}
+        for task in range(self.evidence.tasks):
+            goals = Counter(self.evidence.pairs[self.evidence.task == task, 1].tolist())
+            foreign = Counter(self.evidence.pairs[self.evidence.task >= 0, 1].tolist())
+            foreign.subtract(goals)
+            chosen: list[str] = []
+            while gains := {
+                word: sum(goals[i] - foreign[i] for i in asked if word in said[i] and said[i].isdisjoint(chosen))
+                for word in telling
+            }:
+                best = max(sorted(gains), key=lambda word: gains[word])
+                if gains[best] <= 0:
+                    break
+                chosen.append(best)
+            if chosen:
+                sets.add(tuple(sorted(chosen)))
+        return {
+            Spoken(words): np.array([not one.isdisjoint(words) for one in said])[self.evidence.pairs[:, 1]]
+            for words in sorted(sets)
+        }
+
+    def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
+        """Ids and marks that stand several times in goals: as often as in any of them."""
+        counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
+        goals = [counts[row] for row in self._goals.tolist()]
+        always = set.intersection(*(set(count) for count in goals)) if goals else set()
+        offered: dict[Condition, NDArray[np.bool_]] = {}
+        for pattern in sorted(always, key=repr):
+            least = min(count[pattern] for count in goals)
+            if least > 1:
+                offered[Test(pattern, least)] = np.array([count[pattern] >= least for count in counts])
+        return offered
+
+    def _occurrences(self, row: int) -> Counter[Pattern]:
+        seen: Counter[Pattern] = Counter()
+        for number, count in Counter(self._places(row, "")[0]).items():
+            look = self.evidence.looks.all[number]
+            for flag in ("", *(flag for flag in ("checked", "selected") if flag in look.flags)):
+                if look.name:
+                    seen[Pattern(name=look.name, flag=flag)] += count
+                if look.kind and flag:
+                    seen[Pattern(kind=look.kind, flag=flag)] += count
+        return seen
+
+    def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
+        """Ids whose numbers lie above or below a limit in all goals: the number of the goal that comes closest."""
+        values = [self._largest(row) for row in range(len(self.evidence.pairs))]
+        goals = [values[row] for row in self._goals.tolist()]
+        always = set.intersection(*(set(value) for value in goals)) if goals else set()
+        offered: dict[Condition, NDArray[np.bool_]] = {}
+        for name in sorted(always):
+            least = min(max(value[name]) for value in goals)
+            most = max(min(value[name]) for value in goals)
+            above = [any(number >= least for number in value.get(name, ())) for value in values]
+            below = [any(number <= most for number in value.get(name, ())) for value in values]
+            offered[Test(Pattern(name=name, bound=">=", limit=least))] = np.array(above)
+            offered[Test(Pattern(name=name, bound="<=", limit=most))] = np.array(below)
+        return offered
+
+    def _largest(self, row: int) -> dict[str, set[float]]:
+        """The numbers that nodes of each id show."""
+        shown: dict[str, set[float]] = {}
+        for number in set(self._places(row, "")[0]):
+            look = self.evidence.looks.all[number]
+            if look.name and look.numbers:
+                shown.setdefault(look.name, set()).update(look.numbers)
+        return shown
+
+    def _conjoined(self) -> dict[Condition, NDArray[np.bool_]]:
+        """What several conditions on one item tell, for each anchor those that tell most."""
+        offered: dict[Condition, NDArray[np.bool_]] = {}
+        for anchor, universe in self._items:
+            for found in universe.best(self.evidence.signed, 4 * PER_ANCHOR):
+                patterns = tuple(_pattern(universe.conditions[column]) for column in found.columns)
+                if len(patterns) > 1 and len(offered) < MAX_ANCHORS * PER_ANCHOR:
+                    offered[Around(anchor, patterns)] = found.hits
+        return offered
+
+
+def _apart(spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether these are two items or more, of which none lies in another."""
+    return len(spans) > 1 and all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
+
+
+def _pattern(condition: Condition) -> Pattern:
+    assert isinstance(condition, Test)
+    return condition.pattern

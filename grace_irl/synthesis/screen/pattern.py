@@ -1,0 +1,188 @@
+"""A test of one node: whether it has this id, says this, is checked, shows what the instruction names, …"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Literal
+
+from grace_irl.synthesis.quote import quoted
+from grace_irl.synthesis.screen import functions
+from grace_irl.synthesis.screen.look import FLAGS, ON_OR_OFF, Look, Said
+
+Shows = Literal["", "time", "number", "quote", "name", "word"]
+"""What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing
+else, or some longer word of it."""
+SHOWN = 40
+"""Letters of a text that people are shown."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a node must be; what is empty is left open.
+
+    Attributes:
+        name: its id, without the package.
+        kind: its class, without the package.
+        package: its app.
+        says: its whole text or description.
+        word: a word of its text or description, in small letters.
+        shows: what of the instruction it shows.
+        flag: what it is (`FLAGS`).
+        chosen: the labels of its children that are on, and no others.
+        bound: whether a number in its text is ">=" or "<=" the limit.
+        limit: of the bound.
+        aside: what it says or shows stands not in the node but beside it.
+    """
+
+    name: str = ""
+    kind: str = ""
+    package: str = ""
+    says: str = ""
+    word: str = ""
+    shows: Shows = ""
+    flag: str = ""
+    chosen: tuple[str, ...] | None = None
+    bound: Literal["", ">=", "<="] = ""
+    limit: float = 0.0
+    aside: bool = False
+
+    def implies(self, other: Pattern) -> bool:
+        """Whether every node that fits this pattern fits the other one."""
+        standard = Pattern()
+        asked = ((getattr(other, field), getattr(self, field), getattr(standard, field)) for field in FIELDS)
+        return all(value in (own, open_) for value, own, open_ in asked)
+
+    @property
+    def key(self) -> str:
+        """What patterns are sorted by."""
+        return repr(self)
+
+    def expression(self, node: str = "n") -> list[str]:
+        """Python expressions that hold together where a node fits, cheap ones first."""
+        parts = []
+        says = f"{'beside' if self.aside else 'says'}({node})"
+        if self.name:
+            parts.append(f"name({node}) == {quoted(self.name)}")
+        if self.kind:
+            parts.append(f"kind({node}) == {quoted(self.kind)}")
+        if self.package:
+            parts.append(f'{node}.get("package") == {quoted(self.package)}')
+        if self.flag:
+            parts += [f'{node}.get("{attribute}") == "{value}"' for attribute, value in FLAGS[self.flag].items()]
+        if self.says:
+            parts.append(f"{quoted(self.says)} in {says}")
+        if self.word:
+            parts.append(f"{quoted(self.word)} in words(*says({node}))")
+        if self.chosen is not None:
+            labels = ", ".join(map(quoted, self.chosen))
+            parts.append(f"chosen({node}) == " + (f"{{{labels}}}" if labels else "set()"))
+        if self.bound:
+            parts.append(f"any(value {self.bound} {self.limit:g} for value in numbers(*says({node})))")
+        if self.shows:
+            parts.append(
+                {
+                    "time": f"times(*{says}) & self.times",
+                    "number": f"numbers(*{says}) & self.numbers",
+                    "quote": f"phrases({says}) & self.quotes",
+                    "name": f"mentions(self.words, {says})",
+                    "word": f"echoes(self.words, {says})",
+                }[self.shows]
+            )
+        return parts
+
+    def phrase(self) -> str:
+        """What it asks for, in words: "onoff is checked"."""
+        what = shown(self.name) or (f"some {shown(self.kind)}" if self.kind else "something")
+        which = [f"is {self.flag}"] * bool(self.flag)
+        if self.package:
+            which.append(f"is of {shown(self.package)}")
+        says = "stands beside" if self.aside else "says"
+        if self.says:
+            which.append(f'{says} "{shown(self.says)}"')
+        if self.word:
+            which.append(f'says the word "{shown(self.word)}"')
+        if self.shows:
+            told = {
+                "time": "a time of the instruction",
+                "number": "a number of the instruction",
+                "quote": "what the instruction quotes",
+                "name": "words of the instruction",
+                "word": "a word of the instruction, among others",
+            }
+            which.append(f"{says} {told[self.shows]}")
+        if self.chosen is not None:
+            which.append(f"has just {', '.join(map(shown, self.chosen))} chosen")
+        if self.bound:
+            which.append(f"says a number {self.bound} {self.limit:g}")
+        return f"{what} {' and '.join(which) or 'is there'}"
+
+
+FIELDS = tuple(field.name for field in fields(Pattern))
+
+
+def shown(text: str) -> str:
+    """A text of a screen for people: on one line, cut, and with nothing in it that would end a docstring."""
+    return quoted(text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…")[1:-1]
+
+
+def plain_patterns(look: Look) -> Iterator[Pattern]:
+    """All patterns that a node fits, whatever the instruction."""
+    texts = sorted({text for text in look.says if text})
+    words = {word for word in functions.words(*texts) if len(word) > 2 and not word.isdecimal()}
+    if look.package:
+        yield Pattern(package=look.package)
+    names = ("", look.name) if look.name else ("",)
+    for flag in ("", *sorted(look.flags)):
+        if look.kind:
+            yield Pattern(kind=look.kind, flag=flag)
+        for name in names:
+            if name:
+                yield Pattern(name=name, flag=flag)
+            for text in texts:
+                yield Pattern(name=name, says=text, flag=flag)
+    for name in names:
+        for word in sorted(words):
+            yield Pattern(name=name, word=word)
+    for flag in sorted(look.flags & ON_OR_OFF):
+        for text in look.beside:
+            yield Pattern(says=text, flag=flag, aside=True)
+    if look.chosen is not None and look.name:
+        yield Pattern(name=look.name, chosen=look.chosen)
+
+
+def told_patterns(look: Look, said: Said) -> Iterator[Pattern]:
+    """All patterns that a node fits because of the instruction."""
+    if not said.text:
+        return
+    for shows in _shown(look.says, said):
+        for flag in ("", *sorted(look.flags)):
+            # One word that is the same means little unless it stands in a certain place.
+            for name in dict.fromkeys((look.name,) if shows == "word" else ("", look.name)):
+                if name or shows != "word":
+                    yield Pattern(name=name, shows=shows, flag=flag)
+    if look.beside:
+        for shows in _shown(look.beside, said):
+            for flag in sorted(look.flags & ON_OR_OFF):
+                for name in dict.fromkeys(("", look.name)):
+                    yield Pattern(name=name, shows=shows, flag=flag, aside=True)
+
+
+def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:
+    """What texts show of the instruction."""
+    times, numbers, phrases = _read(texts)
+    shown: dict[Shows, bool] = {
+        "time": not said.times.isdisjoint(times),
+        "number": not said.numbers.isdisjoint(numbers),
+        "quote": not said.quotes.isdisjoint(phrases),
+        "name": functions.mentions(said.words, texts),
+        "word": functions.echoes(said.words, texts),
+    }
+    return [shows for shows, holds in shown.items() if holds]
+
+
+@lru_cache(maxsize=100_000)
+def _read(texts: tuple[str, ...]) -> tuple[set[float], set[float], set[str]]:
+    """The times, numbers and phrases in texts."""
+    return functions.times(*texts), functions.numbers(*texts), functions.phrases(texts)

@@ -1,0 +1,198 @@
+"""Looks for the readings of the demonstrations that cost least: conjunctions by beam search, clauses one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.synthesis.screen.conditions import Conditions, telling
+from grace_irl.synthesis.screen.evidence import MISSED, Evidence
+from grace_irl.synthesis.screen.parsimony import Parsimony
+from grace_irl.synthesis.screen.pattern import Pattern
+from grace_irl.synthesis.screen.reading import Around, Clause, Condition, Reading, Spoken, Test
+from grace_irl.synthesis.screen.universe import Vocabulary
+
+MAX_CLAUSES = 6
+FIRST = 8
+"""Readings to begin with."""
+STARTS = 12
+"""Clauses for all goals, and clauses with which readings are begun."""
+CLEAN = (0.01, 0.03, 0.1)
+"""Nats that a clause may be wrong by for each nat of goals that it covers, to be one of several."""
+PER_GROUP = 4
+"""Clauses for the goals of one task or one word."""
+MAX_GROUPS = 24
+SHARED = 0.95
+"""What holds in this share of a clause's goals can be asked for, too."""
+
+
+class Found:
+    """The rows, what can be said of them, and what readings cost.
+
+    Args:
+        items: training demonstrations.
+        system: whether the system's own windows are looked at.
+    """
+
+    def __init__(self, items: Sequence[Labelled], *, system: bool) -> None:
+        self.system = system
+        self.evidence = Evidence.of(items, system=system)
+        words = {word for said in self.evidence.said[: self.evidence.experts] for word in said.words.split()}
+        vocabulary = Vocabulary(self.evidence)
+        self.parsimony = Parsimony(words, telling(self.evidence, vocabulary), self.evidence.tasks)
+        self.conditions = Conditions(self.evidence, vocabulary, self.parsimony)
+
+    def readings(self) -> list[Reading]:
+        """Readings to begin with, those of least cost first; none where nothing tells goals from other states."""
+        none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
+        groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
+        pool = list(dict.fromkeys(clause for clauses in groups for clause in clauses[:PER_GROUP]))
+        starts = [self._covering(pool, clean) for clean in CLEAN]
+        starts += [*((clause,) for clauses in groups for clause in clauses[:1])]
+        starts += [(clause,) for clause in groups[0]]
+        found = {self._improved(Reading(start), pool) for start in dict.fromkeys(starts) if start}
+        ranked = sorted(found, key=lambda reading: (self.cost(reading), reading.text()))
+        return [reading for reading in ranked if self.cost(reading) < none][:FIRST]
+
+    def _groups(self) -> list[NDArray[np.bool_]]:
+        """(rows,) All goals, those of each task, and those of each word that tells instructions apart."""
+        goal = self.evidence.missed > 0
+        groups = [
+            goal,
+            *(self.evidence.task == number for number in range(self.evidence.tasks)),
+        ]
+        spoken = [one for one in self.conditions.screens.conditions if isinstance(one, Spoken)]
+        groups += [group for word in spoken if (group := goal & self.conditions.hits(word)).sum() > 1]
+        return list({np.packbits(group).tobytes(): group for group in groups}.values())[:MAX_GROUPS]
+
+    def _only(self, group: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(rows,) what it costs more to take a row for a goal than not to; other goals are neither here nor there."""
+        return np.asarray(self.evidence.wrong - self.evidence.missed * group, dtype=np.float64)
+
+    def _covering(self, pool: Sequence[Clause], wrong: float) -> tuple[Clause, ...]:
+        """Clauses that are wrong by no more nats than this for each nat of goals that they cover, those first that
+        cover most of what is left."""
+        clean = {}
+        for clause in pool:
+            hits = self.clause_hits(clause)
+            if self.evidence.wrong[hits].sum() <= wrong * self.evidence.missed[hits].sum():
+                clean[clause] = hits
+        chosen: list[Clause] = []
+        left = self.evidence.missed.copy()
+        while clean and len(chosen) < MAX_CLAUSES:
+            best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
+            if left[clean[best]].sum() < MISSED:
+                break
+            chosen.append(best)
+            left[clean.pop(best)] = 0.0
+        return tuple(chosen)
+
+    def _improved(self, reading: Reading, pool: Sequence[Clause]) -> Reading:
+        """The reading, changed one clause at a time as long as that costs less."""
+        cost = self.cost(reading)
+        while True:
+            best = min(self._changed(reading, pool), key=self.cost, default=reading)
+            if self.cost(best) >= cost - 1e-9:
+                return Reading(tuple(sorted(reading.clauses, key=self._covered)))
+            reading, cost = best, self.cost(best)
+
+    def _covered(self, clause: Clause) -> tuple[float, str]:
+        """Minus the goals that a clause covers, in nats, and what to sort by where they are equal."""
+        return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
+
+    def _changed(self, reading: Reading, pool: Sequence[Clause]) -> Iterator[Reading]:
+        """Readings with a clause more, or less, or another one in its place."""
+        clauses = reading.clauses
+        more = [clause for clause in pool if clause not in clauses]
+        if len(clauses) < MAX_CLAUSES:
+            yield from (Reading((*clauses, clause)) for clause in more)
+        for at in range(len(clauses)):
+            if len(clauses) > 1:
+                yield Reading(clauses[:at] + clauses[at + 1 :])
+                yield from (Reading((*clauses[:at], clause, *clauses[at + 1 :])) for clause in more)
+
+    def cost(self, reading: Reading) -> float:
+        """What a reading gets wrong and what it says, in nats."""
+        return self.evidence.cost(self.hits(reading)) + self.parsimony.reading(reading)
+
+    def hits(self, reading: Reading) -> NDArray[np.bool_]:
+        """(rows,) what a reading takes for goals."""
+        hits = np.stack([self.clause_hits(clause) for clause in reading.clauses])
+        return np.asarray(hits.any(axis=0), dtype=np.bool_)
+
+    def clause_hits(self, clause: Clause) -> NDArray[np.bool_]:
+        """(rows,) where all conditions of a clause hold."""
+        hits = np.stack([self.conditions.hits(condition) for condition in clause])
+        return np.asarray(hits.all(axis=0), dtype=np.bool_)
+
+    def _clauses(self, signed: NDArray[np.float64], count: int) -> list[Clause]:
+        """The clauses of least cost, each of which looks at the screen."""
+        screens = self.conditions.screens
+        clauses = [
+            _in_order([screens.conditions[column] for column in one.columns]) for one in screens.best(signed, 4 * count)
+        ]
+        looking = (clause for clause in clauses if any(not isinstance(one, Spoken) for one in clause))
+        return list(dict.fromkeys(looking))[:count]
+
+    def fuller(self, reading: Reading, most: int = 3) -> Reading:
+        """The same reading with more of what all goals of each clause share: what the instruction says first."""
+        return Reading(tuple(self._fuller(clause, most) for clause in reading.clauses))
+
+    def _fuller(self, clause: Clause, most: int) -> Clause:
+        chosen = list(clause)
+        hits = self.clause_hits(clause)
+        for condition in self.additions(clause):
+            if len(chosen) - len(clause) == most:
+                break
+            narrower = hits & self.conditions.hits(condition)
+            elsewhere = self.conditions.hits(condition)[self.evidence.missed == 0].mean()
+            if isinstance(condition, Test) and condition.count and elsewhere < 0.5 and _told(condition):
+                chosen.append(condition)
+                hits = narrower
+        return _in_order(chosen)
+
+    def additions(self, clause: Clause) -> list[Condition]:
+        """Conditions that hold in nearly all goals of a clause and are none of it, cheap and telling ones first."""
+        hits = self.clause_hits(clause)
+        covered = self.evidence.missed * hits
+        screens = self.conditions.screens
+        share = covered @ screens.table / max(1e-9, float(covered.sum()))
+        wrong = self.evidence.wrong @ screens.table
+        usual = wrong / max(1e-9, float(self.evidence.wrong.sum()))
+        ranked = np.lexsort((np.arange(len(share)), screens.prices + 2 * usual))
+        return [
+            screens.conditions[column]
+            for column in ranked.tolist()
+            if share[column] >= SHARED and screens.conditions[column] not in clause
+        ]
+
+
+def _in_order(conditions: Sequence[Condition]) -> Clause:
+    """A clause of these conditions, without those that another one implies."""
+    tested = [one.pattern for one in conditions if isinstance(one, Test) and one.count == 1]
+    inside = [pattern for one in conditions if isinstance(one, Around) for pattern in one.patterns]
+    implied = {one for one in tested if one in inside or any(_more(other, one) for other in (*tested, *inside))}
+    kept = {one for one in conditions if not (isinstance(one, Test) and one.count == 1 and one.pattern in implied)}
+    return tuple(sorted(kept, key=_order))
+
+
+def _more(one: Pattern, other: Pattern) -> bool:
+    """Whether a pattern asks for all that another one does, and for more."""
+    return one != other and one.implies(other)
+
+
+def _order(condition: Condition) -> tuple[int, str]:
+    """How conditions stand in a clause: the instruction first, then what is there, then what is not."""
+    rank = (
+        0 if isinstance(condition, Spoken) else 2 if isinstance(condition, Around) else 1 + 2 * (condition.count == 0)
+    )
+    return rank, repr(condition)
+
+
+def _told(condition: Test) -> bool:
+    """Whether a condition is about the instruction, or about what is on."""
+    pattern = condition.pattern
+    return bool(pattern.shows) or pattern.flag in ("checked", "selected") or pattern.chosen is not None

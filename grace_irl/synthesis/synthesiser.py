@@ -1,0 +1,139 @@
+"""The proposer that needs no model: programs found in the training data by enumeration and search."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from grace_irl.demos.labels import Problem
+from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.search.protocol import Request
+from grace_irl.synthesis.additive_sketcher import AdditiveSketcher
+from grace_irl.synthesis.grid.sketcher import GridSketcher
+from grace_irl.synthesis.reshaper import Reshaper
+from grace_irl.synthesis.screen.sketcher import UiSketcher
+from grace_irl.synthesis.sketch import Sketcher
+
+PATIENCE = 20
+"""Variations in a row that say nothing new, after which there is nothing new to say."""
+EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
+
+
+class Synthesiser:
+    """Answers "initialise" with the readings of the data, best first, then variations of them; "mutate" with a
+    variation of the parent; "reshape" with the parent, which then pays for progress, too, where it watches grids.
+
+    Only training demonstrations are looked at. An answer depends on them, the seed, the request and its parents, and
+    on nothing else: request i to initialise gets the i-th of all programs that differ, or the failure "exhausted".
+
+    Args:
+        problem: labelled demonstrations.
+        seed: for everything random in reading the data.
+    """
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        self._problem = problem
+        self._seed = seed
+        self._lock = threading.Lock()
+        self._reshaper = Reshaper(problem)
+        self._sketchers: list[Sketcher] = []
+        self._initial: list[tuple[int, str]] = []
+        self._distinct: Iterator[tuple[int, str]] = iter(())
+        self._listed: list[tuple[int, str]] = []  # of the distinct ones, those that were asked for or passed by
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        """One program; the first call reads the data, which can take seconds and does not yield (see `InThread`)."""
+        return self._answer(request, parents)
+
+    def _answer(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        start = time.perf_counter()
+        with self._lock:
+            if request.operator == "reshape":
+                found = self._reshaper.reshape(parents[0].program.source, request.version)
+                return replace(found, seconds=time.perf_counter() - start)
+            if not self._sketchers:
+                self._read()
+            if not self._initial:
+                return Proposal("", failure="nothing tells the expert states from the others")
+            answer = self._sketch(request, parents)
+            if answer is None:
+                return Proposal("", failure=EXHAUSTED, seconds=time.perf_counter() - start)
+            which, sketch = answer
+            sketcher = self._sketchers[which]
+            return Proposal(
+                source=sketcher.source(sketch),
+                reasoning=sketcher.reasoning(sketch),
+                sketch=json.dumps([which, sketch]),
+                seconds=time.perf_counter() - start,
+                prior=sketcher.prior(sketch),
+            )
+
+    def _read(self) -> None:
+        train = self._problem.train
+        if self._problem.metadata.kind == "grid" and self._problem.rule != "all":
+            happenings = GridSketcher(train, self._seed)
+            if happenings.possible:
+                self._sketchers.append(happenings)
+        if self._problem.metadata.kind == "ui":
+            self._sketchers.append(UiSketcher(train))
+        if not self._sketchers:
+            self._sketchers.append(AdditiveSketcher(train, self._problem.metadata.fields))
+        self._initial = [(i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()]
+        self._distinct = self._different()
+
+    def _sketch(self, request: Request, parents: Sequence[Parent]) -> tuple[int, str] | None:
+        """The sketch that answers a request: from a parent that has one, else from the data alone; None where nothing
+        is left to say."""
+        for parent in parents:
+            if parent.sketch:
+                which, sketch = json.loads(parent.sketch)
+                return self._child(which, sketch, request.seed)
+        if request.operator == "initialise":
+            return self._at(request.index)
+        which, sketch = self._initial[request.seed % len(self._initial)]
+        return self._child(which, sketch, request.seed)
+
+    def _child(self, which: int, parent: str, seed: int) -> tuple[int, str] | None:
+        """A variation whose program is not the parent's."""
+        sketcher = self._sketchers[which]
+        own = sketcher.source(parent)
+        rng = np.random.default_rng(seed)
+        for _ in range(PATIENCE):
+            sketch = sketcher.mutate(parent, int(rng.integers(2**62)))
+            if sketch != parent and sketcher.source(sketch) != own:
+                return which, sketch
+        return None
+
+    def _at(self, index: int) -> tuple[int, str] | None:
+        """The sketch at this place among all whose programs differ, the same whatever was asked before."""
+        while len(self._listed) <= index:
+            one = next(self._distinct, None)
+            if one is None:
+                return None
+            self._listed.append(one)
+        return self._listed[index]
+
+    def _different(self) -> Iterator[tuple[int, str]]:
+        """Sketches of programs that all differ: the initial ones, then variations of them until they only repeat."""
+        seen: set[str] = set()
+        repeats = 0
+        for count in itertools.count():
+            which, sketch = self._initial[count % len(self._initial)]
+            if count >= len(self._initial):
+                rng = np.random.default_rng([self._seed, count])
+                sketch = self._sketchers[which].mutate(sketch, int(rng.integers(2**62)))
+            source = self._sketchers[which].source(sketch)
+            if source in seen:
+                repeats += 1
+                if repeats == PATIENCE:
+                    return
+                continue
+            repeats = 0
+            seen.add(source)
+            yield which, sketch

@@ -1,0 +1,213 @@
+"""One environment with a recovered reward; the same numbers wherever the program runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+
+import grace_irl
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import GraceError, InputError
+from grace_irl.rewards.gymnasium import RewardEnv
+from grace_irl.rewards.trusted import TrustedScorer
+from grace_irl.rl.environments import make
+from tests.rewards.recorders import EPISODE, RANDOM, STEPS, Numbered
+
+GRID = """
+import random
+import numpy as np
+
+class Reward:
+    def __init__(self, extra_info=None):
+        self.words = (extra_info or "").split()
+        self.seen = set()
+
+    def reward_fn(self, state):
+        self.seen.add(state.tobytes())
+        noise = random.random() * 1e-3
+        return len(self.words) + len(self.seen) / 7 + float(np.std(state[:, :, 0])) + noise
+"""
+VECTOR = """
+import numpy as np
+
+class Reward:
+    def __init__(self, extra_info=None):
+        self.before = None
+
+    def reward_fn(self, state, action, next_state):
+        return float(np.tanh(next_state).sum() - np.square(action).sum() + state[0] / 3)
+"""
+
+
+def reward_file(tmp_path: Path, source: str) -> Path:
+    path = tmp_path / "reward.py"
+    path.write_text(source)
+    return path
+
+
+def played(environment: Any, view: Any, episodes: int, steps: int) -> Iterator[tuple[Trajectory, list[float]]]:
+    """Random episodes of a wrapped environment: what was seen, and what was paid."""
+    rng = np.random.default_rng(5)
+    for seed in range(episodes):
+        observation, _ = environment.reset(seed=seed)
+        states, actions, rewards = [view.state(environment, observation)], [], []
+        for _ in range(steps):
+            space = environment.action_space
+            action = (
+                int(rng.integers(space.n))
+                if hasattr(space, "n")
+                else rng.uniform(-1, 1, space.shape).astype(space.dtype)
+            )
+            observation, reward, terminated, truncated, info = environment.step(action)
+            assert isinstance(info["original_reward"], float)
+            states.append(view.state(environment, observation))
+            actions.append(action)
+            rewards.append(reward)
+            if terminated or truncated:
+                break
+        yield Trajectory(np.stack(states), np.stack(actions), view.instruction(environment)), rewards
+    environment.close()
+
+
+@pytest.mark.parametrize(
+    ("environment_id", "source", "steps"), [("BabyAI-GoToLocal-v0", GRID, 64), ("Hopper-v5", VECTOR, 200)]
+)
+def test_rewards_are_the_same_trusted_sandboxed_and_offline(
+    tmp_path: Path, environment_id: str, source: str, steps: int
+) -> None:
+    pytest.importorskip("minigrid" if "BabyAI" in environment_id else "mujoco")
+    path = reward_file(tmp_path, source)
+    paid: list[list[list[float]]] = []
+    for trust in (True, False):
+        environment, view = make(environment_id)
+        reward = grace_irl.load_reward(path, trust=trust)
+        rollouts = list(played(reward.wrap(environment, view=view), view, 4, steps))
+        offline = reward.rewards([trajectory for trajectory, _ in rollouts])
+        for (_, online), values in zip(rollouts, offline, strict=True):
+            np.testing.assert_array_equal(online, values[1:])
+        paid.append([online for _, online in rollouts])
+    assert paid[0] == paid[1]
+
+
+def test_the_instruction_comes_from_the_view_or_the_reset_or_the_environment(tmp_path: Path) -> None:
+    pytest.importorskip("minigrid")
+    import gymnasium
+    from minigrid.wrappers import FullyObsWrapper, ImgObsWrapper
+
+    source = "class Reward:\n    def __init__(self, extra_info):\n        self.n = len(extra_info)\n"
+    source += "    def reward_fn(self, state):\n        return self.n\n"
+    reward = grace_irl.load_reward(reward_file(tmp_path, source), trust=True)
+    grid, view = make("BabyAI-GoToObj-v0")
+    bare = ImgObsWrapper(FullyObsWrapper(gymnasium.make("BabyAI-GoToObj-v0", disable_env_checker=True)))
+    for environment in (reward.wrap(grid, view=view), reward.wrap(bare)):
+        for seed in range(5):
+            environment.reset(seed=seed)
+            assert environment.step(0)[1] == len(environment.unwrapped.mission)  # type: ignore[attr-defined]
+    numbered = reward.wrap(Numbered(0))
+    for number in range(3):
+        numbered.reset()
+        assert numbered.step(0)[1] == number % 2
+
+
+def test_an_episode_that_is_cut_off_leaves_nothing(tmp_path: Path) -> None:
+    environment = grace_irl.load_reward(reward_file(tmp_path, STEPS), trust=True).wrap(Numbered(0, (50,)))
+    for steps in (1, 7, 2):
+        environment.reset()
+        for at in range(steps):
+            _, reward, _, _, info = environment.step(0)
+            assert reward % 1000 == at + 1 == info["reward_terms"]["steps"]
+
+
+def test_a_program_that_draws_leaves_the_process_its_own_numbers(tmp_path: Path) -> None:
+    environment = grace_irl.load_reward(reward_file(tmp_path, RANDOM), trust=True).wrap(Numbered(0, (50,)))
+    random.seed(7)
+    np.random.seed(7)
+    first = []
+    for _ in range(2):
+        environment.reset()
+        first.append([environment.step(0)[1] for _ in range(5)])
+    after = random.random(), np.random.uniform()
+    random.seed(7)
+    np.random.seed(7)
+    assert after == (random.random(), np.random.uniform())
+    assert first[0] == first[1]  # every episode draws from the start
+    assert len(set(first[0])) == 5
+
+
+def test_terms_are_asked_for_or_not(tmp_path: Path) -> None:
+    reward = grace_irl.load_reward(reward_file(tmp_path, STEPS), trust=True)
+    for terms in (True, False):
+        environment = reward.wrap(Numbered(0), terms=terms)
+        environment.reset()
+        assert ("reward_terms" in environment.step(0)[4]) == terms
+    without = grace_irl.load_reward(reward_file(tmp_path, EPISODE), trust=True).wrap(Numbered(0))
+    without.reset()
+    assert "reward_terms" not in without.step(0)[4]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return float('nan')", "nonfinite: reward nan"),
+        ("return 'x'", "reward_fn returned str"),
+        ("raise ValueError('no')", "runtime: ValueError: no"),
+        ("return 1e10", "at most 1e\\+09"),
+    ],
+)
+def test_a_trusted_program_that_fails_is_one_line(tmp_path: Path, body: str, message: str) -> None:
+    source = f"class Reward:\n    def reward_fn(self, state):\n        if state[1] == 0: return 0\n        {body}\n"
+    environment = grace_irl.load_reward(reward_file(tmp_path, source), trust=True).wrap(Numbered(0))
+    environment.reset()
+    with pytest.raises(GraceError, match=f"reward.py: .*{message}"):
+        environment.step(0)
+
+
+@pytest.mark.parametrize("trust", [True, False], ids=["trusted", "sandboxed"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("float('nan')", "nonfinite: terms_fn: 'speed' is nan; expected a finite number of at most 1e\\+09 in size"),
+        ("float('inf')", "nonfinite: terms_fn: 'speed' is inf; expected a finite number"),
+        ("-1e300", "nonfinite: terms_fn: 'speed' is -1e\\+300; expected a finite number"),
+        ("np.float32('-inf')", "nonfinite: terms_fn: 'speed' is -inf; expected a finite number"),
+        ("10 ** 400", "OverflowError"),
+        ("'x'", "terms_fn: 'speed' is str; expected one number"),
+    ],
+)
+def test_components_are_finite_numbers_as_rewards_are(tmp_path: Path, value: str, message: str, trust: bool) -> None:
+    source = (
+        "import numpy as np\nclass Reward:\n    def reward_fn(self, state): return 0.0\n"
+        f"    def terms_fn(self, state): return {{'calm': 1.0, 'speed': {value}}}\n"
+    )
+    environment = grace_irl.load_reward(reward_file(tmp_path, source), trust=trust).wrap(Numbered(0))
+    environment.reset()
+    with pytest.raises(GraceError, match=f"^[^\n]*reward.py: [^\n]*{message}[^\n]*$"):
+        environment.step(0)
+    without = grace_irl.load_reward(reward_file(tmp_path, source), trust=trust).wrap(Numbered(0), terms=False)
+    without.reset()
+    assert without.step(0)[1] == 0.0
+
+
+def test_a_source_that_breaks_the_contract_is_bad_input() -> None:
+    for source in ("class Other: pass", "class Reward:\n    pass", "def :"):
+        with pytest.raises(InputError, match=r"docs/contract\.md"):
+            TrustedScorer(source, "reward.py")
+
+
+def test_observations_without_a_state_are_refused() -> None:
+    import gymnasium
+
+    class Texts(Numbered):
+        def _state(self) -> Any:
+            return {"image": np.zeros(3), "mission": "go"}
+
+    environment: gymnasium.Env[Any, Any] = RewardEnv(Texts(0), TrustedScorer(EPISODE, "reward.py"))
+    with pytest.raises(InputError, match="keys image, mission; expected an array"):
+        environment.reset()

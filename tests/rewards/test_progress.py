@@ -1,0 +1,77 @@
+"""Progress: what is paid over an episode is what its end is worth, and nothing reaches the next episode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grace_irl.rewards.progress import Progress
+from grace_irl.rewards.scale import Scale
+from grace_irl.rewards.scorer import Answer, Begin
+
+
+class Values:
+    """Rewards a state by its own number."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def turn(self, slots: Sequence[int], actions: Any, states: Any, begins: Sequence[Begin] = ()) -> Answer:
+        del actions, begins
+        values = np.array([float(state) for state in states])
+        return Answer(values, tuple({"value": value} for value in values.tolist()))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def begin(slot: int) -> Begin:
+    return Begin(slot, np.zeros(1), "")
+
+
+@given(
+    st.lists(st.lists(st.floats(-10, 10), min_size=1, max_size=12), min_size=1, max_size=4),
+    st.floats(0.5, 1.0),
+)
+def test_payments_of_an_episode_add_up_to_what_its_last_state_is_worth(
+    episodes: list[list[float]], gamma: float
+) -> None:
+    progress = Progress(Values(), gamma)
+    for rewards in episodes:  # one after the other in one slot
+        progress.turn((), None, (), [begin(0)])
+        paid = [float(progress.turn((0,), None, [np.array(value)]).rewards[0]) for value in rewards]
+        total = sum(gamma**at * value for at, value in enumerate(paid))
+        np.testing.assert_allclose(total, gamma ** len(rewards) * rewards[-1], atol=1e-9)
+
+
+def test_an_episode_that_begins_in_the_turn_that_ends_one_owes_it_nothing() -> None:
+    progress = Progress(Values(), 1.0)
+    progress.turn((), None, (), [begin(0), begin(1)])
+    first = progress.turn((0, 1), None, [np.array(5.0), np.array(2.0)], [begin(0)])
+    assert first.rewards.tolist() == [5.0, 2.0]
+    assert first.terms == ({"value": 5.0}, {"value": 2.0})
+    second = progress.turn((1, 0), None, [np.array(3.0), np.array(4.0)])  # slots in any order, some left out
+    assert second.rewards.tolist() == [1.0, 4.0]
+
+
+def test_staying_in_a_valued_state_pays_nothing_and_leaving_it_costs() -> None:
+    progress = Progress(Values(), 0.99)
+    progress.turn((), None, (), [begin(0)])
+    paid = [float(progress.turn((0,), None, [np.array(value)]).rewards[0]) for value in (0.4, 0.4, 0.4, 0.0)]
+    assert paid[0] > 0
+    assert all(value < 0 for value in paid[1:])
+
+
+def test_only_the_form_progress_remembers() -> None:
+    scorer = Values()
+    assert Scale("raw").over(scorer) is scorer
+    over = Scale("progress", 60.0, -30.0, gamma=0.9).over(scorer)
+    assert isinstance(over, Progress)
+    rewards = np.array([0.25, -1.0])
+    assert Scale("progress", 60.0, -30.0)(rewards) is rewards  # no calibration: potentials in the program's own unit
+    over.close()
+    assert scorer.closed

@@ -1,0 +1,122 @@
+"""Meanings of words: found where the data tells, left open where it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grace_irl.synthesis.grid.evidence import Evidence
+from grace_irl.synthesis.grid.learn import descend, learn, wander
+from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.meaning import Filter, Plan
+from grace_irl.synthesis.grid.parsimony import CLASS_ELSE, CONSTANT, MEANING
+from grace_irl.synthesis.grid.reading import Posterior, Reading
+from grace_irl.synthesis.grid.search import View, view
+from tests.propose.scenes import FACED, TINY, event, marks, reading, scene
+from tests.propose.worlds import COLOURS, KINDS, WORDS, go_to_set, labelled
+
+TRUE = {
+    **{WORDS[name]: Filter("channel 0", code) for name, code in KINDS.items()},
+    **{WORDS[name]: Filter("channel 1", code) for name, code in COLOURS.items()},
+}
+
+
+@pytest.fixture(scope="module")
+def seen() -> View:
+    return view(labelled(go_to_set(0, 10, 10)))
+
+
+@pytest.fixture(scope="module")
+def lexicon(seen: View) -> Lexicon:
+    return Lexicon(seen.evidence, Plan())
+
+
+@pytest.fixture(scope="module")
+def posterior(seen: View, lexicon: Lexicon) -> Posterior:
+    return learn(lexicon, seen.events, 0)
+
+
+def test_true_meanings_are_found(lexicon: Lexicon, posterior: Posterior) -> None:
+    filters = lexicon.evidence.filters
+    assert {word: filters[column] for word, column in posterior.best.meanings.items()} == TRUE
+    assert {feature: filters[column] for feature, column in posterior.best.constants.items()} == {
+        "event": event("faced")
+    }
+    # Nothing but the price of saying so: six words, two kinds of features, the usual event.
+    assert posterior.cost == pytest.approx(6 * MEANING + 2 * CLASS_ELSE + CONSTANT)
+
+
+def test_chances_sum_to_one_and_favour_the_truth(lexicon: Lexicon, posterior: Posterior) -> None:
+    assert set(posterior.words) == {*TRUE, "zek"}
+    for word, chances in posterior.words.items():
+        assert set(chances) == {-1, *range(len(lexicon.evidence.filters))}
+        assert sum(chances.values()) == pytest.approx(1.0)
+        likeliest = max(chances, key=lambda column: chances[column])
+        assert likeliest == (lexicon.evidence.index[TRUE[word]] if word in TRUE else -1)
+
+
+def test_learning_is_deterministic(seen: View, lexicon: Lexicon, posterior: Posterior) -> None:
+    again = learn(Lexicon(seen.evidence, Plan()), seen.events, 0)
+    assert (again.best, again.cost, again.words) == (posterior.best, posterior.cost, posterior.words)
+
+
+def test_no_other_meaning_of_a_word_leads_to_a_better_reading(lexicon: Lexicon, posterior: Posterior) -> None:
+    for word in lexicon.words:
+        for column in range(len(lexicon.features)):
+            changed = posterior.best.with_meaning(word, column)
+            _, followed = descend(lexicon, changed, frozen=word)
+            assert descend(lexicon, followed)[0] >= posterior.cost - 1e-6
+
+
+def test_two_words_that_always_go_together_stay_open() -> None:
+    """ "fen mip" is said of green balls alone, and nothing else is green or a ball: which word says which?"""
+    ball, others = (1, 4, 0), [(2, 5, 0), (3, 6, 0), (2, 6, 0), (3, 5, 0)]
+    said = {(2, 5, 0): "ka lu", (3, 6, 0): "mo ri", (2, 6, 0): "ka ri", (3, 5, 0): "mo lu", ball: "fen mip"}
+    scenes, positives = [], []
+    for code in [ball, *others] * 2:
+        things = [ball, *others]
+        rows = [(t + 1, "faced", other) for t, other in enumerate(c for c in things if c != code)]
+        scenes.append(scene(6, [*rows, (5, "faced", code)], things, said[code]))
+        positives.append(marks(6, 5))
+    evidence = Evidence(scenes, positives)
+    lexicon = Lexicon(evidence, Plan())
+    chances = learn(lexicon, [evidence.index[event("faced")]], 0).words
+    is_ball, is_green = evidence.index[Filter("channel 0", 1)], evidence.index[Filter("channel 1", 4)]
+    for word in ("fen", "mip"):
+        assert max(chances[word].values()) < 0.75
+        assert chances[word][is_ball] + chances[word][is_green] + chances[word][-1] > 0.95
+        assert min(chances[word][is_ball], chances[word][is_green]) > 0.02
+    for word, f in {"ka": Filter("channel 0", 2), "ri": Filter("channel 1", 6)}.items():
+        assert chances[word][evidence.index[f]] > 0.9
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.booleans())
+def test_descend_ends_no_higher_and_where_nothing_nearby_is_lower(
+    lexicon: Lexicon, posterior: Posterior, seed: int, freeze: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    count = len(lexicon.evidence.filters)
+    events = [c for c, f in enumerate(lexicon.evidence.filters) if f.feature == "event"]
+    meanings = {word: int(rng.integers(count)) for word in lexicon.words if rng.random() < 0.6}
+    start = Reading({"event": int(rng.choice(events))}, meanings)
+    word = str(rng.choice(lexicon.words)) if freeze else None
+    cost, end = descend(lexicon, start, frozen=word)
+    assert cost <= lexicon.total(start) + 1e-9
+    assert cost == pytest.approx(lexicon.total(end))
+    assert cost >= posterior.cost - 1e-9
+    if word is not None:
+        assert end.meanings.get(word) == start.meanings.get(word)
+        assert end.constants == start.constants
+    assert all(lexicon.total(near) >= cost - 1e-6 for near, _ in lexicon.neighbours(end, word))
+
+
+def test_a_walk_is_a_function_of_its_generator() -> None:
+    lexicon = Lexicon(TINY, Plan())
+    start = reading({"event": FACED})
+    walks = [wander(lexicon, start, 100, np.random.default_rng(seed)) for seed in (1, 1, 2, 3, 4)]
+    assert walks[0] == walks[1]
+    assert any(walk != walks[0] for walk in walks[2:])
+    assert start == reading({"event": FACED})

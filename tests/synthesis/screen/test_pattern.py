@@ -1,0 +1,121 @@
+"""Patterns: what they ask of a node, and that the search and the programs agree about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grace_irl.synthesis.screen import functions
+from grace_irl.synthesis.screen.look import Looks, Said, Sight
+from grace_irl.synthesis.screen.pattern import Pattern, plain_patterns, told_patterns
+from tests.synthesis.screen import phone as phones
+from tests.synthesis.screen.phone import Phone, node, screen
+
+SAID = 'Set the "Tea" timer for 8:25 and 3 eggs, turn on Wi-Fi'
+
+
+class Told:
+    """What programs keep of an instruction."""
+
+    def __init__(self, said: str) -> None:
+        self.words = " ".join(functions.words(functions.plain(said)))
+        self.times = functions.times(functions.plain(said))
+        self.numbers = functions.numbers(functions.plain(said))
+        self.quotes = functions.quotes(functions.plain(said))
+
+
+def fits(pattern: Pattern, element: Any, said: str) -> bool:
+    """Whether a node fits, by the expressions that programs contain."""
+    names = {**vars(functions), "self": Told(said), "n": element}
+    return all(eval(part, names) for part in pattern.expression("n"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "there", "elsewhere"),
+    [
+        (Pattern(name="fab"), {"id": "fab"}, {"id": "fab2"}),
+        (Pattern(kind="Switch"), {"cls": "Switch"}, {"cls": "SwitchCompat"}),
+        (Pattern(package="com.a"), {"package": "com.a"}, {"package": "com.a.b"}),
+        (Pattern(says="8:30 AM"), {"text": "8:30\u200aAM"}, {"text": "8:30 AM today"}),
+        (Pattern(says="Pause"), {"desc": "Pause"}, {"text": "pause"}),
+        (Pattern(word="cesium"), {"text": "Default (Cesium)"}, {"text": "Caesium"}),
+        (Pattern(flag="checked"), {"checked": True}, {"checked": False}),
+        (Pattern(name="a", flag="unchecked"), {"id": "a", "checkable": True}, {"id": "a", "checked": True}),
+        (Pattern(flag="selected"), {"selected": True}, {}),
+        (Pattern(flag="focused"), {"focused": True}, {}),
+        (Pattern(flag="disabled"), {"enabled": False}, {}),
+        (Pattern(flag="hidden"), {"visible-to-user": False}, {"visible-to-user": True}),
+        (Pattern(name="v", bound=">=", limit=1000.0), {"id": "v", "text": "1,000 m"}, {"id": "v", "text": "999"}),
+        (Pattern(name="v", bound="<=", limit=0.5), {"id": "v", "text": "0.25"}, {"id": "v", "text": "n/a"}),
+        (Pattern(shows="time"), {"text": "08:25"}, {"text": "09:25"}),
+        (Pattern(shows="number"), {"text": "3 pieces"}, {"text": "33"}),
+        (Pattern(shows="quote"), {"text": "tea"}, {"text": "tea time"}),
+        (Pattern(shows="name"), {"text": "Wi-Fi"}, {"text": "Wi-Fi 2"}),
+        (Pattern(name="x", shows="word"), {"id": "x", "text": "Timer 2"}, {"id": "x", "text": "Timers"}),
+    ],
+)
+def test_each_kind_of_pattern(pattern: Pattern, there: dict[str, Any], elsewhere: dict[str, Any]) -> None:
+    one, other = (functions.nodes(screen(node(**values)))[0] for values in (there, elsewhere))
+    assert fits(pattern, one, SAID)
+    assert not fits(pattern, other, SAID)
+
+
+def test_a_pattern_about_what_stands_beside() -> None:
+    def switch(title: str) -> Any:
+        return node(node(text=title), node(cls="Switch", checkable=True, checked=True), cls="LinearLayout")
+
+    wifi, nfc = (
+        next(n for n in functions.nodes(screen(node(switch(title)))) if n.get("checked") == "true")
+        for title in ("Wi-Fi", "NFC")
+    )
+    for pattern in (Pattern(flag="checked", shows="name", aside=True), Pattern(says="Wi-Fi", aside=True)):
+        assert fits(pattern, wifi, SAID)
+        assert not fits(pattern, nfc, SAID)
+
+
+def test_a_pattern_about_what_is_chosen() -> None:
+    def days(*on: str) -> Any:
+        chips = [node(text=day[0], desc=day, checkable=True, checked=day in on) for day in ("Saturday", "Sunday")]
+        return functions.nodes(screen(node(*chips, id="days")))[0]
+
+    weekend = Pattern(name="days", chosen=("Saturday", "Sunday"))
+    assert fits(weekend, days("Sunday", "Saturday"), "")
+    assert not fits(weekend, days("Sunday"), "")
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_programs_see_what_the_search_sees(seed: int) -> None:
+    """Every pattern that a node offers fits it by the program's expressions, and none that only another one offers."""
+    phone = Phone(np.random.default_rng(seed))
+    makes = (phones.timer_episode, phones.switch_episode, phones.entry_episode, phones.wandering)
+    said, states = makes[int(phone.rng.integers(len(makes)))](phone)
+    state = states[int(phone.rng.integers(len(states)))]
+    looks = Looks()
+    sight = Sight.of(state.encode(), looks, system=False)
+    offered = [
+        {*plain_patterns(looks.all[number]), *told_patterns(looks.all[number], Said(said))} for number in sight.looks
+    ]
+    everything = sorted(set().union(*offered), key=repr)
+    for pattern in phone.rng.permutation(len(everything))[:25].tolist():
+        for element, own in zip(functions.nodes(state), offered, strict=True):
+            assert fits(everything[pattern], element, said) is (everything[pattern] in own), everything[pattern]
+
+
+@pytest.mark.parametrize("field", ["name", "kind", "says", "word", "flag"])
+def test_more_implies_less(field: str) -> None:
+    more = replace(Pattern(name="fab", shows="time"), **{field: "x"})
+    less = Pattern(**{field: "x"})  # type: ignore[arg-type]
+    assert more.implies(less)
+    assert not less.implies(more)
+    assert more.implies(more)
+
+
+def test_every_pattern_can_be_said_in_words() -> None:
+    assert Pattern(name="onoff", flag="checked").phrase() == "onoff is checked"
+    assert Pattern(shows="time").phrase() == "something says a time of the instruction"
+    assert Pattern(kind="Button").phrase() == "some Button is there"

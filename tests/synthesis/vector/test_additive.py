@@ -1,0 +1,161 @@
+"""Weights of terms: a weighted logistic regression with a ridge, grown term by term."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from grace_irl.synthesis.vector.additive import LEAST_FINE, RIDGE, Additive, Table
+from grace_irl.synthesis.vector.term import Term, vocabulary
+
+
+def table(seed: int, count: int = 120, width: int = 4, gap: float = 1.0) -> Table:
+    """Experts that differ from the others by `gap` deviations in the first number and by their spread in the second."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(count) < count // 3
+    states = rng.normal(size=(count, width))
+    states[positive, 0] += gap
+    states[positive, 1] *= 0.3
+    return Table(vocabulary(states[positive], states, 2), states, positive)
+
+
+def gradient(one: Table, chosen: list[int], beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    columns = np.column_stack([np.ones(len(one.values)), one.values[:, chosen]])
+    ridge = np.full(len(beta), RIDGE * len(columns) / 100)
+    ridge[0] = 0.0
+    return columns.T @ (one.weight * (one.positive - expit(columns @ beta))) - ridge * beta
+
+
+def penalised(one: Table, chosen: list[int]) -> float:
+    beta, likelihood = one.fit(chosen)
+    return likelihood - 0.5 * RIDGE * len(one.values) / 100 * float((beta[1:] ** 2).sum())
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 3.0, 50.0]), st.lists(st.integers(0, 30), max_size=6, unique=True)
+)
+def test_a_fit_is_where_the_gradient_vanishes(seed: int, gap: float, chosen: list[int]) -> None:
+    """Also where experts and others are separated: the ridge keeps weights finite."""
+    one = table(seed, gap=gap)
+    beta, _ = one.fit(chosen)
+    assert len(beta) == len(chosen) + 1
+    assert np.abs(gradient(one, chosen, beta)).max() < 1e-3
+
+
+def test_a_fit_is_the_optimum_that_a_general_optimiser_finds() -> None:
+    one, chosen = table(0), [0, 1, 16, 17]
+    columns = np.column_stack([np.ones(len(one.values)), one.values[:, chosen]])
+    ridge = RIDGE * len(columns) / 100
+
+    def loss(beta: NDArray[np.float64]) -> float:
+        margin = columns @ beta
+        likelihood = one.weight * log_expit(np.where(one.positive, margin, -margin))
+        return float(-likelihood.sum() + 0.5 * ridge * (beta[1:] ** 2).sum())
+
+    found = minimize(loss, np.zeros(5), jac=lambda beta: -gradient(one, chosen, beta), method="BFGS", tol=1e-10)
+    beta, likelihood = one.fit(chosen)
+    assert beta == pytest.approx(found.x, abs=1e-4)
+    margin = columns @ beta
+    assert likelihood == pytest.approx((one.weight * log_expit(np.where(one.positive, margin, -margin))).sum())
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.lists(st.integers(1, 30), max_size=5, unique=True), st.booleans())
+def test_leaving_the_range_always_costs(seed: int, others: list[int], tame: bool) -> None:
+    """Also where the demonstrations say that it pays; all other weights are then the best ones beside it."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(120) < 40
+    states = rng.normal(size=(120, 3))
+    states[~positive] *= 0.2 if tame else 3.0
+    one = Table(vocabulary(states[positive], states, 2, 3), states, positive)
+    assert one.terms[0].shape == "outside"
+    chosen = [0, *others]
+    beta, likelihood = one.fit(chosen)
+    assert one.reward(chosen).weights[0] <= LEAST_FINE + 1e-9
+    slope = gradient(one, chosen, beta)
+    at_bound = beta[1] / one.deviation[0] > LEAST_FINE - 1e-9
+    assert np.abs(np.delete(slope, 1)).max() < 1e-3
+    assert slope[1] > -1e-3 if at_bound else abs(slope[1]) < 1e-3
+    if tame:
+        assert at_bound
+    assert np.isfinite(likelihood)
+
+
+def test_both_classes_weigh_one_half() -> None:
+    one = table(0, count=90)
+    assert one.weight[one.positive].sum() == pytest.approx(45.0)
+    assert one.weight[~one.positive].sum() == pytest.approx(45.0)
+    beta, likelihood = one.fit([])
+    assert beta == pytest.approx([0.0])
+    assert likelihood == pytest.approx(90 * np.log(0.5))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 3.0]))
+def test_growing_never_fits_worse(seed: int, gap: float) -> None:
+    one = table(seed, gap=gap)
+    chosen: list[int] = []
+    for _ in range(5):
+        grown = one.grow(chosen)
+        assert grown[:-1] == chosen
+        assert grown[-1] not in chosen
+        assert penalised(one, grown) >= penalised(one, chosen) - 1e-6
+        assert one.fit(grown)[1] >= one.fit(chosen)[1] - 1e-6
+        chosen = grown
+
+
+@pytest.mark.parametrize("start", [[], [2], [0, 19]])
+def test_growing_takes_the_term_that_fits_best(start: list[int]) -> None:
+    one = table(0, gap=2.0)
+    allowed = [5, 9, 14, 20, 23, 27]
+    likelihoods = {column: one.fit([*start, column])[1] for column in allowed}
+    assert one.grow(start, allowed) == [*start, max(allowed, key=lambda column: likelihoods[column])]
+
+
+def test_growing_keeps_to_what_is_allowed() -> None:
+    one = table(0)
+    assert one.grow([], [5]) == [5]
+    assert one.grow([5], [5]) == [5]
+    assert one.grow([5], []) == [5]
+    everything = list(range(len(one.terms)))
+    assert one.grow(everything) == everything
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 30), max_size=6, unique=True))
+def test_own_units_say_the_same_as_standardised_ones(seed: int, chosen: list[int]) -> None:
+    one = table(seed)
+    rng = np.random.default_rng(seed)
+    fresh = rng.normal(size=(20, 4))
+    reward = one.reward(chosen)
+    assert reward.terms == tuple(one.terms[i] for i in chosen)
+    beta, _ = one.fit(chosen)
+    raw = np.stack([term.value(fresh) for term in one.terms], axis=1)
+    standard = (raw - one.mean) / one.deviation
+    own = reward.bias + sum(
+        (w * t.value(fresh) for t, w in zip(reward.terms, reward.weights, strict=True)), np.zeros(20)
+    )
+    assert own == pytest.approx(beta[0] + standard[:, chosen] @ beta[1:], abs=1e-6)
+
+
+def test_an_empty_vocabulary_has_nothing_to_grow() -> None:
+    one = Table([], np.zeros((4, 2)), np.array([True, False, True, False]))
+    assert one.grow([]) == []
+    assert one.reward([]) == Additive((), (), pytest.approx(0.0))
+
+
+def test_a_term_that_never_changes_weighs_nothing() -> None:
+    states = np.column_stack([np.arange(8.0), np.full(8, 0.3)])
+    one = Table(
+        [Term("minus", (i,), (c,), (1.0,), ((-9.0, 9.0),), c) for i, c in ((1, 0.1), (0, 0.0))],
+        states,
+        states[:, 0] > 3,
+    )
+    assert one.grow([]) == [1]
+    assert one.fit([0, 1])[0][1] == pytest.approx(0.0, abs=1e-6)
