@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.stats import mstats
 
-from grace_irl.evaluate.statistics import CONFIDENCE, TRIM, interquartile_mean, summarise
+from grace_irl.compare.standings import CONFIDENCE, TRIM, interquartile_mean, summarise
 
 Floats = NDArray[np.float64]
 RUNS = (3, 5, 10)

@@ -36,8 +36,7 @@ from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.propose.briefing import Budget
-from grace_irl.propose.chat import Question
-from grace_irl.propose.completion import Completion
+from grace_irl.propose.chat import Completion, Question
 from grace_irl.propose.llm import LlmProposer
 from grace_irl.propose.manual import ANSWER, PROMPT
 from grace_irl.propose.prompter import PromptSettings

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Hashable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from grace_irl.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
 
 MAX_BYTES = 4 * 1024 * 1024
 """Longest file. A recipe has some thousand bytes, a file of goal states some hundred thousand."""
@@ -56,3 +62,39 @@ def deeper(tree: Any, depth: int) -> bool:
             if isinstance(part, dict | list)
         ]
     return bool(level)
+
+
+T = TypeVar("T")
+
+
+def from_json(kind: type[T], text: str | bytes) -> T:
+    """What `json.dumps(asdict(record))` wrote of a dataclass. Keys that it has not are passed over.
+
+    Args:
+        kind: the dataclass, or a container of such.
+        text: JSON.
+
+    Raises:
+        ValueError: another text, or a field of another type; says which, in one line.
+    """
+    from pydantic import ValidationError
+
+    try:
+        found: T = _adapter(cast(Hashable, kind)).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise ValueError(problem(error)) from None
+    return found
+
+
+def problem(error: ValidationError) -> str:
+    """The first problem that pydantic found, in one line, without the value."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])[:200]
+    return f"{place}: {first['msg'][:300]}" if place else str(first["msg"])[:300]
+
+
+@cache
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cast(Any, kind))

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ConvertCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.method import Paid, Problem, Trained, Watch
-from grace_irl.rl.watching import Watching
 from grace_irl_baselines.environments import normalised, vectorised
 from grace_irl_baselines.logs import logger
 from grace_irl_baselines.paid import reward_of

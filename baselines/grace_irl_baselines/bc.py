@@ -10,9 +10,9 @@ import torch
 from imitation.algorithms.bc import BC
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.method import Problem, Trained, Watch, unwatched
-from grace_irl.rl.watching import Watching
 from grace_irl_baselines.environments import vectorised
 from grace_irl_baselines.logs import logger
 from grace_irl_baselines.trajectories import as_transitions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from grace_irl.rl.curve import Watching
 from grace_irl.rl.method import Problem, Trained, Watch, unwatched
-from grace_irl.rl.watching import Watching
 from grace_irl_baselines.environments import normalised, vectorised
 from grace_irl_baselines.logs import logger
 

@@ -88,7 +88,7 @@ def _stages(found: Any) -> None:
     from grace_irl.demos.split import split
     from grace_irl.demos.summary import Summary
     from grace_irl.errors import InputError
-    from grace_irl.runs.trajectory_row import trajectory_rows
+    from grace_irl.runs.record import trajectory_rows
 
     summary = Summary("", (), found.metadata)
     for item in found:
@@ -209,11 +209,9 @@ def reward(path: Path) -> None:
 
 def database(folder: Path) -> None:
     """Reads every table of a run, and what is made of them."""
-    from grace_irl.runs.budget import Prices
-    from grace_irl.runs.history import history
+    from grace_irl.runs.budget import Prices, spending
     from grace_irl.runs.reuse import reuse
-    from grace_irl.runs.run import best_record, opened
-    from grace_irl.runs.spending import spending
+    from grace_irl.runs.run import best_record, history, opened
 
     with opened(folder) as (store, _):
         store.meta("label")

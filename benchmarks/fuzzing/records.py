@@ -102,7 +102,7 @@ def _entry_changed(rng: Draw, entry: Any) -> Any:
 
 @cache
 def _recording() -> str:
-    from grace_irl.propose.goal_answer import GoalAnswer
+    from grace_irl.propose.goals import GoalAnswer
     from grace_irl.propose.protocol import Proposal
     from grace_irl.runs.config import Config
     from grace_irl.runs.recording import write_recording
@@ -233,9 +233,8 @@ def _database() -> tuple[bytes, tuple[tuple[str, str], ...]]:
     """A database with rows in every table, and every table with each of its columns."""
     from grace_irl.demos.labels import label
     from grace_irl.evaluate.evaluation import Evaluation, Metrics
-    from grace_irl.programs.definition import Definition
-    from grace_irl.programs.program import Program
-    from grace_irl.propose.goal_answer import GoalAnswer
+    from grace_irl.programs.program import Definition, Program
+    from grace_irl.propose.goals import GoalAnswer
     from grace_irl.propose.protocol import Proposal
     from grace_irl.runs.store import Store
     from grace_irl.search.protocol import Fate, Request, Result

@@ -178,8 +178,7 @@ def record() -> Any:
     from grace_irl.demos.screens import pack
     from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
     from grace_irl.demos.ui import forest, markup, residue
-    from grace_irl.demos.ui.about import About
-    from grace_irl.demos.ui.record import Record
+    from grace_irl.demos.ui.record import About, Record
 
     roots = [markup.parse(DUMP), markup.parse('<hierarchy rotation="1"><node NAF="true" text="a"/></hierarchy>')]
     trajectory = Trajectory(pack([markup.write(root) for root in roots]), np.zeros(1), rewards=np.ones(1))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from contextvars import copy_context
 
-from grace_irl.cli.stream import harmless_stream
+from grace_irl.cli.console import harmless_stream
 from grace_irl.errors import GraceError
 from grace_irl.text import line
 

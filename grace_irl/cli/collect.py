@@ -10,9 +10,8 @@ from typing import Annotated, Any, cast, get_args
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from grace_irl.cli.console import PlainConsole, say
+from grace_irl.cli.console import PlainConsole, print_json, require_new, say
 from grace_irl.cli.memory import MaxMemory
-from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError

@@ -13,10 +13,9 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli import fit_options as options
-from grace_irl.cli.comparison_progress import ComparisonProgress
-from grace_irl.cli.console import console, say
+from grace_irl.cli.console import console, print_json, say
 from grace_irl.cli.memory import MaxMemory
-from grace_irl.cli.output import print_json
+from grace_irl.cli.progress import ComparisonProgress
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import ALL, KEEP, Comparison, Settings, comparison_of

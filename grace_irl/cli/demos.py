@@ -12,12 +12,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from grace_irl.cli.console import PlainConsole, say
+from grace_irl.cli.console import PlainConsole, print_json, require_new, say
 from grace_irl.cli.goals import goal_table
 from grace_irl.cli.memory import MaxMemory
-from grace_irl.cli.output import print_json, require_new
-from grace_irl.cli.pictures import outlines, save_pictures
-from grace_irl.cli.screens import screens_table
+from grace_irl.cli.pictures import outlines, save_pictures, screens_table
 from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files

@@ -11,10 +11,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, say
-from grace_irl.cli.output import print_json
-from grace_irl.sandbox.canaries import ATTACKS, Finding
-from grace_irl.sandbox.tiers import WARNED, Tier, open_with_tier
+from grace_irl.cli.console import console, print_json, say
+from grace_irl.sandbox.tiers import ATTACKS, WARNED, Finding, Tier, open_with_tier
 from grace_irl.version import __version__
 
 PACKAGES = {

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from grace_irl.demos.goals import GoalRow
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.goals import GoalAnswer
 
 SHOWN = 60
 """Trajectories in the table; `--json` has all of them."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.picture import snapshots
-from grace_irl.demos.summary import Summary
+from grace_irl.demos.summary import EXAMPLES, Summary
+from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.propose.pictures import portrait, require_kind
 from grace_irl.propose.views.outline import Outline
 
@@ -47,3 +49,20 @@ def save_pictures(summary: Summary, folder: Path) -> list[Path]:
             write_atomically(path, file)
             written.append(path)
     return written
+
+
+def screens_table(census: ScreenCensus) -> RenderableType:
+    """Sizes of screens, and the apps in the foreground."""
+    sizes = Table(title=f"Screens: {census.screens}, of which {census.distinct} differ", title_justify="left")
+    sizes.add_column("of a screen")
+    for name in ("min", "mean", "max"):
+        sizes.add_column(name, justify="right")
+    for name, spread in (("nodes", census.nodes), ("bytes of XML", census.sizes)):
+        sizes.add_row(name, f"{spread.least}", f"{spread.mean:.0f}", f"{spread.most}")
+    apps = Table(title="Apps in the foreground", title_justify="left")
+    apps.add_column("package", overflow="fold")
+    apps.add_column("screens", justify="right")
+    for package, count in census.packages.most_common(EXAMPLES):
+        apps.add_row(package or "(none)", str(count))
+    more = len(census.packages) - EXAMPLES
+    return Group(sizes, apps, *([f"and {more} more packages"] if more > 0 else []), "")

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
 
-from grace_irl.cli.console import PlainConsole, say
+from grace_irl.cli.console import PlainConsole, accuracy_line, console, print_json, say
+from grace_irl.compare.outcome import Favourite, Outcome, Result
+from grace_irl.compare.pool import Progress
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.runs.engine import Snapshot
+from grace_irl.runs.expand.expansion import rounds_of
+from grace_irl.runs.expand.round import Round, became
+from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.run import opened
+from grace_irl.runs.store import FORMAT
 from grace_irl.text import line
 
 
@@ -17,10 +28,10 @@ class FitProgress:
 
     def __init__(self, generations: int) -> None:
         self._console = PlainConsole(stderr=True)
-        self._live: Progress | None = None
+        self._live: Bar | None = None
         self._replaying = False
         if self._console.is_terminal:
-            self._live = Progress(
+            self._live = Bar(
                 SpinnerColumn(),
                 TextColumn("generation {task.fields[generation]}", markup=False),
                 BarColumn(bar_width=20),
@@ -76,3 +87,115 @@ def said(snapshot: Snapshot) -> str:
     train, held_out = best.evaluation.train, best.evaluation.held_out
     text += f", best fitness {shown(train.fitness)}, accuracy {train.accuracy:.4f}"
     return text if held_out is None else f"{text} (held out {held_out.accuracy:.4f}, fitness {shown(held_out.fitness)})"
+
+
+COLUMNS = (
+    *("round", "steps", "rollouts", "like experts", "accuracy on the rest", "reward"),
+    *("program", "accuracy", "held out", "true return", "success"),
+)
+
+
+def show_rounds(folder: Path, *, as_json: bool) -> None:
+    """What `show` prints of an expansion."""
+    rounds = rounds_of(folder)
+    if as_json:
+        print_json({"expansion": str(folder), "rounds": rounds})
+        return
+    out = console()
+    out.print(rounds_table(rounds))
+    if rounds:
+        with opened(folder / rounds[0].run) as (store, _):
+            if store.format < FORMAT:
+                say(accuracy_line(None))
+        say(f"reward: {RunPaths(folder).reward}")
+    say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")
+
+
+def rounds_table(rounds: Sequence[Round]) -> Table:
+    """One row for each round; returns and successes are the environment's own, which no search saw."""
+    table = Table(*COLUMNS, box=None, pad_edge=False)
+    for each in rounds:
+        told = each.number > 0
+        table.add_row(
+            str(each.number),
+            str(each.steps) if told else "-",
+            str(each.rollouts) if told else "-",
+            str(each.alike) if told else "-",
+            _number(each.new_accuracy),
+            became(each),
+            each.program,
+            _number(each.accuracy),
+            _number(each.held_out),
+            f"{each.mean:.4g} ± {each.deviation:.3g}" if each.mean is not None and each.deviation is not None else "-",
+            "-" if each.success is None else f"{each.success:.2f}",
+        )
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+class ComparisonProgress:
+    """Shows progress on stderr, so that stdout holds only the answer. Implements `Listener`."""
+
+    def __init__(self) -> None:
+        self._console = PlainConsole(stderr=True)
+        self._live: Bar | None = None
+        if self._console.is_terminal:
+            columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+            self._live = Bar(*columns, TimeElapsedColumn(), console=self._console, transient=True)
+            self._task = self._live.add_task("checking …", total=None)
+
+    def __enter__(self) -> ComparisonProgress:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Takes the line away."""
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Shows where the comparison stands."""
+        if progress.ended is not None:
+            self._say(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
+        if self._live is not None:
+            running = ", ".join(f"{method} {seed} at {steps:,}" for method, seed, steps in progress.running)
+            failed = f"{progress.failed} failed; " if progress.failed else ""
+            self._live.update(
+                self._task, total=progress.total, completed=progress.done, description=f"{failed}{running}"
+            )
+
+    def note(self, text: str) -> None:
+        """Says one line above the live one."""
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        if self._live is not None:
+            self._live.console.print(line(text), soft_wrap=True)
+        else:
+            say(text, err=True)
+
+
+def _score(played: Outcome | Favourite) -> str:
+    return f"return {played.mean:.4g}" if played.success is None else f"success {played.success:.3f}"
+
+
+def ended(result: Result) -> str:
+    """One line about a run that has ended."""
+    if result.failure:
+        return f"{result.method} seed {result.seed} failed: {result.failure}"
+    said = [
+        f"{each.environment} {_score(each)}"
+        + (f" (favourite {_score(each.favourite)})" if each.favourite and each.favourite.trained != each.steps else "")
+        + (f" in {each.seconds:.0f} s" if each.seconds else "")
+        for each in result.outcomes
+    ]
+    return f"{result.method} seed {result.seed}: {', '.join(said)}"

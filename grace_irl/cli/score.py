@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, say
+from grace_irl.cli.console import console, metrics_object, metrics_table, print_json, say
 from grace_irl.cli.memory import MaxMemory
-from grace_irl.cli.output import metrics_object, metrics_table, print_json
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import BEST_HERE
 from grace_irl.runs.score import RoleScore

@@ -11,9 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from grace_irl.cli.console import PlainConsole, console, say
+from grace_irl.cli.console import PlainConsole, console, print_json, require_new, say
 from grace_irl.cli.memory import MaxMemory
-from grace_irl.cli.output import print_json, require_new
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.screenshots import Keep

@@ -39,9 +39,7 @@ def serve(
     Qwen/Qwen2.5-Coder-7B-Instruct
     """
     from grace_irl.propose.client.local_server import LocalServer, check_port, find_vllm
-    from grace_irl.propose.client.machine import this_machine
-    from grace_irl.propose.client.serve_command import serve_command
-    from grace_irl.propose.client.weights import weights
+    from grace_irl.propose.client.serve_command import serve_command, this_machine, weights
 
     if not model:
         raise InputError(

@@ -9,22 +9,19 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, say
+from grace_irl.cli.console import accuracy_line, console, metrics_table, print_json, print_source, say
 from grace_irl.cli.goals import goals_found, goals_line
-from grace_irl.cli.output import accuracy_line, metrics_table, print_json, print_source
-from grace_irl.cli.rounds import show_rounds
+from grace_irl.cli.progress import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.programs.library import Usage
-from grace_irl.runs.budget import Prices
+from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
-from grace_irl.runs.history import Generation, history
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.provenance import lineage
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.reuse import Reuse, reuse
-from grace_irl.runs.run import opened
-from grace_irl.runs.spending import Spending, kinds, spending
+from grace_irl.runs.run import Generation, history, opened
 from grace_irl.runs.store import FateRow, Store
 from grace_irl.search.ranks import ranked
 

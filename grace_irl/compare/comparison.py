@@ -32,8 +32,7 @@ from grace_irl.rl.method import Method, Problem
 from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.clean import require_cleanable
 from grace_irl.runs.config import flat
-from grace_irl.runs.folder import require_absent
-from grace_irl.runs.lock import RunLock
+from grace_irl.runs.folder import RunLock, require_absent
 from grace_irl.runs.proposers import destination, settled
 from grace_irl.runs.score import read_reward
 

@@ -13,20 +13,18 @@ from grace_irl.compare.grace import Grace
 from grace_irl.compare.settings import Settings, tuned
 from grace_irl.compare.standings import ORACLE
 from grace_irl.demos import load
-from grace_irl.demos.draw import draw
-from grace_irl.demos.split import split
+from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import is_adapter
-from grace_irl.rl.method import Method, Problem
-from grace_irl.rl.methods import load_method, offered
+from grace_irl.rl.method import Method, Problem, load_method, offered
 from grace_irl.runs.clean import clean
 from grace_irl.runs.config import Config, ExpandConfig, SandboxConfig
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.labelling import marked
 
 if TYPE_CHECKING:
-    from grace_irl.rl.observed import EnvironmentFactory
+    from grace_irl.rl.observers import EnvironmentFactory
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grace_irl.typed import from_json
+from grace_irl.toml import from_json
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from grace_irl.compare.programs import ProgramReward
+from grace_irl.compare.recovered import ProgramReward
 from grace_irl.demos import require_roles
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
@@ -17,8 +17,8 @@ from grace_irl.rl.method import Kept, Problem, Trained, Watch, unwatched
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
 from grace_irl.runs.expand import expansion
-from grace_irl.runs.expand.favourite import episodes
 from grace_irl.runs.expand.learner import form_of
+from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import read_reward
 
@@ -83,7 +83,7 @@ class Grace:
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:
             return self._expanded(self._run(config), config, watch)
-        from grace_irl.rl.learning import learn_on, program_pay
+        from grace_irl.rl.problems import learn_on, program_pay
 
         begun = time.monotonic()
         run = None if self.reward else self._run(config)

@@ -23,13 +23,12 @@ from grace_irl.compare.folder import ComparisonFolder, JobFolder
 from grace_irl.compare.grace import GraceTrained
 from grace_irl.compare.looks import EVALUATION, Looks
 from grace_irl.compare.outcome import PLAYED, Favourite, Outcome, Result, read_result, write_result
-from grace_irl.compare.programs import ProgramReward
-from grace_irl.compare.recovered import Recovered
+from grace_irl.compare.recovered import ProgramReward, Recovered
 from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Kept, Method, Policy, Problem, Trained, TransitionReward, Watch
-from grace_irl.runs.lock import RunLock
+from grace_irl.runs.folder import RunLock
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
@@ -104,7 +103,7 @@ class _Job:
         Raises:
             GraceError: what stopped it.
         """
-        from grace_irl.rl.learning import one_thread
+        from grace_irl.rl.problems import one_thread
 
         with one_thread():
             method = self.contest.method(self.name, self.place.fit, print)
@@ -219,7 +218,7 @@ class _Job:
         return replace(outcome, favourite=Favourite(chosen.policy.steps, chosen.paid, chosen.steps, **of)), []
 
     def _keep(self, policy: Policy, path: Path) -> None:
-        from grace_irl.rl.learning import save_policy
+        from grace_irl.rl.problems import save_policy
 
         save_policy(policy, path)
 
@@ -228,7 +227,7 @@ class _Job:
     ) -> tuple[Outcome, list[str]]:
         """Keeps the reward, and says how far it is from the true one."""
         from grace_irl.compare.distance import distance
-        from grace_irl.rl.learning import save_net
+        from grace_irl.rl.problems import save_net
 
         if reward is None:
             return outcome, []
@@ -245,7 +244,7 @@ class _Job:
         self, method: Method, recovered: Recovered, here: Problem, there: Problem
     ) -> Callable[[Watch], Trained] | str:
         """How a fresh policy learns elsewhere; a text where it cannot."""
-        from grace_irl.rl.learning import learn_on
+        from grace_irl.rl.problems import learn_on
 
         reward = recovered.reward
         if self.name == ORACLE:

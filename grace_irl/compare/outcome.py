@@ -10,7 +10,7 @@ from typing import Literal
 
 from grace_irl.atomic import write_atomically
 from grace_irl.rewards.scale import Form
-from grace_irl.typed import from_json
+from grace_irl.toml import from_json
 
 PLAYED = ("mean", "deviation", "success", "length", "components")
 """What the episodes of an evaluation say, by the names of `Outcome`, `Favourite` and `grace_irl.rl.curve.Point`."""

@@ -16,7 +16,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
-from grace_irl.runs import ownership
+from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml
 from grace_irl.runs.expand.round import ends
@@ -88,8 +88,8 @@ class Settings:
         for it on this machine."""
         token = folder / "token"
         write_atomically(folder / "fit.toml", to_toml(self.fit))
-        write_atomically(token, ownership.new_token() + "\n")
-        ownership.keep(token.read_text().strip(), token, self.acting())
+        write_atomically(token, acting.new_token() + "\n")
+        acting.keep(token.read_text().strip(), token, self.acting())
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
 
     def keeps(self) -> tuple[int, ...]:
@@ -206,7 +206,7 @@ def authorised_settings(
         token = (folder / "token").read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         token = ""
-    kept = ownership.kept(token, folder / "token") or {}
+    kept = acting.kept(token, folder / "token") or {}
     comparison = settings.comparison
     if env is not None:
         comparison = comparison.model_copy(update={"env": env})

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 from grace_irl.compare.outcome import Favourite, Outcome, Result
 from grace_irl.compare.settings import Settings
-from grace_irl.compare.standings import Scores, Standing
-from grace_irl.evaluate.statistics import CONFIDENCE, Summary
+from grace_irl.compare.standings import CONFIDENCE, Scores, Standing, Summary
 from grace_irl.text import line
 
 PLAYED = ("success", "return", "return_deviation", "length")

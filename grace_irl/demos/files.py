@@ -260,7 +260,7 @@ def open_writer(
 
         return MinariWriter(str(path), metadata, "arrow" if name == "minari-arrow" else "hdf5")
     if name == "androidcontrol":
-        from grace_irl.demos.ui.androidcontrol_writer import AndroidControlWriter
+        from grace_irl.demos.ui.androidcontrol import AndroidControlWriter
 
         return AndroidControlWriter(Path(path), metadata, screenshots)
     raise InputError(

@@ -15,7 +15,7 @@ from grace_irl.demos.arena import Arena, padded
 from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, enough_memory
 from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, Role
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
+from grace_irl.demos.ui.episode import AnnotatedTrajectory
 
 
 class Gathering:

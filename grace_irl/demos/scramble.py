@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from grace_irl.atomic import write_atomically
 from grace_irl.demos import screens
 from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind, Trajectory
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.demos.ui.disguise import disguised, in_other_words
+from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
 
 CODES = 256

@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled, Problem
-from grace_irl.evaluate.cache import MemoryCache, RewardCache
 from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics, shown
 from grace_irl.evaluate.log_pi import LogPi
-from grace_irl.evaluate.metrics import metrics_of, task_metrics
+from grace_irl.evaluate.metrics import metrics_of, monotonicity, task_metrics
 from grace_irl.evaluate.protocol import Bar
 from grace_irl.evaluate.ranking import ranking
-from grace_irl.evaluate.rewards import RewardSource
-from grace_irl.evaluate.shaping import monotonicity
+from grace_irl.evaluate.rewards import MemoryCache, RewardCache, RewardSource
 from grace_irl.programs.program import Program
 from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 

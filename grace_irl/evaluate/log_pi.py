@@ -3,21 +3,126 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax
 
 from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
-from grace_irl.evaluate.cloning import clone
+
+Floats = NDArray[np.float64]
+Policy = Callable[[Trajectory], Floats]
+
+MAX_STEPS = 50_000  # steps that the policy is fitted to, evenly spread: a linear policy gains nothing from more
+RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps separable actions finite
+CLIP = 20.0  # |log pi| at most: one surprising action must not outweigh every reward
+MIN_DEVIATION = 1e-3  # of an action dimension, relative to its spread among the experts
+
+
+def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
+    """Fits a policy to expert actions: a function from a trajectory to log pi(a_t | s_t), shape `(T,)`.
+
+    Discrete actions: multinomial logistic regression on standardised, flattened states (classes: every action
+    seen in `known`). Continuous actions: ridge regression with one Gaussian deviation per action dimension.
+    The instruction is not a feature. Values are clipped to [-20, 20].
+
+    Raises:
+        InputError: no expert step to learn from, screens, or grids of different sizes.
+    """
+    if any(t.kind == "ui" for t in (*experts, *known)):
+        raise InputError("screens (kind ui); --log-pi cloned needs vectors or grids: use --log-pi constant")
+    shapes = {t.states.shape[1:] for t in (*experts, *known)}
+    if len(shapes) != 1:
+        raise InputError(f"states of shapes {sorted(shapes)}; --log-pi cloned needs one shape: use --log-pi constant")
+    states = np.concatenate([_flat(t.states[:-1]) for t in experts])
+    actions = np.concatenate([np.asarray(t.actions) for t in experts])
+    if len(states) == 0:
+        raise InputError("expert trajectories hold no action; --log-pi cloned needs some: use --log-pi constant")
+    chosen = np.linspace(0, len(states) - 1, min(len(states), MAX_STEPS)).round().astype(np.intp)
+    states, actions = states[chosen], actions[chosen]
+    mean, deviation = states.mean(axis=0), states.std(axis=0)
+    deviation[deviation == 0] = 1.0
+
+    def features(batch: NDArray[np.generic]) -> Floats:
+        standard = (_flat(batch) - mean) / deviation
+        return np.concatenate([standard, np.ones((len(standard), 1))], axis=1)
+
+    if actions.dtype.kind in "iub":
+        classes = np.unique(np.concatenate([_rows(t.actions) for t in known]), axis=0)
+        scores = _logistic(features(states), _numbers(_rows(actions), classes), len(classes))
+        return lambda t: _clip(_discrete(scores, features(t.states[:-1]), _rows(t.actions), classes))
+    gaussian = _gaussian(features(states), _flat(actions))
+    return lambda t: _clip(gaussian(features(t.states[:-1]), _flat(np.asarray(t.actions))))
+
+
+def _flat(batch: NDArray[np.generic]) -> Floats:
+    return batch.reshape(len(batch), -1).astype(np.float64)
+
+
+def _rows(actions: object) -> NDArray[np.generic]:
+    array = np.asarray(actions)
+    return array.reshape(len(array), -1)
+
+
+def _clip(values: Floats) -> Floats:
+    return np.clip(values, -CLIP, CLIP)
+
+
+def _numbers(actions: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.intp]:
+    """Index of each action among the classes; -1 for one that was not known."""
+    index = {row.tobytes(): number for number, row in enumerate(classes.astype(np.int64))}
+    return np.array([index.get(row.tobytes(), -1) for row in actions.astype(np.int64)], dtype=np.intp)
+
+
+def _logistic(features: Floats, labels: NDArray[np.intp], classes: int) -> Floats:
+    """Weights `(d, classes)` that minimise the mean cross-entropy plus `RIDGE / 2` times their squares."""
+    count, width = features.shape
+    target = np.zeros((count, classes))
+    target[np.arange(count), labels] = 1.0
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        weights = flat.reshape(width, classes)
+        log_p = log_softmax(features @ weights, axis=1)
+        value = -float((target * log_p).sum()) / count + RIDGE / 2 * float((weights**2).sum())
+        gradient = features.T @ (np.exp(log_p) - target) / count + RIDGE * weights
+        return value, gradient.ravel()
+
+    found = minimize(loss, np.zeros(width * classes), jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    weights: Floats = found.x.reshape(width, classes)
+    return weights
+
+
+def _discrete(weights: Floats, features: Floats, actions: NDArray[np.generic], classes: NDArray[np.generic]) -> Floats:
+    log_p: Floats = log_softmax(features @ weights, axis=1)
+    labels = _numbers(actions, classes)
+    values = log_p[np.arange(len(labels)), labels]
+    return np.where(labels >= 0, values, -CLIP)
+
+
+def _gaussian(features: Floats, actions: Floats) -> Callable[[Floats, Floats], Floats]:
+    penalty = RIDGE * len(features) * np.eye(features.shape[1])
+    penalty[-1, -1] = 0.0  # the intercept is free
+    weights = np.linalg.lstsq(features.T @ features + penalty, features.T @ actions, rcond=None)[0]
+    spread = actions.std(axis=0)
+    spread[spread == 0] = 1.0
+    deviation = np.maximum((actions - features @ weights).std(axis=0), MIN_DEVIATION * spread)
+
+    def log_density(at: Floats, taken: Floats) -> Floats:
+        standard = (taken - at @ weights) / deviation
+        density: Floats = -(standard**2 / 2 + np.log(deviation) + np.log(2 * np.pi) / 2).sum(axis=1)
+        return density
+
+    return log_density
+
 
 Choice = Literal["constant", "uniform", "recorded", "cloned"]
 CHOICES: tuple[str, ...] = get_args(Choice)
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

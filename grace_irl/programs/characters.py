@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from grace_irl.programs.problem import Problem
+from grace_irl.programs.contract import Problem
 from grace_irl.text import FILLERS, SELECTORS, escaped
 
 BOM = "\ufeff"

@@ -6,7 +6,8 @@ be fed the same states online as offline. The text for people is docs/contract.m
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,3 +123,24 @@ def as_action(action: Any) -> Any:
     """One action as a program is handed it: a fresh array of float64, or a number where the action is one."""
     found = np.array(action, dtype=ACTION_DTYPE, order="C")
     return found if found.ndim else found[()]
+
+
+ProblemKind = Literal["syntax", "rejected", "contract"]
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing that a source may not do, or lacks.
+
+    Attributes:
+        line: where, from 1; 0 for the source as a whole.
+        text: what it is and what to do instead.
+        kind: the `Status` that a run of the source gives.
+    """
+
+    line: int
+    text: str
+    kind: ProblemKind = "rejected"
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}" if self.line else self.text

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.characters import seen, unseen
-from grace_irl.programs.parsing import literal, why_not_compiled
-from grace_irl.programs.tokens import every_token, matters, normalised, statements, tokens
+from grace_irl.programs.parsing import every_token, literal, matters, normalised, statements, tokens, why_not_compiled
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tokenize
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from grace_irl.programs.definition import Definition
-from grace_irl.programs.program import Program
+from grace_irl.programs.export import plain
+from grace_irl.programs.parsing import names, normalised, statements, tokens
+from grace_irl.programs.program import Definition, Program
 
 SHARED = 2  # valid programs from which a function counts as reusable
 
@@ -103,3 +105,157 @@ def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequ
         and use.known.digest in free
         and (len(owners[use.known.digest]) > 1 or "" in owners[use.known.digest])
     ]
+
+
+FUTURE = "from __future__ import annotations"
+MAX_CONSTANT = 2_000  # characters; a longer one is named only
+
+
+@dataclass
+class _Module:
+    """What stands at the left margin of a program.
+
+    Attributes:
+        imports: by the names that they bind.
+        constants: simple assignments, by the name that they bind.
+        definitions: names of functions and classes.
+    """
+
+    imports: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    definitions: set[str] = field(default_factory=set)
+
+
+def library_source(
+    uses: Sequence[Usage],
+    programs: Mapping[str, Program],
+    scores: Mapping[str, str],
+    *,
+    title: str,
+    facts: Iterable[str],
+) -> str:
+    """One module: the imports that its functions need, then each function under a comment that says where it is from.
+
+    A method stands as a function whose first argument is `self`. Of several functions of one name the later ones are
+    numbered, in themselves, too. A constant of a program comes before the first function that needs it; what else a
+    function needs of its program is named in its comment.
+
+    Args:
+        uses: what to write, best first.
+        programs: at least those that the functions are from.
+        scores: what to say of a program's score, by id.
+        title: first line of the docstring.
+        facts: further lines of it.
+    """
+    taken: dict[str, int] = {}
+    written = []
+    for use in uses:
+        base = use.known.name.rpartition(".")[2]
+        taken[base] = taken.get(base, 0) + 1
+        written.append((use, base, base if taken[base] == 1 else f"{base}_{taken[base]}"))
+    imports: set[str] = set()
+    constants: dict[str, str] = {}
+    blocks: list[str] = []
+    for use, base, name in written:
+        module = _module(programs[use.known.program].source)
+        text = renamed(dedented(use.known.source), base, name)
+        used = _closure(names(text), module.constants)
+        imports |= {module.imports[each] for each in used & module.imports.keys()}
+        needs, block = [], []
+        for each, value in module.constants.items():
+            if each in used and constants.get(each) != value:
+                if each in constants or len(value) > MAX_CONSTANT:
+                    needs.append(f"{each} as in {use.known.program}")
+                else:
+                    constants[each] = value
+                    block.append(value)
+        needs += sorted((used & module.definitions) - taken.keys())
+        said = _provenance(use, name, scores) + ([f"it also needs {', '.join(needs)}"] if needs else [])
+        blocks += ["\n".join(block)] if block else []
+        blocks.append("\n".join([*(f"# {plain(line)}" for line in said), text]))
+    head = "\n".join(plain(line) for line in (title, "", *facts))
+    ordered = [FUTURE, *([""] if imports - {FUTURE} else []), *sorted(imports - {FUTURE})]
+    return "\n\n\n".join([f'"""{head}\n"""\n\n' + "\n".join(ordered), *blocks]) + "\n"
+
+
+def dedented(text: str) -> str:
+    """A definition moved to the left margin. The inside of a string keeps its text, that of a docstring moves along."""
+    lines = text.split("\n")
+    width = len(lines[0]) - len(lines[0].lstrip())
+    inside: set[int] = set()
+    before = tokenize.NEWLINE
+    for token in tokens("\n".join(["if 1:", *lines])) if width else ():
+        if token.type == tokenize.STRING and before not in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            inside |= set(range(token.start[0] - 1, token.end[0] - 1))
+        before = token.type
+    moved = [line if n in inside or line[:width].strip() else line[width:] for n, line in enumerate(lines)]
+    return "\n".join(moved).strip("\n")
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """A definition under another name, where it is defined and where it names itself (`old`, `self.old`)."""
+    if old == new:
+        return text
+    lines = text.split("\n")
+    found = tokens(text)
+    places = []
+    depth = 0
+    for n, token in enumerate(found):
+        depth += (token.string in "([{") - (token.string in ")]}") if token.type == tokenize.OP else 0
+        if token.type != tokenize.NAME or token.string != old:
+            continue
+        before = [each.string for each in found[max(n - 2, 0) : n]]
+        after = found[n + 1].string if n + 1 < len(found) else ""
+        keyword = depth > 0 and after == "=" and before[-1:] != ["."]
+        attribute = before[-1:] == ["."] and before not in (["self", "."], ["cls", "."])
+        if not (keyword or attribute):
+            places.append(token.start)
+    for row, column in reversed(places):
+        line = lines[row - 1]
+        lines[row - 1] = line[:column] + new + line[column + len(old) :]
+    return "\n".join(lines)
+
+
+def _closure(used: set[str], constants: Mapping[str, str]) -> set[str]:
+    """With the names that the constants among them need."""
+    while True:
+        more = {name for each in used & constants.keys() for name in names(constants[each])}
+        if more <= used:
+            return used
+        used = used | more
+
+
+def _provenance(use: Usage, name: str, scores: Mapping[str, str]) -> list[str]:
+    known = use.known
+    where = f"{name}: {known.name} of {known.program}" if known.name != name else f"{name}, of {known.program}"
+    return [
+        f"{where}; in {use.valid} valid programs, {use.programs} in all, called at {use.calls} places",
+        f"best in {use.best} ({scores.get(use.best, 'not scored')})",
+    ]
+
+
+def _module(source: str) -> _Module:
+    text = normalised(source)
+    lines = text.split("\n")
+    found = _Module()
+    for statement in statements(tokens(text)):
+        words = [token.string for token in statement]
+        (first, _), (last, end) = statement[0].start, statement[-1].end
+        whole = "\n".join([*lines[first - 1 : last - 1], lines[last - 1][:end]])
+        if words[0] in ("import", "from"):
+            for bound in _bound(words):
+                found.imports[bound] = whole
+        elif words[0] in ("def", "class", "async") and len(words) > 1:
+            found.definitions.add(words[2] if words[0] == "async" else words[1])
+        elif words[1:2] in (["="], [":"]) and statement[0].type == tokenize.NAME:
+            found.constants[words[0]] = whole
+    return found
+
+
+def _bound(words: Sequence[str]) -> Iterable[str]:
+    """The names that an import binds."""
+    after = list(words[words.index("import") + 1 :])
+    for part in " ".join(word for word in after if word not in "()").split(" , "):
+        pieces = part.split()
+        if pieces:
+            yield pieces[-1] if "as" in pieces else pieces[0]

@@ -7,10 +7,16 @@ once, one of them may end in a SystemError (python/cpython#106905).
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import subprocess
 import sys
 import threading
+import tokenize
 import warnings
+from collections.abc import Iterable, Iterator
+
+from grace_irl.programs.characters import canonical
 
 _LOCK = threading.Lock()
 _COMPILE = "import sys; compile(sys.stdin.buffer.read(), sys.argv[1], 'exec', dont_inherit=True)"
@@ -46,3 +52,48 @@ def why_not_compiled(source: str, filename: str) -> str:
         return f"not done in {_WITHIN_S:g} s"
     said = tried.stderr.decode("utf-8", "replace").strip().splitlines()
     return "" if tried.returncode == 0 else said[-1] if said else f"exit code {tried.returncode}"
+
+
+TokenInfo = tokenize.TokenInfo
+
+
+def normalised(source: str) -> str:
+    """The source with line ends as Python's parser counts them, and one at the end."""
+    text = canonical(source).strip("\n") + "\n"
+    return f"{text}\n" if text.endswith("\\\n") else text  # a line that goes on needs one that it goes on to
+
+
+def every_token(text: str) -> list[TokenInfo]:
+    """All tokens, comments and empty lines among them; those up to a mistake where the text is no Python."""
+    found: list[TokenInfo] = []
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            found.append(token)
+    return found
+
+
+def tokens(text: str) -> list[TokenInfo]:
+    """Those that matter: no comments, no empty lines."""
+    return [token for token in every_token(text) if matters(token)]
+
+
+def matters(token: TokenInfo) -> bool:
+    """Whether a token is neither a comment nor an empty line."""
+    return token.type not in (tokenize.COMMENT, tokenize.NL)
+
+
+def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
+    """The logical lines at the left margin, from tokens that matter."""
+    line: list[TokenInfo] = []
+    for token in found:
+        if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
+            if line and line[0].start[1] == 0:
+                yield line
+            line = []
+        elif token.type not in (tokenize.INDENT, tokenize.DEDENT):
+            line.append(token)
+
+
+def names(text: str) -> set[str]:
+    """Every name and keyword in a text."""
+    return {token.string for token in tokens(text) if token.type == tokenize.NAME}

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from grace_irl.errors import InputError
-from grace_irl.propose.answer import ANSWER_SCHEMA
-from grace_irl.propose.chat import Chat, Question
+from grace_irl.propose.chat import Chat, Completion, Question
 from grace_irl.propose.client.errors import CallFailed, ContextOverflow
-from grace_irl.propose.completion import Completion
-from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.prompter import Prompter, PromptSettings
+from grace_irl.propose.protocol import Prompt
 from grace_irl.propose.workbench import Workbench
 
 SHRINKS = 5  # times that a prompt is made shorter before the run ends

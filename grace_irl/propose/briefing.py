@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from string import ascii_uppercase
 
 from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import InputError
-from grace_irl.propose.neutral import neutral_names, renamed
-from grace_irl.propose.prompt import AnswerFormat
+from grace_irl.propose.protocol import AnswerFormat
 from grace_irl.propose.statistics import HELPER
 from grace_irl.propose.templates import render
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views import View, view_of
+
+
+def neutral_names(tasks: Iterable[str]) -> dict[str, str]:
+    """A letter for each task, in order of first appearance: A, B, …, Z, AA, AB, …"""
+    return {task: _letters(number) for number, task in enumerate(dict.fromkeys(tasks))}
+
+
+def renamed(items: Sequence[Labelled], names: Mapping[str, str]) -> tuple[Labelled, ...]:
+    """The items under other names of their tasks; the trajectories are the same objects."""
+    return tuple(replace(item, demonstration=replace(item.demonstration, task=names[item.task])) for item in items)
+
+
+def _letters(number: int) -> str:
+    """The number as a spreadsheet names its columns."""
+    text = ""
+    number += 1
+    while number:
+        number, place = divmod(number - 1, len(ascii_uppercase))
+        text = ascii_uppercase[place] + text
+    return text
+
 
 HELPER_FROM = 8_000
 """Tokens of a whole prompt from which the helper is offered."""

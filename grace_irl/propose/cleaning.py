@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.asking import Asking
-from grace_irl.propose.goal_answer import GoalAnswer
-from grace_irl.propose.goals import GOALS_SCHEMA, parse_goals
-from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.goals import GOALS_SCHEMA, GoalAnswer, parse_goals
 from grace_irl.propose.prompter import Prompter
+from grace_irl.propose.protocol import Prompt
 
 ANSWERS = 3  # to one trajectory, before it is given up
 

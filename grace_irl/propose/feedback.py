@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from grace_irl.propose.briefing import Briefing
-from grace_irl.propose.material import Material, chances
-from grace_irl.propose.mistakes import wrong_states
+from grace_irl.propose.material import Material, chances, wrong_states
 from grace_irl.propose.operators import mutation
 from grace_irl.propose.protocol import Parent
 from grace_irl.propose.views.trajectory import Shown, foremost

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from grace_irl.propose.answer import MAX_CHARS, MAX_REASONING, tidy, without_thoughts
-from grace_irl.propose.completion import Finish
+from grace_irl.propose.chat import Finish
 from grace_irl.propose.json_answer import objects
 
 GoalsKind = Literal[
@@ -157,3 +157,38 @@ def _listed(text: str) -> list[int] | None:
         # Ends are enough to find a range that leads out of the trajectory.
         states += range(one, other + 1) if 0 <= other - one < 10_000 else [one, other]
     return states
+
+
+Origin = Literal["file", "data", "model"]
+
+
+@dataclass(frozen=True)
+class GoalAnswer:
+    """What was said of the goal states of one expert trajectory.
+
+    Attributes:
+        digest: of the trajectory.
+        attempt: counts what was said of it, from 0; the last word counts.
+        origin: "file" (a person's), "data" (their own marks) or "model".
+        indices: 1-based goal states, () for none; None where the answer does not say them validly.
+        failure: why not, in one line; "" otherwise.
+        prompt: what was asked, as sent; "" unless a model was.
+        raw: the raw answer.
+        tokens_in, tokens_out, seconds: of the call.
+    """
+
+    digest: str
+    attempt: int
+    origin: Origin
+    indices: tuple[int, ...] | None
+    failure: str = ""
+    prompt: str = ""
+    raw: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+
+
+def last_words(answers: Iterable[GoalAnswer]) -> dict[str, tuple[int, ...]]:
+    """Goal states by digest, 1-based: the last valid answer on each trajectory."""
+    return {answer.digest: answer.indices for answer in answers if answer.indices is not None}

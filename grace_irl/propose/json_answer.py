@@ -122,3 +122,18 @@ def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) 
         code = code.replace('\\"', '"')
     before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
     return Found(code, unescape(before[1]) if before else "", whole)
+
+
+CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
+
+
+REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
+
+
+ANSWER_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"reasoning": {"type": "string"}, "reward_class_code": {"type": "string"}},
+    "required": ["reasoning", "reward_class_code"],
+    "additionalProperties": False,
+}
+"""JSON schema of an answer in the format "json" (GRACE's appendix: reasoning, reward_class_code)."""

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.propose.chat import Question
-from grace_irl.propose.completion import Completion
-from grace_irl.propose.prompt import AnswerFormat, Prompt
+from grace_irl.propose.chat import Completion, Question
+from grace_irl.propose.protocol import AnswerFormat, Prompt
 
 LOOK = 0.2  # seconds between two looks into the folder
 STILL = 3  # looks after which what has not changed is whole: an answer file, a batch of prompts

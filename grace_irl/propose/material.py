@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -11,8 +11,70 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.propose.mistakes import Wrong
+from grace_irl.evaluate.ranking import ranking
 from grace_irl.search.protocol import Request
+
+Wrong = Mapping[int, NDArray[np.int64]]
+"""Wrong states by the place of their trajectory among the training items, in order; none of what has none."""
+
+
+def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
+    """Positive states valued at most, and negative states valued above, the threshold of the best accuracy.
+
+    Args:
+        items: the training data.
+        rewards: by digest `(T+1,)`, NaN for a state without one; what is missing is passed over.
+    """
+    known = [place for place, item in enumerate(items) if item.trajectory.digest in rewards]
+    if not known:
+        return {}
+    values = np.concatenate([rewards[items[place].trajectory.digest] for place in known])
+    positive = np.concatenate([items[place].positive for place in known])
+    valued = ~np.isnan(values)
+    sides = positive[valued]
+    if not sides.any() or sides.all():
+        return {}
+    threshold = ranking(values[valued], sides).threshold
+    wrong = valued & (positive == (values <= threshold))
+    ends = np.cumsum([len(items[place].positive) for place in known])[:-1]
+    steps = (np.flatnonzero(part) for part in np.split(wrong, ends))
+    return {place: found for place, found in zip(known, steps, strict=True) if len(found)}
+
+
+def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
+    """The wrong states that are positive, or all of them if none is."""
+    found = {place: steps[items[place].positive[steps]] for place, steps in wrong.items()}
+    return {place: steps for place, steps in found.items() if len(steps)} or wrong
+
+
+def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
+    """Places of `count` trajectories with wrong states, or of all if there are fewer.
+
+    Tasks take turns, in a random order that is another one in each round, so that a task that no program learns takes
+    no more than its share. In a task positive and negative states have the same chance, as both sides weigh the same
+    in the fitness; on a side each wrong state has the same chance, and its trajectory is shown.
+    """
+    left: dict[str, dict[bool, dict[int, int]]] = {}
+    for place, steps in wrong.items():
+        positives = int(items[place].positive[steps].sum())
+        for positive, number in ((True, positives), (False, len(steps) - positives)):
+            if number:
+                left.setdefault(items[place].task, {}).setdefault(positive, {})[place] = number
+    chosen: list[int] = []
+    while left and len(chosen) < count:
+        tasks = list(left)
+        for task in (tasks[int(n)] for n in rng.permutation(len(tasks))[: count - len(chosen)]):
+            sides = list(left[task].values())
+            states = sides[int(rng.integers(len(sides)))]
+            weights = np.array(list(states.values()), dtype=np.float64)
+            place = list(states)[int(rng.choice(len(states), p=weights / weights.sum()))]
+            chosen.append(place)
+            for side in sides:
+                side.pop(place, None)
+            left[task] = {positive: side for positive, side in left[task].items() if side}
+            if not left[task]:
+                del left[task]
+    return chosen
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,10 @@ from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.evaluate.evaluation import shown as fitness_shown
-from grace_irl.propose.briefing import Briefing
-from grace_irl.propose.material import Material
-from grace_irl.propose.mistakes import drawn, of_experts
-from grace_irl.propose.neutral import renamed
+from grace_irl.propose.briefing import Briefing, renamed
+from grace_irl.propose.material import Material, drawn, of_experts
 from grace_irl.propose.pictures import most_of_captions, pictures
-from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.protocol import Prompt
 from grace_irl.propose.sections import needed, section, wanted
 from grace_irl.propose.templates import render
 from grace_irl.propose.tokens import cut, estimate

@@ -11,8 +11,7 @@ from grace_irl.propose.briefing import Briefing, Budget, brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
-from grace_irl.propose.prompt import AnswerFormat, Prompt
-from grace_irl.propose.protocol import Parent
+from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.workbench import Workbench
 from grace_irl.search.protocol import Request

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grace_irl.demos.labels import Problem
-from grace_irl.evaluate.cache import MemoryCache, RewardCache
+from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grace_irl.propose.neutral import neutral_names
-from grace_irl.runs.budget import Prices
+from grace_irl.propose.briefing import neutral_names
+from grace_irl.runs.budget import Prices, Spending, spending
 from grace_irl.runs.config import Config
 from grace_irl.runs.provenance import data_digest, short
-from grace_irl.runs.spending import Spending, spending
+from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
-from grace_irl.runs.trajectory_row import TrajectoryRow
 
 RULES = {
     "all": "every state of an expert",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.evaluate.ranking import ranking
-from grace_irl.report.values import Valued
+from grace_irl.report.data import Valued
 
 Floats = NDArray[np.float64]
 

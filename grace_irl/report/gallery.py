@@ -4,16 +4,157 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
+from rich.style import Style
 
-from grace_irl.report.data import Data
+from grace_irl.demos.picture import Legend
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.report.charts import picture
+from grace_irl.report.data import Data, Valued
 from grace_irl.report.evidence import Evidence, Shot
-from grace_irl.report.figures import digits
-from grace_irl.report.grid import Entry, GridPictures
+from grace_irl.report.page import digits
 from grace_irl.report.screens import ScreenView, screen_view
-from grace_irl.report.values import Valued
-from grace_irl.report.vectors import Field, fields, numbers
+from grace_irl.svg import text
+
+FIELDS = 24
+"""Rows of a table; of wider vectors the fields whose means differ most, in deviations."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field over the training states.
+
+    Attributes:
+        index: its place in the vector.
+        name: or "".
+        positive, negative: mean and deviation over positive and negative states; None where there are none.
+        effect: difference of the means in pooled deviations (Cohen's d); 0 where a side is missing.
+    """
+
+    index: int
+    name: str
+    positive: tuple[float, float] | None
+    negative: tuple[float, float] | None
+    effect: float
+
+
+def fields(
+    valued: Sequence[Valued], trajectories: dict[str, Trajectory], names: Sequence[str]
+) -> tuple[tuple[Field, ...], int]:
+    """The fields that are shown, in order, and how many are left out."""
+    sides = [_moments(valued, trajectories, positive=side) for side in (True, False)]
+    width = next(iter(trajectories.values())).states.shape[1]
+    found = []
+    for index in range(width):
+        name = names[index] if index < len(names) else ""
+        positive, negative = ((float(s[0][index]), float(s[1][index])) if s else None for s in sides)
+        effect = 0.0
+        if positive and negative:
+            pooled = np.sqrt((positive[1] ** 2 + negative[1] ** 2) / 2)
+            effect = (positive[0] - negative[0]) / float(pooled) if pooled > 0 else 0.0
+        found.append(Field(index, name, positive, negative, effect))
+    most = sorted(found, key=lambda each: (-abs(each.effect), each.index))[:FIELDS]
+    return tuple(sorted(most, key=lambda each: each.index)), len(found) - len(most)
+
+
+def _moments(
+    valued: Sequence[Valued], trajectories: dict[str, Trajectory], *, positive: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Mean and deviation of each field over the training states of one side."""
+    parts = [
+        trajectories[each.row.digest].states[each.positive == positive]
+        for each in valued
+        if each.row.split == "train" and each.row.digest in trajectories
+    ]
+    states = np.concatenate(parts).astype(np.float64) if parts else np.zeros((0, 0))
+    return (states.mean(axis=0), states.std(axis=0)) if len(states) else None
+
+
+def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Trajectory]) -> list[float | None]:
+    """A field's number in each state; None where the state is not there."""
+    found = (trajectories.get(shot.of.row.digest) for shot in shots)
+    return [
+        None if each is None else float(each.states[shot.step][field.index])
+        for each, shot in zip(found, shots, strict=True)
+    ]
+
+
+CELL = 20  # pixels
+MOST_CELLS = 4_096  # of a grid that is drawn
+MARKED = 40  # cells of a row, up to which they carry marks
+MOST_LISTED = 60  # cells of the legend
+COMMON = "·▒"  # marks of what stays in the background
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the legend: a square, and the codes that it stands for."""
+
+    square: Markup
+    codes: str
+
+
+class GridPictures:
+    """Draws grids `(h, w, 3)` with one legend.
+
+    Args:
+        grids: all that will be drawn.
+    """
+
+    def __init__(self, grids: Sequence[NDArray[np.integer]]) -> None:
+        self._legend = Legend(grids)
+
+    def draw(self, grid: NDArray[np.integer], label: str) -> Markup | None:
+        """A drawing of one; None where it has too many cells."""
+        height, width = grid.shape[:2]
+        if height * width > MOST_CELLS:
+            return None
+        parts: list[str] = []
+        letters: list[str] = []
+        for row, cells in enumerate(grid.tolist()):
+            start = 0
+            blocks = [self._legend.block(tuple(cell)) for cell in cells]
+            for column in range(1, width + 1):
+                if column == width or cells[column] != cells[start]:
+                    parts.append(_square(start, row, column - start, blocks[start][1]))
+                    start = column
+            letters += [
+                _letter(column, row, mark[0])
+                for column, (mark, _) in enumerate(blocks)
+                if mark[0] not in COMMON and width <= MARKED
+            ]
+        return picture(width * CELL, height * CELL, [*parts, *letters], label)
+
+    @property
+    def legend(self) -> list[Entry]:
+        """What the squares stand for, most frequent first."""
+        entries = []
+        for cell, (mark, style) in list(self._legend.blocks.items())[:MOST_LISTED]:
+            codes = " ".join(map(str, cell))
+            letter = [] if mark[0] in COMMON else [_letter(0, 0, mark[0])]
+            entries.append(Entry(picture(CELL, CELL, [_square(0, 0, 1, style), *letter], f"codes {codes}"), codes))
+        return entries
+
+
+def _square(column: int, row: int, cells: int, style: str) -> str:
+    return f'<rect x="{column * CELL}" y="{row * CELL}" width="{cells * CELL}" height="{CELL}" fill="{_fill(style)}"/>'
+
+
+def _letter(column: int, row: int, mark: str) -> str:
+    return text((column + 0.5) * CELL, (row + 0.72) * CELL, mark, fill="#000")
+
+
+@cache
+def _fill(style: str) -> str:
+    """The background of a terminal's style, as `#rrggbb`."""
+    colour = Style.parse(style).bgcolor
+    assert colour is not None  # every block has one
+    return str(colour.get_truecolor().hex)
+
 
 BYTES = 4_000_000
 """Of all states together; a page stays below 5 MB."""

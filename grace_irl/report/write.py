@@ -10,23 +10,20 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.report import data as datas
-from grace_irl.report import plots, progress
+from grace_irl.report import plots
 from grace_irl.report.account import account
+from grace_irl.report.data import valued
 from grace_irl.report.evidence import gather
-from grace_irl.report.figures import digits
 from grace_irl.report.gallery import Gallery
-from grace_irl.report.highlight import highlighted
-from grace_irl.report.page import render
+from grace_irl.report.page import digits, highlighted, render
 from grace_irl.report.plots import Plot
 from grace_irl.report.trainings import trainings
-from grace_irl.report.values import valued
 from grace_irl.report.verdict import cautions, verdict, warnings
 from grace_irl.runs.config import Config
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
 from grace_irl.runs.expand.round import Round, became
-from grace_irl.runs.history import history
-from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.run import is_own, opened
+from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
 GENERATIONS = 200  # that are listed, the last ones
@@ -130,7 +127,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
     best = records.get(store.meta("best"))
     evidence = gather(valued(store, best.program.id) if best else [])
     evaluation = best.evaluation if best else None
-    steps, generations = progress.steps(store), history(store)
+    steps, generations = plots.steps(store), history(store)
     return render(
         account=account(store, config, data.metadata.environment if data.metadata else ""),
         best=best,
@@ -147,9 +144,9 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         searches=plots.searches(steps),
         generations=generations[-GENERATIONS:],
         earlier=max(len(generations) - GENERATIONS, 0),
-        verdicts=progress.verdicts(store),
-        failures=progress.failures(store),
-        ancestors=progress.ancestors(best, records) if best else [],
+        verdicts=plots.verdicts(store),
+        failures=plots.failures(store),
+        ancestors=plots.ancestors(best, records) if best else [],
         requests=store.requests(),
         became=became,
         expansion=expansion,

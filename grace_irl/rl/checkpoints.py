@@ -17,8 +17,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
+from grace_irl.rl.checkpoint import read_weights
 from grace_irl.rl.curve import Point, from_json, to_json
-from grace_irl.rl.weights import read_weights
 
 
 def digest(facts: Mapping[str, Any]) -> str:

@@ -17,9 +17,9 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from grace_irl.rl.learning import Pay
 from grace_irl.rl.method import Kept, Problem
 from grace_irl.rl.paid import StateInfo
+from grace_irl.rl.problems import Pay
 
 
 @dataclass(frozen=True)

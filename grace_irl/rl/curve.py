@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
-from grace_irl import typed
+from grace_irl import toml
+from grace_irl.rl.method import Kept, Policy, Problem, Watch
 from grace_irl.rl.rollouts import Rollout
 
 
@@ -66,4 +69,49 @@ def to_json(points: Sequence[Point]) -> str:
 
 def from_json(text: str) -> tuple[Point, ...]:
     """What `to_json` wrote."""
-    return typed.from_json(tuple[Point, ...], text)
+    return toml.from_json(tuple[Point, ...], text)
+
+
+class Watching:
+    """Calls a `Watch` when one of `problem.watches` evenly spaced numbers of steps is reached.
+
+    It copies the policy at each of `problem.keeps`.
+
+    It is a callback of Stable-Baselines3, too: `model.learn(steps, callback=Watching(problem, watch))`.
+    """
+
+    def __init__(self, problem: Problem, watch: Watch) -> None:
+        self._points = [round(part * problem.steps) for part in np.linspace(0, 1, problem.watches + 1)[1:]]
+        self._keeps = list(problem.keeps)
+        self._kept: list[Kept] = []
+        self._watch = watch
+        self._shown = -1
+
+    def at(self, steps: int, policy: Policy) -> None:
+        """The policy after so many environment steps; shown, and kept, if a point was passed since the last time."""
+        if self._keeps and steps >= self._keeps[0]:
+            self._keeps = [point for point in self._keeps if point > steps]
+            self._kept.append(Kept(steps, deepcopy(policy)))
+        if self._points and steps >= self._points[0]:
+            self._points = [point for point in self._points if point > steps]
+            self._show(steps, policy)
+
+    def end(self, steps: int, policy: Policy) -> None:
+        """The policy that is the result; shown unless it was just now."""
+        if steps != self._shown:
+            self._show(steps, policy)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """The copies so far (`Trained.kept`)."""
+        return tuple(self._kept)
+
+    def __call__(self, found: dict[str, Any], _: dict[str, Any]) -> bool:
+        """See the class; called after every step of the vectorised environment."""
+        learner = found["self"]
+        self.at(learner.num_timesteps, learner.policy)
+        return True
+
+    def _show(self, steps: int, policy: Policy) -> None:
+        self._shown = steps
+        self._watch(steps, policy)

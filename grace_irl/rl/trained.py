@@ -18,10 +18,10 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
+from grace_irl.rl.checkpoint import read_weights, require_layers, require_tensors
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.networks import network_options
 from grace_irl.rl.observers import GridObserver, Observer, VectorObserver
-from grace_irl.rl.weights import read_weights, require_layers, require_tensors
 
 FORMAT = 1
 

@@ -10,10 +10,8 @@ from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
 from grace_irl.runs.config import Config
 from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
-from grace_irl.runs.folder import create
+from grace_irl.runs.folder import RunLock, RunPaths, create
 from grace_irl.runs.labelling import Labelling
-from grace_irl.runs.lock import RunLock
-from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.store import Store
 
 

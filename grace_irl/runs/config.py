@@ -181,12 +181,12 @@ class ExpandConfig(_Section):
             "soft" (`grace_irl.rewards.scale`). "auto" is "soft" where all expert states are positive: it is above 0
             everywhere, so that ending an episode early, which experts do not, never pays. Where only goal states are,
             it is "raw", or for a reshaped reward "progress": paid is how far the reward has risen since the state
-            before (`grace_irl.rewards.progress`).
+            before (`grace_irl.rewards.scale`).
         reshape: versions of the best program that are asked for where learning stalls on a reward that tells rollouts
             from experts; the next round trains a new policy on the one that rises most steadily. 0: none. Only where
             the rule is "last" or "goal".
         carry: whether a policy goes on with the next round's reward where that is another one: of the rounds' policies
-            the one that it likes best (`grace_irl.runs.expand.favourite`). "auto": where actions are continuous; a
+            the one that it likes best (`grace_irl.runs.expand.round`). "auto": where actions are continuous; a
             policy of discrete actions is sure of itself by then, and explores no more.
         trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
     """

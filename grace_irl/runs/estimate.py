@@ -15,17 +15,16 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
 from grace_irl.propose.client import ChatClient
-from grace_irl.propose.prompt import Prompt
 from grace_irl.propose.prompter import Prompter
-from grace_irl.propose.protocol import Parent
+from grace_irl.propose.protocol import Parent, Prompt
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import proposers
 from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.config import Config
+from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.fit import new_labelling
-from grace_irl.runs.loop import run_to_end
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.evolution import ATTEMPTS
 from grace_irl.search.protocol import Request

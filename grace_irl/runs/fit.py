@@ -19,21 +19,19 @@ from grace_irl.evaluate.log_pi import LogPi, log_pi
 from grace_irl.methods import method
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
+from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
-from grace_irl.runs import ownership, proposers
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
 from grace_irl.runs.engine import Snapshot
-from grace_irl.runs.folder import create, own, require_absent
+from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
 from grace_irl.runs.labelling import Labelling
-from grace_irl.runs.lock import RunLock
-from grace_irl.runs.paths import RunPaths, default_folder
+from grace_irl.runs.record import TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
 from grace_irl.runs.run import Run
 from grace_irl.runs.session import Session
 from grace_irl.runs.store import FORMAT, Store
-from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
 
@@ -154,7 +152,7 @@ def resume(
                 f"expected format {FORMAT} to go on with: begin a new run with its programs, --start-from {folder}"
             )
         found = resolve(paths.config)
-        kept = ownership.kept(store.meta("token"), paths.database)
+        kept = acting.kept(store.meta("token"), paths.database)
         in_memory = parts.demonstrations is not None
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = resolve(sets=sets, flags=flags, base=began)

@@ -2,22 +2,86 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import shlex
 import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 from grace_irl.atomic import write_atomically
+from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.propose.goal_answer import GoalAnswer
-from grace_irl.runs import ownership
+from grace_irl.propose.goals import GoalAnswer
+from grace_irl.runs import acting
 from grace_irl.runs.acting import plain_acting
 from grace_irl.runs.config import Config, to_toml
-from grace_irl.runs.paths import RunPaths
 from grace_irl.runs.store import Store
+
+
+@dataclass(frozen=True)
+class RunPaths:
+    """Where a run keeps what (docs/runs.md)."""
+
+    folder: Path
+
+    @property
+    def resume(self) -> str:
+        """What to add to `grace-irl fit` to go on with this run, as a shell reads it."""
+        return f"--resume {shlex.quote(str(self.folder))}"
+
+    @property
+    def config(self) -> Path:
+        """The resolved configuration."""
+        return self.folder / "config.toml"
+
+    @property
+    def database(self) -> Path:
+        """All that the run remembers."""
+        return self.folder / "run.db"
+
+    @property
+    def reward(self) -> Path:
+        """The best program so far, as exported."""
+        return self.folder / "reward.py"
+
+    @property
+    def report(self) -> Path:
+        """What the run did and found, as a page for a browser."""
+        return self.folder / "report.html"
+
+    @property
+    def goals(self) -> Path:
+        """Goal states of the expert trajectories, for a person to read and correct (label rule "goal")."""
+        return self.folder / "goals.toml"
+
+    @property
+    def manual(self) -> Path:
+        """Prompts that wait for a person, and the answers (`--proposer manual`)."""
+        return self.folder / "manual"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that works on the run."""
+        return self.folder / "lock"
+
+
+def default_folder(demos: str) -> Path:
+    """`runs/<name of the set>-<time>`, not yet made."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(demos).stem if demos else "demos").strip("-.") or "demos"
+    stem = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder, number = stem, 2
+    while folder.exists():
+        folder, number = stem.with_name(f"{stem.name}-{number}"), number + 1
+    return folder
 
 
 def require_absent(folder: Path) -> None:
@@ -83,7 +147,59 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 def own(database: Path, store: Store, config: Config) -> None:
     """Notes that this user answers for the run on this machine, with these settings; anybody else's token goes."""
     token = store.meta("token")
-    if ownership.kept(token, database) is None:
-        token = ownership.new_token()
+    if acting.kept(token, database) is None:
+        token = acting.new_token()
         store.set_meta("token", token)
-    ownership.keep(token, database, plain_acting(config))
+    acting.keep(token, database, plain_acting(config))
+
+
+class RunLock:
+    """An advisory lock on a file, released by the kernel when its process dies, however it dies."""
+
+    def __init__(self, path: Path) -> None:
+        """Takes the lock.
+
+        Raises:
+            InputError: a live process holds it, no file can be made there, or its folder leads elsewhere.
+        """
+        require_no_links(path.parent)
+        self._file = _opened(path)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._file, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(self._file)
+            raise InputError(
+                f"{path.parent}: the run is being worked on by process {holder}; "
+                "expected a run at rest: wait for it, or stop it first"
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Lets go."""
+        os.close(self._file)
+
+    def __enter__(self) -> RunLock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _opened(path: Path) -> int:
+    """The file, made where it is not there; never what a link leads to, and never a pipe that is waited for."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        file = os.open(path, flags, 0o644)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be opened ({error.strerror}); expected a file that this user may write, or none"
+        ) from None
+    found = os.fstat(file)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
+        return file
+    os.close(file)
+    raise InputError(f"{path}: not a file, or another name of one; expected the lock of a run: remove it")

@@ -13,24 +13,21 @@ from grace_irl.propose.asking import Asking
 from grace_irl.propose.briefing import Budget
 from grace_irl.propose.chat import Chat
 from grace_irl.propose.client import ChatClient, ChatSettings
-from grace_irl.propose.client.key import key_variable
-from grace_irl.propose.client.settings import origin
-from grace_irl.propose.given import Given
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.client.settings import key_variable, origin
+from grace_irl.propose.given import Given, Seeded
+from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.in_thread import InThread
-from grace_irl.propose.llm import LlmProposer
+from grace_irl.propose.llm import LlmProposer, Served
 from grace_irl.propose.manual import Manual
 from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.replay import Replay
-from grace_irl.propose.seeded import Seeded
-from grace_irl.propose.served import Served
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import Config
-from grace_irl.runs.loop import run_to_end
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.engine import run_to_end
+from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.recording import opened_recording
 
 SERVED_SAMPLES = 4

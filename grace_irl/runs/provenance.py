@@ -9,9 +9,8 @@ from pathlib import Path
 from grace_irl.evaluate.evaluation import BEST_HERE, Metrics, shown
 from grace_irl.programs.export import export_source, sound
 from grace_irl.runs.config import Config
-from grace_irl.runs.record import Record
+from grace_irl.runs.record import Record, TrajectoryRow
 from grace_irl.runs.store import Store
-from grace_irl.runs.trajectory_row import TrajectoryRow
 from grace_irl.version import __version__
 
 MAX_LINEAGE = 12  # ancestors that are named

@@ -5,14 +5,44 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from grace_irl.demos.labels import Problem
 from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.programs.definition import Definition
-from grace_irl.programs.program import Program
-from grace_irl.runs.codec import from_text, to_text
+from grace_irl.programs.program import Definition, Program
 from grace_irl.search.ranks import Scored
-from grace_irl.typed import from_json
+from grace_irl.toml import from_json
+
+
+def to_text(evaluation: Evaluation) -> str:
+    """Exact JSON (floats in Python's shortest form, infinities as Python writes them)."""
+    return json.dumps(asdict(evaluation), separators=(",", ":"))
+
+
+def from_text(text: str) -> Evaluation:
+    """The evaluation of `to_text`.
+
+    Raises:
+        ValueError: another text, or a valid program whose fitness is not finite.
+    """
+    found = from_json(Evaluation, text)
+    if found.valid and not math.isfinite(found.fitness):
+        raise ValueError("fitness: expected a finite number of a valid program")
+    return found
+
+
+def plain(value: object) -> Any:
+    """A value for strict JSON: dataclasses as objects, tuples as lists, what is not finite as null."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 @dataclass(frozen=True)
@@ -52,3 +82,27 @@ def record_of(row: Sequence[object], functions: tuple[Definition, ...]) -> Recor
         raise ValueError("prior: expected a finite number")
     program = Program(str(name), str(source), int(str(nodes)), str(operator), lineage, worth, functions)
     return Record(program, from_text(str(evaluation)), int(str(index)))
+
+
+@dataclass(frozen=True)
+class TrajectoryRow:
+    """What the store keeps of a trajectory."""
+
+    digest: str
+    role: str
+    task: str
+    split: str
+    states: int
+    positives: int
+    source: str
+
+
+def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
+    """What the store keeps of a problem."""
+    rows = []
+    for item in problem:
+        demonstration, trajectory = item.demonstration, item.trajectory
+        states, positives = len(item.positive), int(item.positive.sum())
+        role, task, split = demonstration.role, demonstration.task, demonstration.side
+        rows.append(TrajectoryRow(trajectory.digest, role, task, split, states, positives, trajectory.source))
+    return rows

@@ -12,16 +12,16 @@ from typing import Any
 from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.propose.replay import require_answers
 from grace_irl.runs.acting import shareable
 from grace_irl.runs.config import Config, resolve
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.run import is_own
 from grace_irl.runs.store import Store
-from grace_irl.runs.trajectory_row import TrajectoryRow
-from grace_irl.typed import from_json
+from grace_irl.toml import from_json
 
 FORMAT, OLD_FORMAT = "grace-irl recording 2", "grace-irl recording 1"  # the old one names no data
 _MOST = 2**53

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.programs.export import sound
-from grace_irl.programs.library import SHARED, Usage, reusable, usages
-from grace_irl.programs.library_file import library_source
+from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
 from grace_irl.runs.config import Config
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,13 +12,14 @@ from grace_irl.contents import require_no_links, require_own_file
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
-from grace_irl.runs import ownership
+from grace_irl.runs import acting
 from grace_irl.runs.acting import DATA, plain_acting
 from grace_irl.runs.config import Config, resolve
 from grace_irl.runs.expand.round import Round
-from grace_irl.runs.paths import RunPaths
-from grace_irl.runs.record import Record
+from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
+from grace_irl.search.ranks import Scored, winner
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Run:
         tokens: of the answers told, in and out.
         cost: of those tokens, by the prices in the configuration.
         rounds: of an expansion (`grace_irl.runs.expand.expansion`), whose last search this is; () of a run alone.
-        favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.expand.favourite`).
+        favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.expand.round`).
     """
 
     folder: Path
@@ -134,8 +136,8 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
 
 def is_own(store: Store, config: Config, folder: Path) -> bool:
     """Whether this user gave the run its demonstrations on this machine: else what it names is somebody else's word."""
-    kept, acting = ownership.kept(store.meta("token"), RunPaths(folder).database), plain_acting(config)
-    return kept is not None and all(acting.get(key) == kept.get(key) for key in DATA)
+    kept, asked = acting.kept(store.meta("token"), RunPaths(folder).database), plain_acting(config)
+    return kept is not None and all(asked.get(key) == kept.get(key) for key in DATA)
 
 
 def best_record(store: Store, folder: Path) -> Record:
@@ -148,3 +150,73 @@ def best_record(store: Store, folder: Path) -> Record:
     if record is None:
         raise GraceError(f"{folder}: no valid program yet; see why with: grace-irl show {folder}")
     return record
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One generation.
+
+    Attributes:
+        number: from 0, the first population.
+        calls: answers told.
+        kept, dropped, invalid, duplicate, repaired: how many candidates met that fate, old members included.
+        failed: answers without a program.
+        new_functions: different functions and classes that no program of an earlier generation has.
+        reused_functions: different ones of this generation's new programs that an earlier generation's program has.
+        fitness: train fitness of the best program so far, best as `winner` has it; -inf while there is none.
+        accuracy, held_out: its accuracies, or None.
+    """
+
+    number: int
+    calls: int
+    kept: int
+    dropped: int
+    invalid: int
+    duplicate: int
+    repaired: int
+    failed: int
+    new_functions: int
+    reused_functions: int
+    fitness: float
+    accuracy: float | None
+    held_out: float | None
+
+
+def history(store: Store) -> list[Generation]:
+    """Every generation that was begun and has a result."""
+    requests, told, records = store.requests(), store.told(), store.records()
+    verdicts = Counter((row.generation, row.fate.verdict) for row in store.fates())
+    numbers = sorted({requests[index][0] for index in told})
+    best: Scored | None = None
+    known: set[str] = set()
+    rows = []
+    for number in numbers:
+        own = [entry for entry in told.values() if requests[entry.index][0] == number]
+        # Reshaping comes after the search and seeks something else than merit.
+        sought = [entry for entry in own if requests[entry.index][1] != "reshape"]
+        new = [candidate(records[entry.program_id]) for entry in sought if entry.program_id]
+        new = [scored for scored in new if scored.evaluation.valid and scored.evaluation.complete]
+        best = winner(new if best is None else [best, *new])
+        evaluation = best.evaluation if best else None
+        first = [record for record in records.values() if requests[record.index][0] == number]
+        functions = {each.digest for record in first for each in record.program.functions}
+        new_functions, reused_functions = len(functions - known), len(functions & known)
+        known |= functions
+        rows.append(
+            Generation(
+                number=number,
+                calls=len(own),
+                kept=verdicts[number, "kept"],
+                dropped=verdicts[number, "dropped"],
+                invalid=verdicts[number, "invalid"],
+                duplicate=verdicts[number, "duplicate"],
+                repaired=verdicts[number, "repaired"],
+                failed=sum(bool(entry.failure) for entry in own),
+                new_functions=new_functions,
+                reused_functions=reused_functions,
+                fitness=evaluation.fitness if evaluation else float("-inf"),
+                accuracy=evaluation.train.accuracy if evaluation and evaluation.train else None,
+                held_out=evaluation.held_out.accuracy if evaluation and evaluation.held_out else None,
+            )
+        )
+    return rows

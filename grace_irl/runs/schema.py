@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import Any, get_args
 
 from grace_irl.errors import InputError
+from grace_irl.programs.library import segment
+from grace_irl.programs.program import Definition, Program, Within
 
 SCHEMA = """
 -- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
@@ -113,3 +116,29 @@ def _schema() -> dict[str, tuple[str, str, str, str | None]]:
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
         return {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}
+
+
+DEFINITION_COLUMNS = "program, digest, name, within, calls, first, last"
+
+
+def definition_rows(program: Program) -> list[tuple[object, ...]]:
+    """What the table `definitions` holds of a program."""
+    return [
+        (program.id, place, each.digest, each.name, each.within, each.calls, each.first, each.last)
+        for place, each in enumerate(program.functions)
+    ]
+
+
+def function_rows(program: Program) -> list[tuple[object, ...]]:
+    """What the table `functions` would hold, were this program the first with each of its functions."""
+    return [(each.digest, each.name, program.id, segment(program.source, each)) for each in program.functions]
+
+
+def definitions(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Definition, ...]]:
+    """Functions by program, from rows of `DEFINITION_COLUMNS` in order."""
+    found: dict[str, list[Definition]] = {}
+    for program, digest, name, within, calls, first, last in rows:
+        if within not in get_args(Within):
+            raise ValueError(f"{within!r} is none of {', '.join(get_args(Within))}")
+        found.setdefault(program, []).append(Definition(name, digest, within, calls, first, last))
+    return {program: tuple(each) for program, each in found.items()}

@@ -12,13 +12,12 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.methods import method
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs.budget import Prices, budget
 from grace_irl.runs.config import Config
-from grace_irl.runs.engine import Engine, Snapshot
-from grace_irl.runs.loop import run_to_end
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.engine import Engine, Snapshot, run_to_end
+from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record
 from grace_irl.runs.run import Best, Interrupted, Run

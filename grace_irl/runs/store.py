@@ -19,17 +19,22 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_plain_database
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.cache import pack, unpack
+from grace_irl.evaluate.rewards import pack, unpack
 from grace_irl.programs.library import Known
-from grace_irl.propose.goal_answer import GoalAnswer, Origin
+from grace_irl.propose.goals import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
-from grace_irl.runs.definitions import DEFINITION_COLUMNS, definition_rows, definitions, function_rows
-from grace_irl.runs.record import Record, record_of, record_row
+from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, trajectory_rows
 from grace_irl.runs.rows import Columns
-from grace_irl.runs.schema import SCHEMA, require_schema
-from grace_irl.runs.trajectory_row import TrajectoryRow, trajectory_rows
+from grace_irl.runs.schema import (
+    DEFINITION_COLUMNS,
+    SCHEMA,
+    definition_rows,
+    definitions,
+    function_rows,
+    require_schema,
+)
 from grace_irl.search.protocol import Fate, Request, Result
-from grace_irl.typed import from_json
+from grace_irl.toml import from_json
 
 LONGEST = 1 << 28  # bytes of one value
 MOST_STATES = 100_000_000

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 from grace_irl.programs import contract
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.check import Reading, read
-from grace_irl.programs.identity import Identity, identify, text_id
-from grace_irl.sandbox.answer import Answer
+from grace_irl.programs.program import Identity, identify, text_id
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.failure import Failure, explain
+from grace_irl.sandbox.job import Answer
 from grace_irl.sandbox.lockdown import Budget, Lockdown
 from grace_irl.sandbox.parcel import View
 from grace_irl.sandbox.protocol import Status

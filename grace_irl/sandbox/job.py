@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -12,11 +13,12 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.programs.definition import Definition, Within
+from grace_irl.programs.program import Definition, Within
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.ending import Ended
+from grace_irl.sandbox.failure import Failure
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Status
-from grace_irl.sandbox.wire import ANSWER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
+from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of ECMA-48: control sequences, operating system commands, single ones."""
@@ -153,3 +155,127 @@ def _unusable(
         f"reward {rewards[at]:g} for state {step} of trajectory {first + position}; "
         f"expected a finite number of at most {max_abs:g} in size"
     )
+
+
+class Answer:
+    """The writable map of one job.
+
+    Attributes:
+        job: the layout.
+        rewards: a view of `(states,)` doubles.
+        mapped: bytes of address space.
+        transitions: to be set where the program rewards transitions.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._map = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        self.job = Job._make(HEADER.unpack_from(self._map))
+        self.mapped = len(self._map)
+        self.transitions = False
+        at = self.job.rewards_at
+        self.rewards = memoryview(self._map)[at : at + 8 * self.job.states].cast("d")
+
+    def source(self) -> bytes:
+        """The program's text, UTF-8."""
+        return self._map[SOURCE_AT : SOURCE_AT + self.job.source]
+
+    def second(self) -> list[int]:
+        """Strict mode's second order of the run's trajectories."""
+        return self._integers(self.job.second_at, self.job.positions)
+
+    def requests(self) -> dict[int, dict[int, int]]:
+        """Debug requests: position to step to slot."""
+        found: dict[int, dict[int, int]] = {}
+        flat = self._integers(self.job.requests_at, 2 * self.job.requests)
+        for slot, (position, step) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
+            found.setdefault(position, {})[step] = slot
+        return found
+
+    def finish(self, status: str, message: str = "", traceback: str = "") -> None:
+        """Say how the run ended. The code is written last: half an answer is no answer."""
+        said = self._text(self.job.message_at, message, self.job.message)
+        trace = self._text(self.job.traceback_at, traceback, TRACEBACK_BYTES)
+        ANSWER.pack_into(self._map, self.job.answer_at, CODES[status], said, trace, self.transitions)
+
+    def fail(self, failure: Failure) -> None:
+        """`finish` for a failure."""
+        self.finish(failure.status, failure.message, failure.traceback)
+
+    def debug(self, slot: int, text: str) -> None:
+        """One debug text, cut to its room."""
+        at = self.job.debug_at + slot * (8 + self.job.debug_bytes)
+        written = self._text(at + 8, text, self.job.debug_bytes)
+        self._map[at : at + 8] = written.to_bytes(8, "little")
+
+    def _text(self, at: int, text: str, room: int) -> int:
+        data = text[:room].encode("utf-8", "replace")[:room]
+        self._map[at : at + len(data)] = data
+        return len(data)
+
+    def _integers(self, at: int, count: int) -> list[int]:
+        with memoryview(self._map)[at : at + 8 * count].cast("q") as numbers:
+            return numbers.tolist()
+
+
+class Tally:
+    """Adds the outcomes of a run's portions up to one.
+
+    Args:
+        lengths: states of each position of the run, `(positions,)`.
+        limits: of the whole run.
+        debug: requests of the whole run.
+        passes: how often each limit holds: twice in strict mode.
+    """
+
+    def __init__(
+        self, lengths: NDArray[np.int64], limits: Limits, debug: Sequence[DebugRequest] = (), passes: int = 1
+    ) -> None:
+        self.lengths = lengths
+        self._limits, self._debug, self._passes = limits, tuple(debug), passes
+        self._texts = [""] * len(self._debug)
+        self._sum = Outcome("ok")
+        self._covered = 0
+
+    @property
+    def left(self) -> Limits:
+        """What the next portion may use."""
+        wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
+        cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
+        return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another portion may follow: none failed, and something is left of the limits."""
+        return self._sum.status == "ok" and min(self.left.wall_s, self.left.cpu_s) > 0
+
+    def requests(self, part: slice) -> list[DebugRequest]:
+        """The debug requests of the positions `part`, as that portion numbers them."""
+        return [replace(r, position=r.position - part.start) for r in self._debug if _within(r, part)]
+
+    def add(self, part: slice, outcome: Outcome) -> None:
+        """Count in what the positions `part` gave."""
+        asked = [slot for slot, request in enumerate(self._debug) if _within(request, part)]
+        for slot, text in zip(asked, outcome.debug, strict=False):  # a failed portion has no texts
+            self._texts[slot] = text
+        self._covered = part.stop
+        before = self._sum
+        self._sum = replace(
+            outcome,
+            rewards=before.rewards + outcome.rewards,
+            cpu_s=before.cpu_s + outcome.cpu_s,
+            wall_s=before.wall_s + outcome.wall_s,
+            peak_mb=max(before.peak_mb, outcome.peak_mb),
+        )
+
+    def outcome(self) -> Outcome:
+        """What the whole run gave."""
+        if self._sum.status != "ok":
+            return replace(self._sum, rewards=(), debug=())
+        if self._covered < len(self.lengths):
+            message = f"stopped after {self._sum.wall_s:.1f} s, {self._sum.cpu_s:.1f} s of CPU: the time limit"
+            return replace(self._sum, status="timeout", message=message, rewards=(), debug=())
+        return replace(self._sum, debug=tuple(self._texts))
+
+
+def _within(request: DebugRequest, part: slice) -> bool:
+    return bool(part.start <= request.position < part.stop)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.sandbox.parcel import PORTION_BYTES, Content, seal_parcel
-from grace_irl.sandbox.screen_packing import ScreenPackage, pack_screens
+from grace_irl.sandbox.screen_parcel import ScreenPackage, pack_screens
 from grace_irl.sandbox.uniform import action_shape, common_dtype, convert
 
 

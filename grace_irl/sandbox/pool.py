@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError, SandboxError
 from grace_irl.programs.check import too_long
-from grace_irl.programs.identity import text_id
+from grace_irl.programs.program import text_id
 from grace_irl.sandbox import kernel, memory, wire
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.host import Zygote
-from grace_irl.sandbox.job import JobMemory, inspection
+from grace_irl.sandbox.job import JobMemory, Tally, inspection
 from grace_irl.sandbox.lockdown import LAYERS
 from grace_irl.sandbox.packing import Package, pack
 from grace_irl.sandbox.protocol import (
@@ -32,7 +32,6 @@ from grace_irl.sandbox.protocol import (
     Mode,
     Outcome,
 )
-from grace_irl.sandbox.tally import Tally
 
 _ATTEMPTS = 2
 _MARGIN_S = 30.0

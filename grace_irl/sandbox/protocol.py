@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.programs.definition import Definition
+from grace_irl.programs.program import Definition
 
 Mode = Literal["batch", "strict"]
 Status = Literal[

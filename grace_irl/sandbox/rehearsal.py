@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from grace_irl.sandbox import memory
-from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.child import prepare, score
 from grace_irl.sandbox.failure import Failure
+from grace_irl.sandbox.job import Answer
 from grace_irl.sandbox.parcel import Content, Views, seal_parcel
 from grace_irl.sandbox.wire import SOURCE_AT, Job
 

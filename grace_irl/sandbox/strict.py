@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.sandbox import kernel, memory
-from grace_irl.sandbox.answer import Answer
 from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
 from grace_irl.sandbox.failure import Failure
+from grace_irl.sandbox.job import Answer
 from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown, exit_status
 from grace_irl.sandbox.screen_parcel import LENGTH
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, STATE, TEXT_BYTES, perform

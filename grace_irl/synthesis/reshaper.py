@@ -10,8 +10,8 @@ from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Proposal
 from grace_irl.synthesis.grid.outline import Outline
 from grace_irl.synthesis.grid.perception import Agent, find_agent
+from grace_irl.synthesis.grid.progress import shapings
 from grace_irl.synthesis.grid.recovery import recover
-from grace_irl.synthesis.grid.shaping import shapings
 from grace_irl.synthesis.grid.source import write_program
 
 FOREIGN = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"

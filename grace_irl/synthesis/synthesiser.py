@@ -8,17 +8,42 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
-from grace_irl.synthesis.additive_sketcher import AdditiveSketcher
 from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
-from grace_irl.synthesis.sketch import Sketcher
+from grace_irl.synthesis.vector.additive import AdditiveSketcher
+
+
+class Sketcher(Protocol):
+    """Writes and varies programs of one family. Everything is a function of the training data and the arguments."""
+
+    def initial(self) -> list[str]:
+        """Sketches to begin with, best first."""
+        ...
+
+    def mutate(self, sketch: str, seed: int) -> str:
+        """A variation of a sketch."""
+        ...
+
+    def source(self, sketch: str) -> str:
+        """The program of a sketch."""
+        ...
+
+    def prior(self, sketch: str) -> float:
+        """How plausible the data makes the sketch, nats below the best one."""
+        ...
+
+    def reasoning(self, sketch: str) -> str:
+        """One line on what the program says, for people."""
+        ...
+
 
 PATIENCE = 20
 """Variations in a row that say nothing new, after which there is nothing new to say."""

@@ -17,8 +17,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
-from grace_irl.rl.method import Problem
-from grace_irl.rl.methods import load_method
+from grace_irl.rl.method import Problem, load_method
 from grace_irl_baselines.environments import normalised
 from grace_irl_baselines.gail import Gail
 from grace_irl_baselines.nets import StateActionNet, shaped

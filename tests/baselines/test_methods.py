@@ -18,8 +18,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl import environments
 from grace_irl.rl.evaluation import evaluate
 from grace_irl.rl.hyperparameters import TABLE
-from grace_irl.rl.method import Problem, Trained
-from grace_irl.rl.methods import load_method, offered
+from grace_irl.rl.method import Problem, Trained, load_method, offered
 from grace_irl.rl.problems import make_problem
 from tests.rl.cart_pole import experts, problem
 

@@ -16,8 +16,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import save
-from grace_irl.runs.lock import RunLock
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.store import FORMAT, Store
 from tests.fakes.data import vector_set
 

@@ -8,8 +8,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.cli.report import report_of_fit
-from grace_irl.runs.lock import RunLock
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.folder import RunLock, RunPaths
 from tests.fakes.scripted_proposer import ScriptedProposer
 from tests.report.conftest import fitted, vectors
 

@@ -13,7 +13,7 @@ from grace_irl.demos import load, save
 from grace_irl.demos.screens import pack, text
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.evaluate.cloning import clone
+from grace_irl.evaluate.log_pi import clone
 from grace_irl.propose.protocol import Proposal
 from tests.cli.test_commands import command, last_object
 from tests.demos.conftest import screen

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grace_irl.compare.distance import distance
-from grace_irl.compare.programs import ProgramReward
-from grace_irl.compare.true_rewards import true_reward
+from grace_irl.compare.distance import distance, true_reward
+from grace_irl.compare.recovered import ProgramReward
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import GraceError
 from grace_irl.rl.collect import collect

@@ -16,9 +16,8 @@ from grace_irl.cli import main
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.rl.choice import Signal, choose
-from grace_irl.rl.learning import net_pay
 from grace_irl.rl.method import Kept, Problem
-from grace_irl.rl.problems import make_problem
+from grace_irl.rl.problems import make_problem, net_pay
 from grace_irl.rl.trained import load_policy
 from tests.compare.corridor import (
     LEFT,

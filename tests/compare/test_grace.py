@@ -10,7 +10,7 @@ pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: 
 pytest.importorskip("minigrid", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 
 from grace_irl.compare.contest import Contest
-from grace_irl.compare.programs import ProgramReward
+from grace_irl.compare.recovered import ProgramReward
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.runs.config import resolve
 
@@ -36,16 +36,16 @@ FLAGS = {
 def test_a_reshaped_reward_pays_for_progress_unless_a_form_is_stated(
     flags: dict[str, object], form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from grace_irl.rl import learning
+    from grace_irl.rl import problems
 
     paid: list[str] = []
-    pay = learning.program_pay
+    pay = problems.program_pay
 
     def noted(reward: object, form: str = "raw", **rest: object) -> object:
         paid.append(form)
         return pay(reward, form, **rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(learning, "program_pay", noted)
+    monkeypatch.setattr(problems, "program_pay", noted)
     settings = Settings(comparison_of({"methods": ("grace",), "steps": 8}), resolve(flags={**FLAGS, **flags}))
     contest = Contest.of(settings)
     trained = contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)

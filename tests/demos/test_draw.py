@@ -9,8 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from grace_irl.demos.draw import draw
-from grace_irl.demos.split import split
+from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 

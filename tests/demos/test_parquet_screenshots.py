@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from grace_irl.demos import iter_trajectories, load, save
 from grace_irl.demos.convert import Stated, convert
+from grace_irl.demos.parquet import writer
 from grace_irl.demos.screenshots import FileScreenshot, Keep
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
+from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
 from tests.demos.conftest import screen
 from tests.demos.equality import assert_same, assert_same_demonstration

@@ -16,7 +16,7 @@ from grace_irl.demos.convert import Stated, convert
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.select import Selection, Selector
 from grace_irl.demos.ui import shard as module
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
+from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same, assert_same_demonstration
 from tests.demos.pictured import Drawn, a_set, png, shots, words

@@ -12,11 +12,10 @@ from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.evaluate.cache import MemoryCache
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.protocol import Bar
-from grace_irl.evaluate.rewards import RewardSource
+from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.programs.program import Program
 from grace_irl.sandbox.protocol import Limits, Outcome
 from tests.fakes.data import THRESHOLD, vector_set

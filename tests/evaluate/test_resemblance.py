@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grace_irl.evaluate.resemblance import resemblance
+from grace_irl.runs.expand.likeness import resemblance
 
 
 def walks(count: int, centre: float, seed: int, spread: float = 1.0, length: int = 60) -> list[NDArray[np.float64]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.evaluate.shaping import monotonicity
+from grace_irl.evaluate.metrics import monotonicity
 
 
 @pytest.mark.parametrize(

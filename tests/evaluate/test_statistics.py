@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from grace_irl.compare.standings import UNKNOWN, interquartile_mean, summarise
 from grace_irl.errors import InputError
-from grace_irl.evaluate.statistics import UNKNOWN, interquartile_mean, summarise
 
 SCORES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 

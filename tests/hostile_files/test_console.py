@@ -15,9 +15,8 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from grace_irl.cli.comparison_progress import ComparisonProgress
 from grace_irl.cli.console import PlainConsole
-from grace_irl.cli.progress import FitProgress
+from grace_irl.cli.progress import ComparisonProgress, FitProgress
 from grace_irl.compare.outcome import Result
 from grace_irl.compare.pool import Progress as Standing
 from grace_irl.errors import GraceError, InputError

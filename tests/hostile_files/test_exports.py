@@ -15,8 +15,7 @@ from grace_irl import load_reward
 from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.programs.export import calibration_of, export_source, program_of, threshold_of
-from grace_irl.programs.library import Known, Usage
-from grace_irl.programs.library_file import library_source
+from grace_irl.programs.library import Known, Usage, library_source
 from grace_irl.programs.program import Program
 from tests.fakes.data import vector_set
 

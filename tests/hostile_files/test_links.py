@@ -17,7 +17,7 @@ from grace_irl.atomic import part_of, write_atomically
 from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.errors import InputError
-from grace_irl.runs.lock import RunLock
+from grace_irl.runs.folder import RunLock
 from tests.fakes.data import vector_set
 
 PRECIOUS = "what the user keeps\n"
@@ -67,7 +67,7 @@ def test_a_lock_that_is_a_link_is_refused(run: Path, precious: Path, capsys: Cap
 def test_the_lock_itself_follows_no_link(tmp_path: Path, precious: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even one that appears when the folder has been looked at."""
     (tmp_path / "lock").symlink_to(precious)
-    monkeypatch.setattr("grace_irl.runs.lock.require_no_links", lambda folder: None)
+    monkeypatch.setattr("grace_irl.runs.folder.require_no_links", lambda folder: None)
     with pytest.raises(InputError, match="cannot be opened"):
         RunLock(tmp_path / "lock")
     (tmp_path / "lock").unlink()

@@ -241,7 +241,7 @@ def test_a_pattern_that_is_searched_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each further letter doubles the time."""
-    monkeypatch.setattr("grace_irl.demos.pattern.SEARCH_S", 1.0)
+    monkeypatch.setattr("grace_irl.demos.conditions.SEARCH_S", 1.0)
     states = np.zeros((2, 2))
     items = [Demonstration(Trajectory(states, extra_info="a" * 60 + "b"), "expert")]
     save(Demonstrations(Metadata("vector"), tuple(items)), tmp_path / "expert.parquet")
@@ -290,7 +290,7 @@ def test_names_of_columns_that_are_no_text(tmp_path: Path, capsys: pytest.Captur
 
 def test_policies_of_no_numbers(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    from grace_irl.rl.weights import require_tensors
+    from grace_irl.rl.checkpoint import require_tensors
 
     for value in (float("nan"), float("inf")):
         with pytest.raises(ValueError, match="NaN or infinity"):

@@ -110,11 +110,11 @@ def test_databases(sql: str, said: str, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_rewards_that_unpack_to_more_than_any_have(tmp_path: Path) -> None:
-    from grace_irl.evaluate import cache
+    from grace_irl.evaluate import rewards
 
-    bomb = cache.zlib.compress(bytes(256 << 20), 9)
+    bomb = rewards.zlib.compress(bytes(256 << 20), 9)
     with pytest.raises(ValueError, match="other than 10 values"):
-        cache.unpack(bomb, 10)
+        rewards.unpack(bomb, 10)
 
 
 FAVOURITE = Favourite(50, (1.0, 0.5), 40, 1.0, 0.5, None, 8.0)

@@ -24,7 +24,7 @@ from grace_irl.errors import InputError
 from grace_irl.programs.characters import canonical, seen, unseen
 from grace_irl.programs.check import read
 from grace_irl.propose.protocol import Parent, Proposal
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Request
 from grace_irl.text import shows

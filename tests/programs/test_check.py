@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.programs.check import read, too_long
-from grace_irl.programs.contract import ALLOWED_MODULES, MAX_SOURCE_BYTES
-from grace_irl.programs.problem import Problem
+from grace_irl.programs.contract import ALLOWED_MODULES, MAX_SOURCE_BYTES, Problem
 
 
 def reward(body: str, head: str = "import numpy as np") -> str:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.programs.identity import identify, text_id
+from grace_irl.programs.program import identify, text_id
 from tests.frame.tree import ROOT
 from tests.programs.recorded_ids import RECORDED
 
@@ -196,7 +196,7 @@ def test_every_python_gives_the_same_ids(version: str) -> None:
     if python is None:
         pytest.skip(f"no Python {version} here")
     code = (
-        "import ast, json, sys\nfrom grace_irl.programs.identity import identify\n"
+        "import ast, json, sys\nfrom grace_irl.programs.program import identify\n"
         "print(json.dumps([identify(ast.parse(source)).id for source in json.load(sys.stdin)]))"
     )
     sources = [source for source, _ in RECORDED.values()]

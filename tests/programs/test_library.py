@@ -6,11 +6,8 @@ import ast
 
 import pytest
 
-from grace_irl.programs.definition import Definition
-from grace_irl.programs.identity import identify
-from grace_irl.programs.library import Known, Usage, reusable, segment, usages
-from grace_irl.programs.library_file import dedented, library_source, renamed
-from grace_irl.programs.program import Program
+from grace_irl.programs.library import Known, Usage, dedented, library_source, renamed, reusable, segment, usages
+from grace_irl.programs.program import Definition, Program, identify
 
 NEAR = "def near(a, b):\n    return abs(a - b) < LIMIT\n"
 ONE = f"""

@@ -17,7 +17,7 @@ from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.propose.briefing import Budget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
-from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.protocol import Prompt
 from tests.propose import screens
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.propose.answer import ANSWER_SCHEMA, MAX_CHARS, parse
-from grace_irl.propose.completion import Finish
+from grace_irl.propose.answer import MAX_CHARS, parse
+from grace_irl.propose.chat import Finish
+from grace_irl.propose.json_answer import ANSWER_SCHEMA
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "llm_logs"
 

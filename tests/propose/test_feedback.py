@@ -9,9 +9,9 @@ import pytest
 
 from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.split import split
-from grace_irl.evaluate.cache import MemoryCache
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
+from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.programs.program import Program
 from grace_irl.propose.briefing import brief
 from grace_irl.propose.feedback import material

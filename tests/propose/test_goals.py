@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.propose.completion import Finish
+from grace_irl.propose.chat import Finish
 from grace_irl.propose.goals import parse_goals
 
 LENGTHS = (7, 3, 6)

@@ -13,10 +13,10 @@ import pytest
 from grace_irl.api import fit
 from grace_irl.demos.labels import Labelled, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
-from grace_irl.evaluate.cache import MemoryCache
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
+from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.programs.program import Program
-from grace_irl.propose.mistakes import drawn, of_experts, wrong_states
+from grace_irl.propose.material import drawn, of_experts, wrong_states
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
 from grace_irl.propose.workbench import Workbench

@@ -16,10 +16,9 @@ from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.propose import manual
-from grace_irl.propose.briefing import brief
-from grace_irl.propose.neutral import neutral_names
+from grace_irl.propose.briefing import brief, neutral_names
 from grace_irl.propose.operators import OPERATORS
-from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.protocol import Prompt
 from tests.propose import asked, screens
 from tests.propose.client.server import ChatServer
 from tests.runs.goal_world import CLEANING

@@ -18,7 +18,7 @@ from grace_irl.propose.briefing import Budget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import clean, initialise, mutate
 from grace_irl.propose.pictures import CELL, LONGEST, PICTURES, png, require_pictures
-from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.protocol import Prompt
 from grace_irl.propose.tokens import estimate
 from tests.fakes.data import vector_set
 from tests.propose import asked

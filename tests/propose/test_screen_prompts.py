@@ -11,9 +11,9 @@ import pytest
 from grace_irl.demos.labels import Problem, label, unmarked
 from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.evaluate.cache import MemoryCache
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
+from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.programs.program import Program
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent

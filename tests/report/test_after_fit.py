@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import grace_irl
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Interrupted, Run
 from tests.fakes.data import vector_set
 from tests.fakes.scripted_proposer import ScriptedProposer

@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 from grace_irl.demos.trajectory import Metadata, Trajectory
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.evaluate.ranking import ranking
-from grace_irl.report.data import Data
+from grace_irl.report.data import Data, Valued
 from grace_irl.report.evidence import gather
-from grace_irl.report.figures import digits, fixed, line, number, share
 from grace_irl.report.gallery import Gallery
-from grace_irl.report.highlight import highlighted
+from grace_irl.report.page import digits, fixed, highlighted, line, number, share
 from grace_irl.report.trainings import read, trainings
-from grace_irl.report.values import Valued
 from grace_irl.report.verdict import cautions, verdict, warnings
 from grace_irl.runs.expand.round import Round
-from grace_irl.runs.trajectory_row import TrajectoryRow
+from grace_irl.runs.record import TrajectoryRow
 
 
 def valued(values: list[float], positive: list[bool], *, split: str = "train", name: str = "") -> Valued:

@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.rewards.progress import Progress
-from grace_irl.rewards.scale import Scale
+from grace_irl.rewards.scale import Progress, Scale
 from grace_irl.rewards.scorer import Answer, Begin
 
 

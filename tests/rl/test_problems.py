@@ -14,10 +14,10 @@ pytest.importorskip("stable_baselines3")
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl import environments
+from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.method import Problem, Trained
 from grace_irl.rl.problems import ends_early, length_warnings, make_problem
-from grace_irl.rl.watching import Watching
 from tests.rl.cart_pole import experts, play, problem
 
 

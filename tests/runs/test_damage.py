@@ -16,9 +16,9 @@ from grace_irl.cli import main
 from grace_irl.demos.labels import label
 from grace_irl.errors import InputError
 from grace_irl.programs.program import Program
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposal
-from grace_irl.runs.codec import to_text
+from grace_irl.runs.record import to_text
 from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Fate, Request, Result
 from tests.fakes.data import vector_set

@@ -21,9 +21,8 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
-from grace_irl.runs.expand.favourite import episodes, favourite
 from grace_irl.runs.expand.learner import Episode, Learnt, PpoLearner, form_of
-from grace_irl.runs.expand.round import Round, read_round, write_round
+from grace_irl.runs.expand.round import Round, episodes, favourite, read_round, write_round
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import Interrupted, Run, opened
 from grace_irl.runs.store import Store

@@ -16,8 +16,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
-from grace_irl.runs.lock import RunLock
-from grace_irl.runs.paths import RunPaths
+from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.run import Run, best_record, opened
 from grace_irl.runs.score import score
 from grace_irl.runs.store import Store

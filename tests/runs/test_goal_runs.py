@@ -19,7 +19,7 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.demos.goals import load_goals
 from grace_irl.errors import GraceError, InputError
-from grace_irl.propose.goal_answer import GoalAnswer
+from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.recording import recorded_config, write_recording

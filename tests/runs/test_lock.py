@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.runs.lock import RunLock
+from grace_irl.runs.folder import RunLock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from grace_irl.runs.lock import RunLock
+from grace_irl.runs.folder import RunLock
 lock = RunLock(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)

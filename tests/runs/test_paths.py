@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grace_irl.atomic import write_atomically
-from grace_irl.runs.paths import RunPaths, default_folder
+from grace_irl.runs.folder import RunPaths, default_folder
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:

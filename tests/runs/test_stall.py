@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from grace_irl.runs.expand.stall import stalls
+from grace_irl.runs.expand.expanding import stalls
 
 
 @pytest.mark.parametrize(

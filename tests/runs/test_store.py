@@ -17,9 +17,8 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal
-from grace_irl.runs.codec import from_text, plain, to_text
+from grace_irl.runs.record import from_text, plain, to_text, trajectory_rows
 from grace_irl.runs.store import Store
-from grace_irl.runs.trajectory_row import trajectory_rows
 from grace_irl.search.protocol import Fate, Request, Result
 from tests.fakes.data import vector_set
 

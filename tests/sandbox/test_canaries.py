@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from grace_irl.sandbox.canaries import release
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.syscalls import architecture
+from grace_irl.sandbox.tiers import release
 
 
 def doctor(folder: Path) -> subprocess.Popen[bytes]:

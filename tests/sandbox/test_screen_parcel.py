@@ -9,7 +9,7 @@ from grace_irl.demos.screens import pack as pack_states
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.packing import pack
-from grace_irl.sandbox.screen_packing import ScreenPackage
+from grace_irl.sandbox.screen_parcel import ScreenPackage
 from grace_irl.sandbox.views import open_views
 from tests.demos.conftest import screen
 

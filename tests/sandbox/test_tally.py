@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grace_irl.sandbox.job import Tally
 from grace_irl.sandbox.protocol import DebugRequest, Limits, Outcome
-from grace_irl.sandbox.tally import Tally
 
 LENGTHS = np.array([2, 3, 1])
 

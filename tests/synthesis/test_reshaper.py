@@ -16,8 +16,8 @@ from grace_irl.demos import load
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Metadata
 from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.metrics import monotonicity
 from grace_irl.evaluate.ranking import ranking
-from grace_irl.evaluate.shaping import monotonicity
 from grace_irl.programs.check import read
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal
@@ -25,7 +25,7 @@ from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
 from grace_irl.synthesis.grid.meaning import Hypothesis, Plan
 from grace_irl.synthesis.grid.perception import Perception
-from grace_irl.synthesis.grid.shaping import FORMS, WEIGHTS
+from grace_irl.synthesis.grid.progress import FORMS, WEIGHTS
 from grace_irl.synthesis.grid.source import write_source
 from grace_irl.synthesis.reshaper import FOREIGN, UNSEEN, why_not
 from tests.fakes.data import vector_set

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.minari.space import Layout, box_of, described
+from grace_irl.demos.minari.arrow import Layout, box_of, described
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
-from grace_irl.demos.ui.texts import MAX_BYTES, read_json
+from grace_irl.demos.ui.readers import MAX_BYTES, read_json
 from grace_irl.errors import InputError
-from grace_irl.typed import from_json
+from grace_irl.toml import from_json
 
 MOST = 1 << 40
 """Episodes or steps that a dataset may claim."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from grace_irl.demos.header import KEY, require_numbers
 from grace_irl.demos.minari.source import datasets_root
+from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata
-from grace_irl.demos.writing import SetWriter
 from grace_irl.errors import InputError
 
 BUFFERED_STATES = 50_000

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, require_numbers
 from grace_irl.demos.npz.source import IMITATION
+from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata
-from grace_irl.demos.writing import SetWriter
 from grace_irl.errors import InputError
 
 THEIR_NAME = {plain: theirs for theirs, plain in IMITATION.items()}

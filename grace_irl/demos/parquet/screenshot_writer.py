@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from grace_irl.demos.parquet.columns import PICTURE
+from grace_irl.demos.parquet.rows import PICTURE
 from grace_irl.demos.screenshots import Keep, PlacedScreenshot, Screenshot
 from grace_irl.errors import InputError
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.parquet.columns import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
 from grace_irl.demos.parquet.pages import Pages
+from grace_irl.demos.parquet.rows import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
 from grace_irl.demos.screenshots import FileScreenshot, Place, PlacedScreenshot, checked, identity
 from grace_irl.demos.ui.shard import RecordScreenshot, Shard
 from grace_irl.errors import InputError

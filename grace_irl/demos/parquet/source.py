@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.parquet.columns import (
+from grace_irl.demos.parquet.episode import NumberStates, ParquetEpisode, ScreenStates, ScreenTexts, States
+from grace_irl.demos.parquet.pages import Pages
+from grace_irl.demos.parquet.rows import (
     COLUMNS,
     STATE,
     STATE_COLUMNS,
@@ -27,14 +29,15 @@ from grace_irl.demos.parquet.columns import (
     TEXT_COLUMNS,
     UI_COLUMNS,
     WORD_COLUMNS,
+    Rows,
+    dtype_of,
     is_text,
+    numbers_of,
+    read_ahead,
     text_columns,
+    value_type,
 )
-from grace_irl.demos.parquet.episode import ParquetEpisode
-from grace_irl.demos.parquet.pages import Pages
-from grace_irl.demos.parquet.rows import Rows, dtype_of, numbers_of, read_ahead, value_type
 from grace_irl.demos.parquet.screenshots import SetPictures
-from grace_irl.demos.parquet.states import NumberStates, ScreenStates, ScreenTexts, States
 from grace_irl.demos.source import Allocate, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
 from grace_irl.errors import InputError

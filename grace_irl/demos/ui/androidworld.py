@@ -20,7 +20,7 @@ from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.episode import Episode, EpisodeSource
 from grace_irl.demos.ui.fields import attributes
 from grace_irl.demos.ui.folder import success_of
-from grace_irl.demos.ui.texts import read_text
+from grace_irl.demos.ui.readers import read_text
 from grace_irl.errors import InputError
 
 _HEAD = re.compile(r'\s*UI element \d+: \{"index": \d+')

@@ -24,7 +24,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import flat
 from grace_irl.demos.ui.episode import Episode, EpisodeSource
-from grace_irl.demos.ui.texts import read_text
+from grace_irl.demos.ui.readers import read_text
 from grace_irl.errors import InputError
 
 MAX_BYTES = 4 * 1024 * 1024

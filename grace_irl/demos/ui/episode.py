@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.header import Header
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.demos.source import Allocate, build, total_bytes
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 
 METADATA = Metadata(kind="ui", view="uiautomator")
@@ -107,3 +108,22 @@ class EpisodeSource:
                 f"{self.path}: its screens changed while they were read; expected files at rest: try again"
             )
         return states
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatedTrajectory(Trajectory):
+    """A trajectory with its actions as texts; programs see nothing of them.
+
+    Attributes:
+        action_texts: T actions, each a JSON object in AndroidControl's terms (`{"action_type": "click", …}`); or ().
+        step_instructions: T texts, what each action is for; or ().
+    """
+
+    action_texts: tuple[str, ...] = ()
+    step_instructions: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, action_texts: tuple[str, ...], step_instructions: tuple[str, ...]) -> Self:
+        """A trajectory with texts."""
+        parts = {field.name: getattr(trajectory, field.name) for field in fields(Trajectory)}
+        return cls(**parts, action_texts=action_texts, step_instructions=step_instructions)

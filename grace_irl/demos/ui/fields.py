@@ -36,8 +36,13 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """The attributes that are taken over, and no others: what else a source says of a node is left out."""
 
+
 SIDES = ("left", "top", "right", "bottom")
+
+
 CORNERS = ("x1", "y1", "x2", "y2")
+
+
 LIMITS = ("xmin", "ymin", "xmax", "ymax")
 
 

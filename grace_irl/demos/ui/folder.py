@@ -20,8 +20,7 @@ from grace_irl.demos.screenshots import beside
 from grace_irl.demos.source import stated_role
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.episode import Episode, EpisodeSource
-from grace_irl.demos.ui.readers import DUMPS, TASK, steps
-from grace_irl.demos.ui.texts import read_bytes, read_json
+from grace_irl.demos.ui.readers import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
 
 

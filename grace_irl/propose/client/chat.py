@@ -10,23 +10,18 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from grace_irl.propose.answer import ANSWER_SCHEMA
-from grace_irl.propose.client import probe
-from grace_irl.propose.client.backoff import Backoff
-from grace_irl.propose.client.body import answers
-from grace_irl.propose.client.catalogue import Catalogue
+from grace_irl.propose.chat import Completion
+from grace_irl.propose.client import verdict
 from grace_irl.propose.client.counters import Counters
-from grace_irl.propose.client.dialect import Dialect
-from grace_irl.propose.client.errors import CallFailed, ContextOverflow
-from grace_irl.propose.client.failure import Failure
-from grace_irl.propose.client.key import api_key, redactor
+from grace_irl.propose.client.dialect import Dialect, answers
+from grace_irl.propose.client.errors import CallFailed, ContextOverflow, Failure
 from grace_irl.propose.client.rejection import Overflow, declined, overflow
-from grace_irl.propose.client.settings import ChatSettings
-from grace_irl.propose.client.verdict import Judge
-from grace_irl.propose.client.watch import Watch
+from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
+from grace_irl.propose.client.verdict import Catalogue, Judge
+from grace_irl.propose.client.watch import Backoff, Watch
 from grace_irl.propose.client.wire import Wire
-from grace_irl.propose.completion import Completion
-from grace_irl.propose.prompt import AnswerFormat, Prompt
+from grace_irl.propose.json_answer import ANSWER_SCHEMA
+from grace_irl.propose.protocol import AnswerFormat, Prompt
 
 LEAST_ANSWER = 512  # tokens: with less room than that a program is cut, so the prompt has to shrink instead
 TRIES = {"time-out": 3, "too long": 2}  # dear failures are repeated less often than `attempts` allows
@@ -242,12 +237,12 @@ class ChatClient:
         raise self._judge.at_first_contact(problem)
 
     async def _probed(self) -> AnswerFormat:
-        most = min(self.settings.max_tokens, probe.MAX_TOKENS)
+        most = min(self.settings.max_tokens, verdict.MAX_TOKENS)
         try:
-            asked = await self.complete(probe.PROMPT, probe.SAMPLES, seed=0, answer="json", max_tokens=most)
+            asked = await self.complete(verdict.PROMPT, verdict.SAMPLES, seed=0, answer="json", max_tokens=most)
         except (CallFailed, ContextOverflow):
             return "code"
-        return "json" if all(map(probe.passed, asked)) else "code"
+        return "json" if all(map(verdict.passed, asked)) else "code"
 
     def _payload(self, question: _Question, max_tokens: int) -> tuple[dict[str, Any], int]:
         """A request's body as the server is known to take it now, and how many answers it asks for."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from grace_irl.propose.completion import Completion
+from grace_irl.propose.chat import Completion
 
 
 @dataclass

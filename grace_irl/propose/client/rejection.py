@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from grace_irl.propose.client.failure import Failure
+from grace_irl.propose.client.errors import Failure
 
 _LIMIT = (
     # OpenAI, vLLM: "This model's maximum context length is 8192 tokens. However, …"

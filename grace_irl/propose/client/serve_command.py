@@ -3,13 +3,139 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from grace_irl.propose.client.machine import Machine
-from grace_irl.propose.client.weights import Weights
+QUANTISED = re.compile(r"\b(?:awq|gptq|fp8|int[48]|w[48]a(?:8|16)|bnb|4bit|8bit|nvfp4|mxfp4|gguf)\b", re.IGNORECASE)
+_PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)(b|m)(?![a-z])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of one model.
+
+    Attributes:
+        gib: in memory as they are stored, or in 16 bits a parameter where only the name tells; None if nothing does.
+        quantised: whether they already are.
+        context: most tokens that the model was made for; None if nothing tells.
+    """
+
+    gib: float | None
+    quantised: bool
+    context: int | None
+
+
+def weights(model: str) -> Weights:
+    """Read from a folder in Hugging Face's form; guessed from a name such as Qwen2.5-Coder-7B."""
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        return Weights(_of_name(model), bool(QUANTISED.search(model.replace("_", "-"))), None)
+    config = _config(folder / "config.json")
+    files = [*folder.glob("*.safetensors")] or [*folder.glob("*.bin")]
+    text: Any = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
+    context = text.get("max_position_embeddings")
+    return Weights(
+        sum(file.stat().st_size for file in files) / 2**30 if files else None,
+        bool(config.get("quantization_config")),
+        context if isinstance(context, int) and context > 0 else None,
+    )
+
+
+def _of_name(model: str) -> float | None:
+    found = _PARAMETERS.findall(model.rpartition("/")[2])
+    if not found:
+        return None
+    # Of several numbers the first is the whole: Qwen3-30B-A3B has 30 billion, of which 3 are active.
+    experts, number, unit = found[0]
+    parameters = float(number) * int(experts or 1) * (1e9 if unit.lower() == "b" else 1e6)
+    return parameters * 2 / 2**30
+
+
+def _config(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One card.
+
+    Attributes:
+        name: as its driver says it.
+        gib: its memory.
+        capability: CUDA compute capability; 0 where it is not told.
+    """
+
+    name: str
+    gib: float
+    capability: float = 0.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Cards that a server may use, and main memory in GiB."""
+
+    gpus: tuple[Gpu, ...]
+    gib: float
+
+    def __str__(self) -> str:
+        if not self.gpus:
+            return f"no GPU, {self.gib:.0f} GiB of memory"
+        first = self.gpus[0]
+        return f"{len(self.gpus)} x {first.name}, {first.gib:.0f} GiB each"
+
+
+def this_machine(environment: Mapping[str, str] = os.environ) -> Machine:
+    """Found through nvidia-smi, where there is one, and the kernel; CUDA_VISIBLE_DEVICES hides cards."""
+    try:
+        told = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        told = ""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return Machine(visible(parsed(told), environment.get("CUDA_VISIBLE_DEVICES")), memory)
+
+
+def parsed(told: str) -> tuple[Gpu, ...]:
+    """Cards in nvidia-smi's words: one line each, name, MiB, compute capability."""
+    gpus = []
+    for line in told.splitlines():
+        fields = [field.strip() for field in line.rsplit(",", 2)]
+        try:
+            gpus.append(Gpu(fields[0], float(fields[1]) / 1024, float(fields[2])))
+        except (IndexError, ValueError):
+            continue  # "[N/A]", or no card at all
+    return tuple(gpus)
+
+
+def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
+    """The cards that CUDA_VISIBLE_DEVICES leaves: numbers up to the first that is none; a name counts as a card."""
+    if chosen is None:
+        return gpus
+    left: list[Gpu] = []
+    for place, word in enumerate(chosen.split(",")):
+        if word.strip().isdecimal():
+            number = int(word)
+        elif word.strip().startswith(("GPU-", "MIG-")):
+            number = place
+        else:
+            break
+        if number >= len(gpus):
+            break
+        left.append(gpus[number])
+    return tuple(left)
+
 
 UTILISATION = 0.9
 """Of a card's memory; vLLM's own default leaves less for whoever else draws on it."""

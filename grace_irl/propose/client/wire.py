@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grace_irl.errors import InputError
-from grace_irl.propose.client.failure import Failure, Kind
+from grace_irl.propose.client.errors import Failure, Kind
 from grace_irl.propose.client.settings import ChatSettings
 
 if TYPE_CHECKING:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
-from grace_irl.propose.views.outline import Item, Outline, named, quoted
+from grace_irl.propose.views.outline import ANY_TEXT, Item, Outline, named, quoted
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
@@ -152,3 +153,144 @@ def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int
 def _plain(word: str) -> str:
     """Numbers as numbers: 08 is 8."""
     return word.lstrip("0") or "0" if word.isdigit() else word
+
+
+MAX_SCREENS = 1_500
+"""Screens that are looked at; of more the positive ones first, and of the others every n-th."""
+
+NEARLY_ALL = 0.9
+LEAST_SCREENS = 5  # below, "nearly all" means nothing
+BACKGROUND = 300  # tokens of what nearly all screens have
+MOST_TELLING = 16  # lines of the table
+MOST_TASKS = 6
+LEAST_SHARE_GAP = 0.5  # between the shares of positive and of other screens
+
+Counted = tuple[Labelled, int, Outline]
+"""A trajectory, the number of one of its states, and its outline."""
+
+
+def sampled(items: Sequence[Labelled], outline: Callable[[bytes], Outline]) -> list[Counted]:
+    """The screens that are looked at, in order."""
+    marked = [(item, step) for item in items for step in np.flatnonzero(item.positive).tolist()]
+    others = [(item, step) for item in items for step in np.flatnonzero(~item.positive).tolist()]
+    chosen = [pair for side in (marked, others) for pair in side[:: max(1, -(-2 * len(side) // MAX_SCREENS))]]
+    if len(marked) + len(others) <= MAX_SCREENS:
+        chosen = marked + others
+    return [(item, step, outline(item.trajectory.states[step])) for item, step in chosen]
+
+
+def shares(screens: Sequence[Counted]) -> dict[str, float]:
+    """On which share of the screens each line is, by `Item.key`."""
+    counts = Counter(key for _, _, outline in screens for key in outline.keys)
+    return {key: count / len(screens) for key, count in counts.items()}
+
+
+def name_shares(screens: Sequence[Counted]) -> dict[str, float]:
+    """On which share of the screens each node is, by `Item.name`."""
+    counts = Counter(name for _, _, outline in screens for name in {item.name for item in outline.items})
+    return {name: count / len(screens) for name, count in counts.items()}
+
+
+def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str, Item]:
+    """The nodes that nearly all screens have, once each, by `Item.key`; the commonest where not all have room."""
+    if len(screens) < LEAST_SCREENS:
+        return {}
+    common = {key for key, share in on.items() if share >= NEARLY_ALL}
+    found: dict[str, Item] = {}
+    for _, _, outline in screens:
+        for key, times in Counter(item.key for item in outline.items if item.key in common).items():
+            if times > 1:
+                common.discard(key)
+        for item in outline.items:
+            if item.key in common:
+                found.setdefault(item.key, item)
+    room, kept = BACKGROUND, {}
+    for key, item in sorted(found.items(), key=lambda entry: (-on[entry[0]], entry[0])):
+        room -= estimate(f"  {item.line}\n")
+        if room < 0:
+            break
+        if key in common:
+            kept[key] = item
+    return kept
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A line that positive screens have more often than others.
+
+    Attributes:
+        line: as outlines write it, or that of a node whatever it says.
+        package: of the node.
+        positive, others: how many screens of either side have it.
+    """
+
+    line: str
+    package: str
+    positive: int
+    others: int
+
+
+def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
+    """What tells the positive screens of a task from all that are not positive, best first.
+
+    Ranked by the difference of the two shares; of what one node says on equally many screens the first alone stays.
+    """
+    sides: tuple[list[Outline], list[Outline]] = ([], [])
+    for item, step, outline in screens:
+        if not item.positive[step]:
+            sides[1].append(outline)
+        elif item.task == task:
+            sides[0].append(outline)
+    if not sides[0] or not sides[1]:
+        return []
+    having: list[Counter[tuple[str, str, str]]] = [Counter(), Counter()]
+    for counter, outlines in zip(having, sides, strict=True):
+        for outline in outlines:
+            counter.update(outline.told)
+    ranked = []
+    for (package, node, line), count in having[0].items():
+        other = having[1][package, node, line]
+        gap = count / len(sides[0]) - other / len(sides[1])
+        # On one screen of many, or as often elsewhere: a coincidence.
+        if gap >= LEAST_SHARE_GAP and (count > 1 or len(sides[0]) == 1):
+            ranked.append((-gap, -count, line.endswith(ANY_TEXT), package, node, line, other))
+    found: dict[tuple[str, str, int, int], Telling] = {}
+    for _, count, _, package, node, line, other in sorted(ranked):
+        found.setdefault((package, node, -count, other), Telling(line, package, -count, other))
+    return list(found.values())[:MOST_TELLING]
+
+
+def telling_by_task(screens: Sequence[Counted]) -> dict[str, list[Telling]]:
+    """What tells the positive screens of each task."""
+    positive = dict.fromkeys(item.task for item, step, _ in screens if item.positive[step])
+    return {task: telling(screens, task) for task in list(positive)[:MOST_TASKS]}
+
+
+def telling_names(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]]) -> frozenset[str]:
+    """`Item.name` of the nodes in the tables."""
+    told = {(each.package, each.line) for found in tables.values() for each in found}
+    items = (each for item, step, outline in screens if item.positive[step] for each in outline.items)
+    return frozenset(
+        item.name for item in items if told & {(item.package, item.line), (item.package, f"{item.node}{ANY_TEXT}")}
+    )
+
+
+def telling_table(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]], tokens: int) -> str:
+    """The tables as text, within so many tokens; "" where nothing tells, or there is no room."""
+    positive = Counter(item.task for item, step, _ in screens if item.positive[step])
+    others = len(screens) - positive.total()
+    packages = {item.package for _, _, outline in screens for item in outline.items}
+    lines = [f"Nodes that positive screens have and few of the {others} others (training data; counts, no proof):"]
+    tokens -= estimate(lines[0])
+    for task, found in tables.items():
+        title = f"{'positive' if len(positive) == 1 else f'task {task}'}, {positive[task]} screens:"
+        for each in found[: MOST_TELLING // len(tables)]:
+            where = f" of {named(each.package)}" if len(packages) > 1 else ""
+            rows = [title] if title else []
+            rows.append(f"  {each.positive} and {each.others} others: {each.line}{where}")
+            tokens -= sum(estimate(row) + 1 for row in rows)
+            if tokens < 0:
+                break
+            lines += rows
+            title = ""
+    return "\n".join(lines) if len(lines) > 1 else ""

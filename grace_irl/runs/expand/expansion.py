@@ -17,17 +17,15 @@ from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_no_links
 from grace_irl.demos import load
 from grace_irl.errors import GraceError, InputError
+from grace_irl.runs import acting
 from grace_irl.runs import fit as fits
-from grace_irl.runs import ownership
 from grace_irl.runs.acting import authorised
 from grace_irl.runs.config import Config, resolve, to_toml
 from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
 from grace_irl.runs.expand.round import Round, read_round
-from grace_irl.runs.folder import own, require_absent
+from grace_irl.runs.folder import RunLock, RunPaths, default_folder, own, require_absent
 from grace_irl.runs.labelling import marked
-from grace_irl.runs.lock import RunLock
-from grace_irl.runs.paths import RunPaths, default_folder
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
 
@@ -139,7 +137,7 @@ def _began(
     """The settings that an expansion began with, as far as somebody answers for them."""
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
-        kept, in_memory = ownership.kept(store.meta("token"), paths.database), parts.demonstrations is not None
+        kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
         found = resolve(paths.config)
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         if began != found:

@@ -4,14 +4,111 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import rankdata
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
-from grace_irl.evaluate.resemblance import resemblance
 from grace_irl.runs.config import Config
 from grace_irl.runs.score import sandboxed_rewards
+
+FOLDS = 2
+MOST_STATES = 5_000  # of either side that a classifier is fitted to
+RIDGE = 1e-3  # per state; keeps separable data finite
+_Z_MOST = 5.0  # features are cut there, in deviations
+
+
+def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
+    """How well each trajectory's states are told from the expert's, by a classifier that saw neither.
+
+    Logistic regression on all numbers of a state and their squares. Trajectories are dealt to two folds (a single one
+    is cut in two by time); what lies in a fold is judged by the classifier that was fitted to the other one.
+
+    Args:
+        experts, others: states `(T+1, …)` of each trajectory, numbers of one shape.
+        seed: of the deal.
+
+    Returns:
+        `(len(others),)`: the probability that a state of the trajectory looks less like an expert's than an expert's
+        state does, ties one half. 1 where they are told apart, 0.5 where they are not.
+
+    Raises:
+        ValueError: no trajectory on a side.
+    """
+    if not experts or not others:
+        raise ValueError("no trajectories to tell apart")
+    rng = np.random.default_rng(seed)
+    sides = [[_flat(each) for each in side] for side in (experts, others)]
+    # Of both sides alike: numbers fitted to one of them would tell it from the other by themselves.
+    mean = np.mean([np.concatenate(side).mean(axis=0) for side in sides], axis=0)
+    deviation = np.sqrt(np.mean([((np.concatenate(side) - mean) ** 2).mean(axis=0) for side in sides], axis=0))
+    deviation = np.where(deviation > 1e-12, deviation, 1.0)
+    dealt = [_deal([_features((part - mean) / deviation) for part in side], rng) for side in sides]
+    found: dict[int, list[tuple[float, int]]] = {}
+    for fold in range(FOLDS):
+        fitted = [np.concatenate([part for _, place, part in side if place != fold]) for side in dealt]
+        weights = _classifier(*(_sample(part, rng) for part in fitted))
+        mine = np.concatenate([part for _, place, part in dealt[0] if place == fold])
+        reference = mine @ weights
+        for index, place, part in dealt[1]:
+            if place == fold:
+                found.setdefault(index, []).append((_auc(reference, part @ weights), len(part)))
+    return np.array(
+        [np.average([a for a, _ in found[i]], weights=[n for _, n in found[i]]) for i in range(len(others))]
+    )
+
+
+def _flat(states: NDArray[Any]) -> Floats:
+    return np.asarray(states, dtype=np.float64).reshape(len(states), -1)
+
+
+def _features(z: Floats) -> Floats:
+    z = np.clip(z, -_Z_MOST, _Z_MOST)
+    return np.hstack([np.ones((len(z), 1)), z, z**2])
+
+
+def _deal(parts: Sequence[Floats], rng: np.random.Generator) -> list[tuple[int, int, Floats]]:
+    """(trajectory, fold, features), both folds with something in them."""
+    if len(parts) == 1:
+        middle = max(len(parts[0]) // 2, 1)
+        halves = (parts[0][:middle], parts[0][middle:] if len(parts[0]) > 1 else parts[0])
+        return [(0, fold, half) for fold, half in enumerate(halves)]
+    order = rng.permutation(len(parts))
+    return [(int(index), place % FOLDS, parts[index]) for place, index in enumerate(order)]
+
+
+def _sample(features: Floats, rng: np.random.Generator) -> Floats:
+    if len(features) <= MOST_STATES:
+        return features
+    return features[rng.choice(len(features), MOST_STATES, replace=False)]
+
+
+def _classifier(experts: Floats, others: Floats) -> Floats:
+    """Weights whose product with features is high for experts; both sides weigh alike."""
+    features = np.vstack([experts, others])
+    truth = np.repeat([1.0, 0.0], [len(experts), len(others)])
+    share = np.where(truth > 0, 0.5 / len(experts), 0.5 / len(others))
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        logits = features @ weights
+        value = np.sum(share * (np.logaddexp(0.0, logits) - truth * logits)) + RIDGE * weights[1:] @ weights[1:]
+        gradient = features.T @ (share * (expit(logits) - truth))
+        gradient[1:] += 2 * RIDGE * weights[1:]
+        return float(value), gradient
+
+    result = minimize(loss, np.zeros(features.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    weights: Floats = result.x
+    return weights
+
+
+def _auc(above: Floats, below: Floats) -> float:
+    ranks = rankdata(np.concatenate([above, below]))[: len(above)]
+    return float((ranks.sum() - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
+
 
 Floats = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from grace_irl.synthesis.grid.meaning import Arrangement, Feature, Filter
 from grace_irl.synthesis.grid.outline import Outline
+from grace_irl.synthesis.grid.progress import Shaping
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES
-from grace_irl.synthesis.grid.shaping import Shaping
 from grace_irl.synthesis.quote import packed, quoted
 
 WIDTH, MAX_WIDTH = 100, 120

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.synthesis.grid.evidence import Evidence
-from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, Reading
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel
-from grace_irl.synthesis.grid.reading import Posterior, Reading
 
 MISS = 0.8
 """Chance that a thing with another meaning of a word fails the wrong one: about 1 - 1/5 for a handful of values."""

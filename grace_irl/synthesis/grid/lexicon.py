@@ -6,13 +6,120 @@ them likely.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, pairwise
 
 from grace_irl.synthesis.grid.evidence import Columns, Evidence, Stages
-from grace_irl.synthesis.grid.meaning import SEVERAL, Plan
-from grace_irl.synthesis.grid.parsimony import Parsimony
-from grace_irl.synthesis.grid.reading import Reading
+from grace_irl.synthesis.grid.meaning import SEVERAL, Feature, Plan
+
+MEANING = 0.5
+CONSTANT = 0.5
+CONSTANT_SIDE = 3.0
+"""A constant that all goals share by what they are comes cheap; that all lie on one side is a coincidence."""
+SYNONYM = 3.0
+"""Two words with the same meaning."""
+CLASS = {"event": 6.0, "count": 1.0}
+CLASS_ELSE = 4.0
+"""The first word that speaks of a feature at all; what happens is rarely left to a noun or an adjective."""
+ORDER = 1.5
+"""Words of two features in one order here and in the other there: languages keep to an order."""
+FRAME = 1.5
+"""Two words that fill the same gap ("a _ ball") and speak of different features, or of one and of nothing (half)."""
+
+
+class Parsimony:
+    """The prices of readings of these instructions.
+
+    Args:
+        instructions: the words of each, with how often they were given.
+        features: what each filter is about.
+    """
+
+    def __init__(self, instructions: Counter[tuple[str, ...]], features: Sequence[Feature]) -> None:
+        self._instructions = instructions
+        self._features = features
+        self._peers = substitutes(instructions)
+        self._prices: dict[tuple[tuple[str, Feature], ...], float] = {}
+
+    def price(self, reading: Reading) -> float:
+        """The cost of saying so much: meanings, constants, synonyms, kinds of features, disorder."""
+        shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
+        price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)
+        price += SYNONYM * sum(count - 1 for count in shared.values())
+        key = tuple(sorted((word, self._features[column]) for word, column in reading.meanings.items()))
+        if key not in self._prices:
+            features = dict(key)
+            classes = sum(CLASS.get(name, CLASS_ELSE) for name in set(features.values()))
+            self._prices[key] = MEANING * len(features) + classes + ORDER * self._disorder(features)
+            self._prices[key] += FRAME * self._misfit(features)
+        return price + self._prices[key]
+
+    def _disorder(self, feature: dict[str, Feature]) -> int:
+        """In how many instructions two features are spoken of in the less usual order."""
+        orders: Counter[tuple[Feature, Feature]] = Counter()
+        for words, count in self._instructions.items():
+            spoken = list(dict.fromkeys(feature[word] for word in words if word in feature))
+            for i, one in enumerate(spoken):
+                for other in spoken[i + 1 :]:
+                    orders[(one, other)] += count
+        return sum(min(count, orders[(b, a)]) for (a, b), count in orders.items() if a < b)
+
+    def _misfit(self, feature: dict[str, Feature]) -> float:
+        """How many pairs of words fill the same gap but speak of different features; half for one that is silent."""
+        pairs = ((feature.get(one), feature.get(other)) for one, other in self._peers)
+        return sum((1.0 if a and b else 0.5) for a, b in pairs if a != b)
+
+
+def substitutes(instructions: Counter[tuple[str, ...]]) -> list[tuple[str, str]]:
+    """Pairs of words that occur between the same two neighbours."""
+    frames: dict[tuple[str, str], set[str]] = {}
+    for words in instructions:
+        for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
+            frames.setdefault((before, after), set()).add(word)
+    return sorted({pair for fillers in frames.values() for pair in combinations(sorted(fillers), 2)})
+
+
+Constants = dict[Feature, int]
+WordMeanings = dict[str, int]
+
+
+@dataclass
+class Reading:
+    """A reading in the making: filter indices for constants (by feature) and for words. Never changed in place."""
+
+    constants: Constants
+    meanings: WordMeanings = field(default_factory=dict)
+
+    @cached_property
+    def always(self) -> tuple[int, ...]:
+        """The constants' filters, sorted."""
+        return tuple(sorted(self.constants.values()))
+
+    def with_meaning(self, word: str, column: int) -> Reading:
+        """The reading with one word's meaning changed; -1 takes it away."""
+        changed = {known: value for known, value in self.meanings.items() if known != word}
+        if column >= 0:
+            changed[word] = column
+        return Reading(self.constants, changed)
+
+
+@dataclass
+class Posterior:
+    """What the walks found.
+
+    Attributes:
+        best: the likeliest reading.
+        cost: its cost, nats.
+        words: word -> filter index -> probability by profile likelihood; -1 stands for no meaning.
+    """
+
+    best: Reading
+    cost: float
+    words: dict[str, dict[int, float]]
 
 
 class Lexicon:
@@ -93,3 +200,39 @@ class Lexicon:
                 elif feature != "event":
                     fewer = {k: v for k, v in reading.constants.items() if k != feature}
                     yield Reading(fewer, reading.meanings), self.everywhere
+
+
+WORD = r"[^\W_]+"
+MIN_COUNT = 2
+"""Times that words must have been seen together before they count as one: once could be chance."""
+
+
+def split_words(text: str, phrases: Sequence[str] = ()) -> tuple[str, ...]:
+    """Words and phrases of an instruction, lower case, without punctuation."""
+    words = tuple(re.findall(WORD, text.lower()))
+    if not phrases:
+        return words
+    pattern = "|".join([*(rf"\b{re.escape(phrase)}\b" for phrase in phrases), WORD])
+    return tuple(re.findall(pattern, " ".join(words)))
+
+
+def find_phrases(texts: Sequence[str]) -> tuple[str, ...]:
+    """Runs of words that never occur but in this order and together ("in front of you"), longest first."""
+    split = [split_words(text) for text in texts]
+    counts = Counter(word for words in split for word in words)
+    follow = Counter(pair for words in split for pair in pairwise(words))
+    glued = {
+        (one, other)
+        for (one, other), count in follow.items()
+        if count == counts[one] == counts[other] and count >= MIN_COUNT and one != other
+    }
+    phrases: set[str] = set()
+    for words in split:
+        run = list(words[:1])
+        for one, other in pairwise(words):
+            if (one, other) not in glued:
+                phrases.add(" ".join(run))
+                run = []
+            run.append(other)
+        phrases.add(" ".join(run))
+    return tuple(sorted((phrase for phrase in phrases if " " in phrase), key=lambda p: (-len(p), p)))

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from string import Template
 from textwrap import indent
+from typing import Literal
 
 from grace_irl.synthesis.grid.outline import Outline
-from grace_irl.synthesis.grid.shaping import Form, Shaping
 from grace_irl.synthesis.quote import quoted
+
+Form = Literal["steps", "half steps", "inverse"]
+
+FORMS: tuple[Form, ...] = ("steps", "half steps", "inverse")
+WEIGHTS = (0.4, 0.2, 0.1)
+"""Of progress: all less than the 0.5 that a guess earns, the least that a program pays for a goal."""
+
+
+@dataclass(frozen=True)
+class Shaping:
+    """How nearness is measured, and what it is worth.
+
+    Attributes:
+        near: the most that progress is worth.
+        form: nearness n steps away from a thing, on a grid of h rows and w columns: "steps" is 1 - n / (h + w);
+            "half steps" the same, counted from halfway to the cell ahead of the agent, so that a turn counts, too;
+            "inverse" is 1 / (1 + n), which falls off fast.
+    """
+
+    near: float
+    form: Form
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the agent's heading counts."""
+        return self.form == "half steps"
+
+
+def shapings(headed: bool) -> tuple[Shaping, ...]:
+    """All of them, in the order of trying.
+
+    Args:
+        headed: whether the agent has a heading.
+    """
+    known = [Shaping(near, form) for near in WEIGHTS for form in FORMS]
+    return tuple(one for one in known if headed or not one.ahead)
+
 
 SHAPED = ("channel 0", "channel 1", "side")
 """Features that a thing has before anything happens to it; what happens may change its channel 2."""

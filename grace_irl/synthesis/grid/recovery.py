@@ -18,8 +18,8 @@ from grace_irl.synthesis.grid.constants import KEYS, PARTING
 from grace_irl.synthesis.grid.meaning import Feature, Filter, Novel, Plan
 from grace_irl.synthesis.grid.outline import ByFeature, Outline
 from grace_irl.synthesis.grid.perception import Agent, Perception
+from grace_irl.synthesis.grid.progress import Shaping, shapings
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES
-from grace_irl.synthesis.grid.shaping import Shaping, shapings
 from grace_irl.synthesis.grid.source import write_program
 
 MOST = 100_000

@@ -10,13 +10,10 @@ import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.evidence import Evidence
-from grace_irl.synthesis.grid.instruction import find_phrases, split_words
 from grace_irl.synthesis.grid.learn import anneal, descend, learn
-from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, Reading, find_phrases, split_words, substitutes
 from grace_irl.synthesis.grid.meaning import Arrangement, Plan
-from grace_irl.synthesis.grid.parsimony import substitutes
 from grace_irl.synthesis.grid.perception import Perception, perceive
-from grace_irl.synthesis.grid.reading import Posterior, Reading
 from grace_irl.synthesis.grid.scene import look
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")

@@ -12,11 +12,11 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.decide import decide
 from grace_irl.synthesis.grid.learn import wander
+from grace_irl.synthesis.grid.lexicon import Reading
 from grace_irl.synthesis.grid.meaning import Hypothesis
-from grace_irl.synthesis.grid.reading import Reading
+from grace_irl.synthesis.grid.outline import summary
 from grace_irl.synthesis.grid.search import search, view
 from grace_irl.synthesis.grid.source import write_source
-from grace_irl.synthesis.grid.summary import summary
 
 Style = Literal["weighed", "bold", "careful"]
 STYLES: tuple[Style, ...] = ("weighed", "bold", "careful")

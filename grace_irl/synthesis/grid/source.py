@@ -11,11 +11,9 @@ from textwrap import fill, indent
 from grace_irl.synthesis.grid import fragments
 from grace_irl.synthesis.grid.constants import WIDTH, write_constants
 from grace_irl.synthesis.grid.meaning import Arrangement, Hypothesis, Plan
-from grace_irl.synthesis.grid.outline import Outline
+from grace_irl.synthesis.grid.outline import Outline, summary
 from grace_irl.synthesis.grid.perception import Perception
-from grace_irl.synthesis.grid.progress import NOVEL, THINGS, Progress
-from grace_irl.synthesis.grid.shaping import Shaping
-from grace_irl.synthesis.grid.summary import summary
+from grace_irl.synthesis.grid.progress import NOVEL, THINGS, Progress, Shaping
 
 ELSEWHERE = "0.0 elsewhere"
 

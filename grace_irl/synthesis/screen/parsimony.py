@@ -10,42 +10,92 @@ from grace_irl.synthesis.screen.reading import Around, Clause, Condition, Readin
 
 CONDITION = 1.0
 """Each condition, before what it says."""
+
+
 CLAUSE = 3.0
 """Each clause after the first, or where goals are of several tasks, after one for each."""
+
+
 AROUND = -0.1
 """That conditions hold around one node: what belongs together is likelier than what does not."""
+
+
 REPEATED = 0.1
 """What pays for itself, said again."""
+
+
 SPOKEN = 3.0
 """A word of the instruction that tells goals apart; what the screen shows should do so where it can."""
+
+
 OR = 0.5
 """Each other word that will do."""
+
+
 ABSENT = 1.0
+
+
 SEVERAL = 1.5
 """That something is not there; that it is there several times."""
+
+
 NAME = 0.25
+
+
 KIND = 1.0
+
+
 PACKAGE = 0.75
+
+
 SAYS = 1.0
+
+
 WORD = 1.5
+
+
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
+
+
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
 """A number or a name of the instruction stands anywhere by chance."""
+
+
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
+
+
 TOLD_ANYWHERE = 0.25
 """What goals show of the instruction, and other states do not, pays for itself: experts did what they were told."""
+
+
 ASIDE = 0.25
 """That a text stands beside a node, not in it."""
+
+
 BOUND = 2.5
+
+
 CHOSEN = -0.5
+
+
 EACH_CHOSEN = 0.1
+
+
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
 """What is on or off is what tasks are about; where the focus is, and what is hidden, is mostly an accident."""
+
+
 FIGURES = 1.5
 """A text with figures in it: the next screen shows others."""
+
+
 LONG = 1.0
+
+
 LONG_TEXT = 40
 """A text of more letters than this."""
+
+
 KNOWN = -0.5
 """A text of which the instruction holds a word."""
 

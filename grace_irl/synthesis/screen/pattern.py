@@ -9,7 +9,7 @@ from typing import Literal
 
 from grace_irl.synthesis.quote import quoted
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.look import FLAGS, ON_OR_OFF, Look, Said
+from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, Look, Said
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
 """What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing

@@ -6,14 +6,113 @@ expert states plus the mean of log(1 - D) over negative ones. So growing the mod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from grace_irl.synthesis.vector.term import Term
+from grace_irl.demos.labels import Labelled
+from grace_irl.synthesis.grid.perception import perceive
+from grace_irl.synthesis.quote import packed, quoted
+from grace_irl.synthesis.vector.numbers import WIDTH, GridNumbers, Numbers, VectorNumbers
+from grace_irl.synthesis.vector.term import FAR, FORMULAS, Shape, Term, shown, vocabulary
+
+
+def write_source(reward: Additive, numbers: Numbers) -> str:
+    """The program of an additive reward over named numbers.
+
+    Raises:
+        ValueError: for terms that measure one number in different units or from different centres; those of
+            `vocabulary` do not.
+    """
+    used = _measures(reward)
+    rows = "\n".join(row for key, weight in _merged(reward, numbers).items() for row in _row(weight, *key))
+    shapes = sorted({term.shape for term in reward.terms} & set(FORMULAS), key=list(FORMULAS).index)
+    formulas = "\n".join(packed([f"{quoted(shape)}: {FORMULAS[shape]}" for shape in shapes], WIDTH))
+    watched, fine = _outside(reward, used, numbers)
+    return f'''"""Reward: a sum of {len(reward.terms)} terms over {len(used)} numbers of the state."""
+
+{numbers.table(used)}
+TERMS = [  # weight, a number, how it is compared, and with which value or other number
+{rows}
+]
+SHAPES = {{  # a and b: how far both are from the mean of their number, in deviations
+{formulas}
+}}
+{watched}
+
+class Reward:
+    """How much a state looks like the expert's: positive where it does."""
+
+    def __init__(self, extra_info=None):
+        self.extra_info = extra_info
+
+    def reward_fn(self, state) -> float:
+        return {reward.bias:.4g} + sum(self.terms_fn(state).values())
+
+    def terms_fn(self, state):
+        """The terms of the reward by name, so that each can be watched and plotted."""
+        terms, away, outside = {{}}, {{}}, {{}}
+        for name, (number, mean, spread, low, high) in FIELDS.items():
+            value = {numbers.reader}
+            away[name] = (max(low, min(high, value)) - mean) / spread
+            outside[name] = min({FAR:g}, max(low - value, value - high, 0.0) / spread)
+        for weight, name, shape, other in TERMS:
+            b = away[other] if other in FIELDS else (other - FIELDS[name][1]) / FIELDS[name][2]
+            label = f"{{name}} {{shape}} {{other}}"
+            terms[label] = terms.get(label, 0.0) + weight * SHAPES[shape](away[name], b)
+{fine}        return terms
+
+    def debug_fn(self, state) -> str:
+        return ", ".join(f"{{name}}: {{value:+.2f}}" for name, value in self.terms_fn(state).items())
+'''
+
+
+def _outside(reward: Additive, used: Mapping[int, str], numbers: Numbers) -> tuple[str, str]:
+    """Python that names the numbers that are watched, and that adds what it costs where they leave their range."""
+    for term, weight in zip(reward.terms, reward.weights, strict=True):
+        if term.shape == "outside":
+            names = packed([quoted(numbers.names[field]) for field in term.fields], WIDTH)
+            everything = set(term.fields) == set(used)
+            listed = "" if everything else "\n".join(["WATCHED = (", *names, ")\n"])
+            total = "sum(outside.values())" if everything else "sum(outside[name] for name in WATCHED)"
+            return listed, f'        terms["outside the range"] = {weight:.4g} * {total}\n'
+    return "", ""
+
+
+def _measures(reward: Additive) -> dict[int, str]:
+    """Per number used, its usual value (which it is measured from), its spread and its range, as text."""
+    found: dict[int, tuple[float, float, tuple[float, float]]] = {}
+    for term in reward.terms:
+        for field, *measure in zip(term.fields, term.centres, term.spreads, term.ranges, strict=True):
+            if found.setdefault(field, tuple(measure)) != tuple(measure):  # type: ignore[arg-type]
+                raise ValueError(f"terms measure number {field} in different ways; expected one centre, spread, range")
+    return {
+        field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))
+        for field, (mean, spread, ends) in sorted(found.items())
+    }
+
+
+def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
+    """Row of the table -> weight, the heaviest first: terms that are written alike are one."""
+    rows: dict[tuple[str, Shape, str], float] = {}
+    for term, weight in zip(reward.terms, reward.weights, strict=True):
+        if term.shape == "outside":
+            continue
+        one, *other = (quoted(numbers.names[field]) for field in term.fields)
+        row = (one, term.shape, other[0] if other else term.value_shown)
+        rows[row] = rows.get(row, 0.0) + weight
+    return dict(sorted(rows.items(), key=lambda row: -abs(row[1])))
+
+
+def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
+    """A row of the table, on two lines where one would be long."""
+    head, tail = f"    ({weight:.4g}, {name}, {quoted(shape)},", f"{other}),"
+    return [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
+
 
 RIDGE = 1e-2
 """Weight of the squared weights against the loss per state."""
@@ -116,3 +215,92 @@ class Table:
         weights = beta[1:] / self.deviation[list(chosen)]
         bias = float(beta[0] - weights @ self.mean[list(chosen)])
         return Additive(tuple(self.terms[i] for i in chosen), tuple(map(float, weights)), bias)
+
+
+MAX_TERMS = 12
+"""Terms in the longest program: with its frame it stays under 60 lines."""
+MAX_PAIRED = 12
+"""Numbers, of those with the largest effect, that are looked at in pairs."""
+MAX_WATCHED = 16
+"""Numbers, of those with the largest effect, that are watched for leaving the experts' range."""
+MAX_STATES = 20_000
+"""States that terms are chosen on; of more, an evenly spaced sample of each class."""
+
+
+class AdditiveSketcher:
+    """A sketch is the JSON list of indices of the terms that are added up."""
+
+    def __init__(self, items: Sequence[Labelled], fields: Sequence[str]) -> None:
+        stacks = [item.trajectory.states for item in items]
+        self.numbers: Numbers
+        if items[0].trajectory.kind == "grid":
+            self.numbers = GridNumbers.of(stacks, perceive(stacks).agent)
+        else:
+            self.numbers = VectorNumbers.of(fields, stacks[0].shape[1])
+        positive = np.concatenate([item.positive for item in items])
+        kept = np.sort(np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))]))
+        values = _rows([self.numbers.values(stack) for stack in stacks], kept)
+        experts = values[positive[kept]]
+        self._table = Table(vocabulary(experts, values, MAX_PAIRED, MAX_WATCHED), values, positive[kept])
+
+    @property
+    def _always(self) -> list[int]:
+        """The term that every program has: what leaving the experts' range costs."""
+        return [i for i, term in enumerate(self._table.terms[:1]) if term.shape == "outside"]
+
+    def initial(self) -> list[str]:
+        chosen = self._always
+        sketches = []
+        while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
+            grown = self._table.grow(chosen)
+            if len(grown) == len(chosen):
+                break
+            chosen = grown
+            sketches.append(json.dumps(chosen))
+        return sketches[::-1]
+
+    def mutate(self, sketch: str, seed: int) -> str:
+        """Takes a few terms away, the weaker the likelier, and grows others from a random part of the vocabulary."""
+        rng = np.random.default_rng(seed)
+        always = self._always
+        sketched: list[int] = json.loads(sketch)
+        beta, _ = self._table.fit(sketched)
+        weakness = np.exp(-np.abs(beta[1 + len(always) :]))
+        chosen = sketched[len(always) :]
+        size = len(chosen)
+        dropped = rng.choice(size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum())
+        chosen = [*always, *(term for i, term in enumerate(chosen) if i not in dropped)]
+        count = len(self._table.terms)
+        allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
+        while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), MAX_TERMS):
+            grown = self._table.grow(chosen, allowed)
+            if len(grown) == len(chosen):
+                break
+            chosen = grown
+        return json.dumps(chosen) if len(chosen) > len(always) else sketch
+
+    def source(self, sketch: str) -> str:
+        return write_source(self._table.reward(json.loads(sketch)), self.numbers)
+
+    def prior(self, sketch: str) -> float:  # noqa: ARG002
+        """No opinion: fitness over many states tells more than any prior."""
+        return 0.0
+
+    def reasoning(self, sketch: str) -> str:
+        names = [self._table.terms[i].name(self.numbers.names) for i in json.loads(sketch)]
+        return "Expert states differ from the others in " + ", ".join(names) + "."
+
+
+def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """At most MAX_STATES of the indices, evenly spaced."""
+    if len(indices) <= MAX_STATES:
+        return indices
+    return indices[np.linspace(0, len(indices) - 1, MAX_STATES).astype(np.int64)]
+
+
+def _rows(parts: Sequence[NDArray[np.float64]], kept: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Rows of the concatenated parts, without building the whole where little of it is needed."""
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    return np.concatenate(
+        [part[kept[(kept >= a) & (kept < b)] - a] for part, a, b in zip(parts, starts, starts[1:], strict=False)]
+    )

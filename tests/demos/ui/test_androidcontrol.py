@@ -20,7 +20,7 @@ from grace_irl.demos.convert import Stated, convert
 from grace_irl.demos.files import open_source, open_writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.demos.ui import markup
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
+from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same
 from tests.demos.ui import decoder

@@ -13,8 +13,8 @@ from grace_irl.demos.screens import pack, text
 from grace_irl.demos.screenshots import FileScreenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.demos.ui import markup
-from grace_irl.demos.ui.annotated import AnnotatedTrajectory
 from grace_irl.demos.ui.disguise import TRUTHS, disguised, in_other_words
+from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from tests.demos.ui import data
 
 

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from grace_irl.propose.client import ChatClient, ChatSettings
-from grace_irl.propose.client.backoff import Backoff
-from grace_irl.propose.prompt import Prompt
+from grace_irl.propose.client.watch import Backoff
+from grace_irl.propose.protocol import Prompt
 from tests.propose.client.server import ChatServer
 
 T = TypeVar("T")

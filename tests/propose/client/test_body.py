@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.propose.client.body import answers, shared_out
-from grace_irl.propose.client.failure import Failure
-from grace_irl.propose.completion import Completion
+from grace_irl.propose.chat import Completion
+from grace_irl.propose.client.dialect import answers, shared_out
+from grace_irl.propose.client.errors import Failure
 
 
 def body(*choices: dict[str, Any], **more: Any) -> bytes:

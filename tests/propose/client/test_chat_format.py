@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from grace_irl.propose.answer import ANSWER_SCHEMA
 from grace_irl.propose.client import ChatClient
-from grace_irl.propose.client.probe import PROGRAM
+from grace_irl.propose.client.verdict import PROGRAM
+from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from tests.propose.client import server as says
 from tests.propose.client.server import Behaviour, ChatServer
 from tests.propose.client.talk import PROMPT, Talk

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from grace_irl.propose.client.dialect import Dialect
-from grace_irl.propose.client.failure import Failure
-from grace_irl.propose.prompt import AnswerFormat, Prompt
+from grace_irl.propose.client.errors import Failure
+from grace_irl.propose.protocol import AnswerFormat, Prompt
 
 PROMPT = Prompt("who you are", "what to do")
 

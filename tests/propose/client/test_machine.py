@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.propose.client.machine import Gpu, Machine, parsed, this_machine, visible
+from grace_irl.propose.client.serve_command import Gpu, Machine, parsed, this_machine, visible
 
 CARDS = tuple(Gpu(name, 10.0) for name in "abcd")
 

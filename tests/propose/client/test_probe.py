@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from grace_irl.propose.client.probe import PROGRAM, PROMPT, passed
-from grace_irl.propose.completion import Completion
+from grace_irl.propose.chat import Completion
+from grace_irl.propose.client.verdict import PROGRAM, PROMPT, passed
 
 
 def answer(program: str) -> str:

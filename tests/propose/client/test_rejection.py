@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grace_irl.propose.client.failure import Failure
+from grace_irl.propose.client.errors import Failure
 from grace_irl.propose.client.rejection import (
     Overflow,
     declined,

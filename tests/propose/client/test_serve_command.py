@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from grace_irl.propose.client.machine import Gpu, Machine
-from grace_irl.propose.client.serve_command import ServeCommand, serve_command
-from grace_irl.propose.client.weights import Weights
+from grace_irl.propose.client.serve_command import Gpu, Machine, ServeCommand, Weights, serve_command
 
 CPU = Machine((), 24.0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grace_irl.propose.client.weights import Weights, weights
+from grace_irl.propose.client.serve_command import Weights, weights
 
 BILLION = 1e9 * 2 / 2**30  # in 16 bits
 

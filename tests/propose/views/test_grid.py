@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.propose.views import view_of
-from grace_irl.propose.views.backdrop import backdrop, codes_in, commonest, runs
-from grace_irl.propose.views.grid import GridView
+from grace_irl.propose.views.grid import GridView, backdrop, codes_in, commonest, runs
 from tests.propose.asked import FLOOR, WALL, room
 
 CODE, CELL = r"\((\d+),(\d+),(\d+)\)", r"\[(\d+),(\d+)\]"

@@ -8,19 +8,21 @@ from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role, Trajectory
 from grace_irl.propose.views.outline import Outline
-from grace_irl.propose.views.screen_counts import (
+from grace_irl.propose.views.screen_words import (
     MAX_SCREENS,
     Counted,
     Telling,
     background,
+    reached,
     sampled,
     shares,
+    sharing,
     telling,
     telling_by_task,
     telling_names,
     telling_table,
+    words_table,
 )
-from grace_irl.propose.views.screen_words import reached, sharing, words_table
 from tests.propose.screens import APP, node, screen
 
 

@@ -16,9 +16,8 @@ from grace_irl.synthesis.grid.decide import (
     shared_constants,
 )
 from grace_irl.synthesis.grid.evidence import Evidence
-from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, Reading
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
-from grace_irl.synthesis.grid.reading import Posterior, Reading
 from grace_irl.synthesis.grid.scene import EVENTS, Scene
 from tests.propose.scenes import Row, marks, scene
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.synthesis.grid.instruction import find_phrases, split_words
+from grace_irl.synthesis.grid.lexicon import find_phrases, split_words
 
 
 @pytest.mark.parametrize(

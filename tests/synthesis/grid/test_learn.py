@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.evidence import Evidence
 from grace_irl.synthesis.grid.learn import descend, learn, wander
-from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.lexicon import CLASS_ELSE, CONSTANT, MEANING, Lexicon, Posterior, Reading
 from grace_irl.synthesis.grid.meaning import Filter, Plan
-from grace_irl.synthesis.grid.parsimony import CLASS_ELSE, CONSTANT, MEANING
-from grace_irl.synthesis.grid.reading import Posterior, Reading
 from grace_irl.synthesis.grid.search import View, view
 from tests.propose.scenes import FACED, TINY, event, marks, reading, scene
 from tests.propose.worlds import COLOURS, KINDS, WORDS, go_to_set, labelled

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.lexicon import Lexicon, Reading
 from grace_irl.synthesis.grid.meaning import Filter, Plan
-from grace_irl.synthesis.grid.reading import Reading
 from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, reading
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.lexicon import Lexicon
-from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
-from grace_irl.synthesis.grid.parsimony import (
+from grace_irl.synthesis.grid.lexicon import (
     CLASS,
     CLASS_ELSE,
     CONSTANT,
@@ -15,8 +13,10 @@ from grace_irl.synthesis.grid.parsimony import (
     MEANING,
     ORDER,
     SYNONYM,
+    Lexicon,
+    Reading,
 )
-from grace_irl.synthesis.grid.reading import Reading
+from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
 
 

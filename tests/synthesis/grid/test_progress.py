@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Plan
-from grace_irl.synthesis.grid.outline import Outline
+from grace_irl.synthesis.grid.outline import Outline, summary
 from grace_irl.synthesis.grid.perception import Perception
+from grace_irl.synthesis.grid.progress import FORMS, WEIGHTS, Shaping, shapings
 from grace_irl.synthesis.grid.recovery import recover
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES
-from grace_irl.synthesis.grid.shaping import FORMS, WEIGHTS, Shaping, shapings
 from grace_irl.synthesis.grid.source import write_program
-from grace_irl.synthesis.grid.summary import summary
 from tests.propose.programs import (
     BALL,
     CHANGED,

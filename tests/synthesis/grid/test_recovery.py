@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Plan
-from grace_irl.synthesis.grid.outline import Outline
+from grace_irl.synthesis.grid.outline import Outline, summary
 from grace_irl.synthesis.grid.perception import Perception
 from grace_irl.synthesis.grid.recovery import MOST, recover
 from grace_irl.synthesis.grid.scene import SIDES
 from grace_irl.synthesis.grid.source import write_source
-from grace_irl.synthesis.grid.summary import summary
 from tests.propose.programs import (
     BALL,
     BLUE,

@@ -15,10 +15,8 @@ from grace_irl.demos import load
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.programs.check import read
-from grace_irl.synthesis.grid.instruction import split_words
-from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.lexicon import Lexicon, Reading, split_words
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Novel, Plan
-from grace_irl.synthesis.grid.reading import Reading
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES
 from grace_irl.synthesis.grid.search import View, view
 from grace_irl.synthesis.grid.source import write_source

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.look import Look, Looks, Sight
+from grace_irl.synthesis.screen.evidence import Look, Looks, Sight
 from tests.synthesis.screen.phone import WORDS, Phone, node, screen
 
 

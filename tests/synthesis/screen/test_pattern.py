@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.look import Looks, Said, Sight
+from grace_irl.synthesis.screen.evidence import Looks, Said, Sight
 from grace_irl.synthesis.screen.pattern import Pattern, plain_patterns, told_patterns
 from tests.synthesis.screen import phone as phones
 from tests.synthesis.screen.phone import Phone, node, screen

@@ -8,9 +8,8 @@ import pytest
 
 from grace_irl.programs.check import read
 from grace_irl.synthesis.screen.pattern import Pattern
-from grace_irl.synthesis.screen.quotation import quote
 from grace_irl.synthesis.screen.reading import Around, Condition, Reading, Spoken, Test
-from grace_irl.synthesis.screen.source import write_source
+from grace_irl.synthesis.screen.source import quote, write_source
 from tests.synthesis.screen.phone import node, screen
 
 HOSTILE = ('"""', "'; import os #", "a\nb", "\u202eabc", "{x}", "\\", "é 淘店", "]" * 200)

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.programs.check import read
-from grace_irl.synthesis.vector.additive import Additive, Table
+from grace_irl.synthesis.vector.additive import Additive, Table, write_source
 from grace_irl.synthesis.vector.numbers import VectorNumbers
-from grace_irl.synthesis.vector.source import write_source
 from grace_irl.synthesis.vector.term import FORMULAS, Shape, Term, vocabulary
 from tests.propose.worlds import rewards
 
