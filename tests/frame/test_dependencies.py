@@ -28,9 +28,9 @@ TOOLS = {"mypy", "ruff"}  # run by the Makefile
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
     "h5py": ("grace_irl/demos/minari/hdf5.py",),
-    "gymnasium": ("grace_irl/demos/minari", "grace_irl/rl/"),
+    "gymnasium": ("grace_irl/demos/minari", "grace_irl/rl/", "grace_irl/rewards/"),
     "minigrid": ("grace_irl/rl/",),
-    "stable-baselines3": ("grace_irl/rl/",),
+    "stable-baselines3": ("grace_irl/rl/", "grace_irl/rewards/"),
     "torch": ("grace_irl/rl/",),
     "openai": ("grace_irl/propose/client/",),
     "pillow": ("grace_irl/propose/pictures.py", "grace_irl/demos/ui/drawing.py", "grace_irl/demos/ui/picture.py"),
