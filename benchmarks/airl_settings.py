@@ -20,7 +20,7 @@ from mujoco_comparison import demonstrations
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.rl.evaluation import evaluate
-from grace_irl.rl.method import Policy, Problem, load_method
+from grace_irl.rl.method import Policy, PolicyProblem, load_method
 from grace_irl.rl.problems import one_thread
 from grace_irl.runs.config import resolve
 
@@ -38,7 +38,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def look(problem: Problem, label: str, every: int) -> Callable[[int, Policy], None]:
+def look(problem: PolicyProblem, label: str, every: int) -> Callable[[int, Policy], None]:
     """A `Watch` that says how a policy does, every so many steps."""
     due = every
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.pool import Progress
+from grace_irl.compare.pool import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import KEY, differences_of, rows_of
@@ -89,7 +89,7 @@ def compared(name: str, steps: int, options: argparse.Namespace) -> list[Compare
     return found
 
 
-def say(progress: Progress) -> None:
+def say(progress: ComparisonState) -> None:
     """One line for each run that ends."""
     if progress.ended is not None:
         result = progress.ended

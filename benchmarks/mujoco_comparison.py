@@ -28,7 +28,7 @@ from mujoco_recovery import DATA, ROLLOUTS
 
 from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.pool import Progress
+from grace_irl.compare.pool import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.compare.standings import standings
 from grace_irl.compare.table import KEY, differences_of, rows_of
@@ -100,7 +100,7 @@ def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Co
     return start(settings, place, options.workers, say)
 
 
-def say(progress: Progress) -> None:
+def say(progress: ComparisonState) -> None:
     """One line for each run that ends."""
     if progress.ended is not None:
         result = progress.ended

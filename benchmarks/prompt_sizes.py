@@ -20,7 +20,7 @@ from grace_irl.demos.convert import scramble
 from grace_irl.demos.labels import label
 from grace_irl.demos.screens import text
 from grace_irl.demos.trajectory import Demonstrations, Role
-from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import initialise
 from grace_irl.propose.tokens import estimate
@@ -36,7 +36,10 @@ EPISODE = Path(__file__).parents[2] / "shared" / "data" / "android" / "alarm_epi
 def sizes(demonstrations: Demonstrations) -> list[int]:
     """Tokens of one prompt at each scale."""
     problem = label(demonstrations, "last")
-    return [estimate(initialise(brief(problem, budget=Budget(scale=scale)), Material(seed=1)).text) for scale in SCALES]
+    return [
+        estimate(initialise(brief(problem, budget=PromptBudget(scale=scale)), Material(seed=1)).text)
+        for scale in SCALES
+    ]
 
 
 def screens(folder: Path) -> None:

@@ -9,23 +9,23 @@ from typing import Any
 
 import gymnasium
 
-from grace_irl.rl.views import VectorView
+from grace_irl.rl.views import VectorStateView
 
 MASS = 0.7
 """Of the usual mass of the torso."""
 
 
-def _lighter(name: str) -> tuple[Any, VectorView]:
+def _lighter(name: str) -> tuple[Any, VectorStateView]:
     environment: Any = gymnasium.make(name)
     environment.unwrapped.model.body_mass[1] *= MASS  # 0 is the world, 1 the torso
-    return environment, VectorView(name, environment.observation_space)
+    return environment, VectorStateView(name, environment.observation_space)
 
 
-def hopper() -> tuple[Any, VectorView]:
+def hopper() -> tuple[Any, VectorStateView]:
     """Hopper with a light torso."""
     return _lighter("Hopper-v5")
 
 
-def half_cheetah() -> tuple[Any, VectorView]:
+def half_cheetah() -> tuple[Any, VectorStateView]:
     """HalfCheetah with a light torso."""
     return _lighter("HalfCheetah-v5")

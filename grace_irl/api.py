@@ -67,7 +67,7 @@ SETTINGS = {
 """From an argument of `fit` (and a flag of the command line) to the setting that it overrides."""
 
 
-class Settings(TypedDict, total=False):
+class FitSettings(TypedDict, total=False):
     """Arguments of `fit` that override settings; docs/runs.md describes each."""
 
     label: str
@@ -126,7 +126,7 @@ def fit(
     listener: Callable[[Snapshot], None] | None = None,
     note: Callable[[str], None] | None = None,
     max_memory: int | str | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[FitSettings],
 ) -> Run:
     """Recovers a reward from demonstrations, and leaves a report (`report.html`) in the run's folder.
 
@@ -144,7 +144,7 @@ def fit(
         note: called with one line where the user should know of something (a server went away, a prompt waits,
             no report could be written).
         max_memory: what demonstrations and policies may take, in bytes or as `4G`; None: a share of what is available.
-        **settings: see `Settings`; stronger than `config` and `sets`.
+        **settings: see `FitSettings`; stronger than `config` and `sets`.
 
     Returns:
         The run; `run.best.source` is the program, `run.reward_path` the file.

@@ -20,7 +20,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.method import Paid, Problem, Trained, Watch
+from grace_irl.rl.method import Paid, PolicyProblem, Trained, Watch
 from grace_irl_baselines.environments import normalised, vectorised
 from grace_irl_baselines.logs import logger
 from grace_irl_baselines.paid import reward_of
@@ -64,7 +64,7 @@ class Adversarial:
 
     def learn(
         self,
-        problem: Problem,
+        problem: PolicyProblem,
         seed: int,
         watch: Watch,
         name: str,
@@ -106,7 +106,7 @@ class Adversarial:
         reward = NetReward(trainer.reward_test)
         return Trained(learner.policy, reward, learner.num_timesteps, paid=pays, kept=watching.kept)
 
-    def _pays(self, problem: Problem) -> Paid:
+    def _pays(self, problem: PolicyProblem) -> Paid:
         pays: Paid = "centred" if problem.demonstrations.metadata.label in ("last", "goal") else "positive"
         if self.pays != "auto":
             pays = self.pays

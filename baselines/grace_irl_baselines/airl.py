@@ -10,7 +10,7 @@ from imitation.rewards.reward_nets import RewardNet
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.method import Problem, Trained, Watch, unwatched
+from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
 from grace_irl_baselines.adversarial import Adversarial
 from grace_irl_baselines.nets import shaped
 
@@ -32,11 +32,11 @@ class Airl(Adversarial):
     name: ClassVar[str] = "airl"
     is_positive: ClassVar[bool] = False
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: PolicyProblem) -> None:
         """Needs experts with actions."""
         expert_episodes(problem, self.name)
 
-    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> Trained:
+    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """See `Method.train`."""
         return self.learn(problem, seed, watch, self.name, self._net, AIRL)
 

@@ -12,7 +12,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.method import Problem, Trained, Watch, unwatched
+from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
 from grace_irl_baselines.environments import vectorised
 from grace_irl_baselines.logs import logger
 from grace_irl_baselines.trajectories import as_transitions
@@ -41,11 +41,11 @@ class Bc:
     name: ClassVar[str] = "bc"
     reads_length: ClassVar[str] = ""
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: PolicyProblem) -> None:
         """Needs experts with actions."""
         expert_episodes(problem, self.name, absorbing=False)
 
-    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> Trained:
+    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """See `Method.train`."""
         transitions = as_transitions(expert_episodes(problem, self.name, absorbing=False), self.batch_size)
         with vectorised(problem, seed) as venv, logger(problem) as log:

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 from imitation.util.logger import HierarchicalLogger, configure
 
-from grace_irl.rl.method import Problem
+from grace_irl.rl.method import PolicyProblem
 
 
 @contextmanager
-def logger(problem: Problem) -> Iterator[HierarchicalLogger]:
+def logger(problem: PolicyProblem) -> Iterator[HierarchicalLogger]:
     """Writes TensorBoard's files into the problem's folder for logs, or nothing where it has none."""
     with TemporaryDirectory() as nowhere:
         found = configure(problem.log or Path(nowhere), ["tensorboard"] if problem.log else [])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from grace_irl.rl.curve import Watching
-from grace_irl.rl.method import Problem, Trained, Watch, unwatched
+from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
 from grace_irl_baselines.environments import normalised, vectorised
 from grace_irl_baselines.logs import logger
 
@@ -18,10 +18,10 @@ class PpoTrue:
     name: ClassVar[str] = "ppo-true"
     reads_length: ClassVar[str] = ""
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: PolicyProblem) -> None:
         """Nothing to refuse."""
 
-    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> Trained:
+    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """See `Method.train`."""
         watching = Watching(problem, watch)
         with vectorised(problem, seed) as venv, logger(problem) as log:

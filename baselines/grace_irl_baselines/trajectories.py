@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from imitation.data.types import Trajectory, Transitions
 
-from grace_irl.rl.episodes import Episode
+from grace_irl.rl.episodes import ExpertEpisode
 
 
-def as_trajectories(episodes: Sequence[Episode]) -> list[Trajectory]:
+def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
     """One trajectory per episode.
 
     `terminal` holds where the episode ended for whatever reason: a vectorised environment says `done` in both cases,
@@ -19,7 +19,7 @@ def as_trajectories(episodes: Sequence[Episode]) -> list[Trajectory]:
     return [Trajectory(each.observations, each.actions, None, each.ended) for each in episodes]
 
 
-def as_transitions(episodes: Sequence[Episode], at_least: int = 1) -> Transitions:
+def as_transitions(episodes: Sequence[ExpertEpisode], at_least: int = 1) -> Transitions:
     """All transitions, in order, repeated as a whole until there are `at_least`.
 
     `imitation` draws batches without replacement and refuses fewer transitions than a batch has.

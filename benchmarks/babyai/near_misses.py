@@ -12,7 +12,7 @@ from grace_irl.errors import GraceError
 from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.levels.place_between import between
 from grace_irl.rl.levels.route import Cell, NoWayError, cell_of, step_towards
-from grace_irl.rl.views import View
+from grace_irl.rl.views import StateView
 
 Script = Callable[[Any, np.random.Generator], Iterator[Any]]
 """From a level (unwrapped, reset) and a generator to the actions of one episode; NoWayError where this room has no such
@@ -95,7 +95,7 @@ def near_misses(level: str, kind: str, episodes: int, seed: int) -> Demonstratio
     raise GraceError(f"{name}: {len(kept)} near misses ({kind}) in {TRIES * episodes} rooms; expected {episodes}")
 
 
-def _episode(environment: Any, view: View, script: Script, seed: int) -> Trajectory:
+def _episode(environment: Any, view: StateView, script: Script, seed: int) -> Trajectory:
     with quiet():
         observation, _ = environment.reset(seed=seed)
     states, actions, rewards, terminated = [view.state(environment, observation)], [], [], False

@@ -86,11 +86,11 @@ def _stages(found: Any) -> None:
     from grace_irl.demos import save
     from grace_irl.demos.labels import label
     from grace_irl.demos.split import split
-    from grace_irl.demos.summary import Summary
+    from grace_irl.demos.summary import DemosSummary
     from grace_irl.errors import InputError
     from grace_irl.runs.record import trajectory_rows
 
-    summary = Summary("", (), found.metadata)
+    summary = DemosSummary("", (), found.metadata)
     for item in found:
         summary.add(item)
     json.dumps(summary.to_json()).encode()

@@ -178,7 +178,7 @@ def record() -> Any:
     from grace_irl.demos.screens import pack
     from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
     from grace_irl.demos.ui import forest, markup, residue
-    from grace_irl.demos.ui.record import About, Record
+    from grace_irl.demos.ui.record import About, EpisodeRecord
 
     roots = [markup.parse(DUMP), markup.parse('<hierarchy rotation="1"><node NAF="true" text="a"/></hierarchy>')]
     trajectory = Trajectory(pack([markup.write(root) for root in roots]), np.zeros(1), rewards=np.ones(1))
@@ -186,7 +186,9 @@ def record() -> Any:
     kept = [residue.difference(root, forest.hierarchy(one, "")) for root, one in zip(roots, forests, strict=True)]
     about = json.loads(json.dumps(About.of(Demonstration(trajectory, "expert"), Metadata("ui"), tuple(kept)).to_json()))
     trees = tuple(one.SerializeToString() for one in forests)
-    return Record(5, "set alarm", trees, ('{"action_type": "click"}',), ("tap",), (PNG, b""), ((9, 9),) * 2, about)
+    return EpisodeRecord(
+        5, "set alarm", trees, ('{"action_type": "click"}',), ("tap",), (PNG, b""), ((9, 9),) * 2, about
+    )
 
 
 def _tree(rng: Draw, tree: bytes) -> bytes:

@@ -82,10 +82,10 @@ def collect(
     require_new(path, force=force)
     # A place that no writer takes is found out before the episodes are played, and not after.
     open_writer(path, Metadata("vector"), cast("Format | None", format_))
-    from grace_irl.rl.collect import Tally
+    from grace_irl.rl.collect import EpisodeTally
     from grace_irl.rl.collect import collect as play
 
-    tally = Tally()
+    tally = EpisodeTally()
     console = PlainConsole(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as bar:

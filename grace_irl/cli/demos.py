@@ -24,7 +24,7 @@ from grace_irl.demos.files import Format, iter_trajectories
 from grace_irl.demos.goals import goal_rows, load_goals
 from grace_irl.demos.picture import Legend, picture, snapshots
 from grace_irl.demos.screenshots import Keep
-from grace_irl.demos.summary import EXAMPLES, GridCodes, Summary, summarise
+from grace_irl.demos.summary import EXAMPLES, DemosSummary, GridCodes, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.errors import InputError
@@ -147,7 +147,7 @@ def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:
         say(f"map: {place}")
 
 
-def _about(summary: Summary) -> RenderableType:
+def _about(summary: DemosSummary) -> RenderableType:
     metadata = summary.metadata
     shapes = ", ".join(
         f"{'x'.join(map(str, shape))} {dtype}".lstrip() + (f" ({count})" if len(summary.shapes) > 1 else "")
@@ -169,7 +169,7 @@ def _about(summary: Summary) -> RenderableType:
     return table
 
 
-def _groups(summary: Summary) -> RenderableType:
+def _groups(summary: DemosSummary) -> RenderableType:
     table = Table(title="Trajectories", title_justify="left")
     table.add_column("task", overflow="fold")
     table.add_column("role")
@@ -195,13 +195,13 @@ def _groups(summary: Summary) -> RenderableType:
     return Group(table, *lines, "")
 
 
-def _values(summary: Summary) -> RenderableType:
+def _values(summary: DemosSummary) -> RenderableType:
     if isinstance(summary.values, ScreenCensus):
         return screens_table(summary.values)
     return _codes(summary) if isinstance(summary.values, GridCodes) else _fields(summary)
 
 
-def _fields(summary: Summary) -> RenderableType:
+def _fields(summary: DemosSummary) -> RenderableType:
     table = Table(title="Fields", title_justify="left")
     table.add_column("number", justify="right")
     table.add_column("name")
@@ -212,7 +212,7 @@ def _fields(summary: Summary) -> RenderableType:
     return table
 
 
-def _codes(summary: Summary) -> RenderableType:
+def _codes(summary: DemosSummary) -> RenderableType:
     table = Table(title="Codes that occur", title_justify="left")
     table.add_column("channel", justify="right")
     table.add_column("code: share of cells")
@@ -223,7 +223,7 @@ def _codes(summary: Summary) -> RenderableType:
     return table
 
 
-def _picture(summary: Summary) -> RenderableType:
+def _picture(summary: DemosSummary) -> RenderableType:
     shown = {
         role: [(step, sample.trajectory.states[step]) for step in snapshots(sample.trajectory.states)]
         for role, sample in summary.samples.items()

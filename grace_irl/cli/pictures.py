@@ -10,27 +10,27 @@ from rich.text import Text
 
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.picture import snapshots
-from grace_irl.demos.summary import EXAMPLES, Summary
+from grace_irl.demos.summary import EXAMPLES, DemosSummary
 from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.propose.pictures import portrait, require_kind
-from grace_irl.propose.views.outline import Outline
+from grace_irl.propose.views.outline import ScreenOutline
 
 
-def outlines(summary: Summary) -> RenderableType:
+def outlines(summary: DemosSummary) -> RenderableType:
     """The first and the last screen of the first trajectory of each role, as prompts write them."""
     parts: list[RenderableType] = []
     for role, sample in summary.samples.items():
         trajectory = sample.trajectory
         said = f": {trajectory.extra_info!r}" if trajectory.extra_info else ""
         for step in snapshots(trajectory.states, 2):
-            outline = Outline.of(trajectory.states[step])
+            outline = ScreenOutline.of(trajectory.states[step])
             lines = outline.write(range(len(outline.items))) or [outline.fault or "no nodes that say anything"]
             parts += [Text(f"{role}{said}, state {step} of {trajectory.num_steps}", style="bold")]
             parts += [Text("\n".join([f"  {lines[0]}", *lines[1:]])), Text("")]
     return Group(*parts)
 
 
-def save_pictures(summary: Summary, folder: Path) -> list[Path]:
+def save_pictures(summary: DemosSummary, folder: Path) -> list[Path]:
     """Writes the first, the middle and the last state of the first trajectory of each role as PNG files.
 
     Args:

@@ -11,8 +11,8 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from grace_irl.cli.console import PlainConsole, accuracy_line, console, print_json, say
-from grace_irl.compare.outcome import Favourite, Outcome, Result
-from grace_irl.compare.pool import Progress
+from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
+from grace_irl.compare.pool import ComparisonState
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand.expansion import rounds_of
@@ -162,7 +162,7 @@ class ComparisonProgress:
         if self._live is not None:
             self._live.stop()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: ComparisonState) -> None:
         """Shows where the comparison stands."""
         if progress.ended is not None:
             self._say(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
@@ -184,11 +184,11 @@ class ComparisonProgress:
             say(text, err=True)
 
 
-def _score(played: Outcome | Favourite) -> str:
+def _score(played: TrainingOutcome | Favourite) -> str:
     return f"return {played.mean:.4g}" if played.success is None else f"success {played.success:.3f}"
 
 
-def ended(result: Result) -> str:
+def ended(result: JobResult) -> str:
     """One line about a run that has ended."""
     if result.failure:
         return f"{result.method} seed {result.seed} failed: {result.failure}"

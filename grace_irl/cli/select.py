@@ -16,7 +16,7 @@ from grace_irl.cli.memory import MaxMemory
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.screenshots import Keep
-from grace_irl.demos.select import Chosen, Selection, Selector, empty
+from grace_irl.demos.select import Selected, Selection, Selector, empty
 from grace_irl.demos.select_recipe import read_select_recipe
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
@@ -115,7 +115,7 @@ def select(
     _report(chosen, written=not dry_run, as_json=json_)
 
 
-def _report(chosen: Sequence[Chosen], *, written: bool, as_json: bool) -> None:
+def _report(chosen: Sequence[Selected], *, written: bool, as_json: bool) -> None:
     for one in chosen:
         if not one.matches:
             say(empty(one), err=True)
@@ -136,7 +136,7 @@ def _report(chosen: Sequence[Chosen], *, written: bool, as_json: bool) -> None:
         say("")
 
 
-def _table(one: Chosen) -> Table:
+def _table(one: Selected) -> Table:
     """How many met each condition, of those before it."""
     table = Table(title=one.selection.out, title_justify="left", box=None, pad_edge=False)
     table.add_column("condition", overflow="fold")
@@ -151,11 +151,11 @@ def _table(one: Chosen) -> Table:
     return table
 
 
-def _held(one: Chosen) -> str:
+def _held(one: Selected) -> str:
     return "" if one.held_out is None else f", {one.number_held_out} held out"
 
 
-def _object(one: Chosen) -> dict[str, Any]:
+def _object(one: Selected) -> dict[str, Any]:
     return {
         "path": one.selection.out,
         "read": one.funnel.seen,

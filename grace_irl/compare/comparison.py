@@ -13,7 +13,7 @@ from grace_irl.compare.curves import Line, plot
 from grace_irl.compare.folder import ComparisonFolder, read_curve
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import Result, read_result
+from grace_irl.compare.outcome import JobResult, read_result
 from grace_irl.compare.pool import Listener, run_jobs
 from grace_irl.compare.settings import (
     Settings,
@@ -28,7 +28,7 @@ from grace_irl.compare.table import csv_text, markdown
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
-from grace_irl.rl.method import Method, Problem
+from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.clean import require_cleanable
 from grace_irl.runs.config import flat
@@ -56,7 +56,7 @@ class Compared:
     """
 
     folder: Path
-    results: tuple[Result, ...]
+    results: tuple[JobResult, ...]
     standings: tuple[Standing, ...]
     notes: tuple[str, ...]
 
@@ -191,7 +191,9 @@ def _work(
     return compared
 
 
-def _written(place: ComparisonFolder, contest: Contest, results: tuple[Result, ...], warned: Sequence[str]) -> Compared:
+def _written(
+    place: ComparisonFolder, contest: Contest, results: tuple[JobResult, ...], warned: Sequence[str]
+) -> Compared:
     """Tables and plots of the jobs that have ended so far."""
     oracle = Oracle.of(contest.demonstrations)
     found = standings(results, contest.settings.comparison.methods, oracle)
@@ -208,7 +210,7 @@ def _written(place: ComparisonFolder, contest: Contest, results: tuple[Result, .
     return Compared(place.path, results, found, notes)
 
 
-def _notes(results: Sequence[Result], found: Sequence[Standing]) -> list[str]:
+def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]:
     """What jobs and standings say, each line once."""
     failures = [f"{each.method} seed {each.seed} failed: {each.failure}" for each in results if each.failure]
     jobs: dict[tuple[str, str], list[int]] = {}
@@ -230,7 +232,7 @@ def _checked(contest: Contest) -> tuple[str, ...]:
         ) from None
     comparison, contest = contest.settings.comparison, contest.drawn(0)
     problem = contest.problem(0)
-    methods: list[Method] = []
+    methods: list[PolicyMethod] = []
     for name in comparison.methods:
         methods.append(contest.method(name, Path("fit")))
         methods[-1].check(problem)
@@ -244,5 +246,5 @@ def _checked(contest: Contest) -> tuple[str, ...]:
 
 
 def _require_playable(contest: Contest, environment: str) -> str:
-    problem: Problem = contest.problem(0, environment)
+    problem: PolicyProblem = contest.problem(0, environment)
     return contest.label(problem, environment)

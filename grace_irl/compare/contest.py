@@ -17,7 +17,7 @@ from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import is_adapter
-from grace_irl.rl.method import Method, Problem, load_method, offered
+from grace_irl.rl.method import PolicyMethod, PolicyProblem, load_method, offered
 from grace_irl.runs.clean import clean
 from grace_irl.runs.config import Config, ExpandConfig, SandboxConfig
 from grace_irl.runs.fit import Parts
@@ -105,7 +105,7 @@ class Contest:
         count = self.settings.comparison.draw_demos
         return Contest(self.settings, draw(self.demonstrations, count, seed)) if count else self
 
-    def problem(self, seed: int, environment: str = "") -> Problem:
+    def problem(self, seed: int, environment: str = "") -> PolicyProblem:
         """What every method is set.
 
         All methods learn from the same side of the split, which is the search's own.
@@ -136,7 +136,7 @@ class Contest:
 
         return environment_for(self.demonstrations, environment)
 
-    def method(self, name: str, folder: Path, note: Callable[[str], None] | None = None) -> Method:
+    def method(self, name: str, folder: Path, note: Callable[[str], None] | None = None) -> PolicyMethod:
         """A method by its name.
 
         Args:
@@ -170,25 +170,25 @@ class Contest:
             note,
         )
 
-    def label(self, problem: Problem, environment: str = "") -> str:
+    def label(self, problem: PolicyProblem, environment: str = "") -> str:
         """The name of a problem's environment in tables: as made, or `file.py:function` for one of the user's own."""
         asked = environment or self.settings.comparison.env
         return Path(asked).name if is_adapter(asked) else str(_metadata(problem).environment)
 
-    def deterministic(self, problem: Problem) -> bool:
+    def deterministic(self, problem: PolicyProblem) -> bool:
         """Whether policies of a problem are evaluated by their likeliest actions."""
         from grace_irl.rl.hyperparameters import hyperparameters
 
         metadata = _metadata(problem)
         return hyperparameters(metadata.environment, metadata.kind).deterministic
 
-    def interface(self, problem: Problem) -> str:
+    def interface(self, problem: PolicyProblem) -> str:
         """What a reward network is bound to: the shape of observations, and the actions."""
         with closing(problem.make_env()) as environment:
             return f"observations of shape {environment.observation_space.shape} and {environment.action_space}"
 
 
-def _metadata(problem: Problem) -> Metadata:
+def _metadata(problem: PolicyProblem) -> Metadata:
     with closing(problem.make_env()) as environment:
         found: Metadata = environment.get_wrapper_attr("view").metadata
     return found

@@ -14,7 +14,7 @@ from grace_irl.compare.recovered import ProgramReward
 from grace_irl.errors import InputError
 from grace_irl.evaluate.epic import Reward, Transitions, epic_distance
 from grace_irl.rl.matching import split_id
-from grace_irl.rl.method import Problem, TransitionReward
+from grace_irl.rl.method import PolicyProblem, TransitionReward
 
 Floats = NDArray[np.float64]
 StateReward = Callable[[Floats, Floats, Floats], Floats]
@@ -76,7 +76,7 @@ TRANSITIONS, DRAWS = 512, 64
 DISCOUNT = 0.99
 
 
-def distance(problem: Problem, reward: TransitionReward) -> float | None:
+def distance(problem: PolicyProblem, reward: TransitionReward) -> float | None:
     """EPIC distance from 0 to 1; None where the true reward has no closed form (`true_rewards`).
 
     Half of the transitions are experts', half of random actions, so that none of the methods chooses them.
@@ -132,7 +132,7 @@ class _OfStates:
         return self.reward(state[:, : self.size], action, next_state[:, : self.size], done)
 
 
-def _transitions(problem: Problem) -> Transitions | None:
+def _transitions(problem: PolicyProblem) -> Transitions | None:
     """Where rewards are compared; None where no expert has actions."""
     from grace_irl.rl.episodes import expert_episodes
 
@@ -159,7 +159,7 @@ def _drawn(
     return before[chosen], actions[chosen], after[chosen]
 
 
-def _random(problem: Problem, steps: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+def _random(problem: PolicyProblem, steps: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """Episodes of random actions, of so many steps in all; without terminal and absorbing states."""
     episodes, left = [], steps
     with closing(problem.make_env()) as environment:
@@ -179,6 +179,6 @@ def _random(problem: Problem, steps: int) -> list[tuple[NDArray[Any], NDArray[An
     return episodes
 
 
-def _is_flagged(problem: Problem, observation: NDArray[Any]) -> bool:
+def _is_flagged(problem: PolicyProblem, observation: NDArray[Any]) -> bool:
     """Whether a vector is the absorbing state's of the fixed-horizon form."""
     return bool(problem.horizon and observation[-1] == 1)

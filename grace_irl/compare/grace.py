@@ -13,7 +13,7 @@ from grace_irl.compare.recovered import ProgramReward
 from grace_irl.demos import require_roles
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.rl.method import Kept, Problem, Trained, Watch, unwatched
+from grace_irl.rl.method import Kept, PolicyProblem, Trained, Watch, unwatched
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
 from grace_irl.runs.expand import expansion
@@ -64,7 +64,7 @@ class Grace:
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: PolicyProblem) -> None:
         """Needs experts and negatives, or a reward file."""
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
@@ -78,7 +78,7 @@ class Grace:
         else:
             read_reward(self.reward)
 
-    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> GraceTrained:
+    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> GraceTrained:
         """See `Method.train`."""
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:

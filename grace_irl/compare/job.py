@@ -22,12 +22,12 @@ from grace_irl.compare.contest import Contest
 from grace_irl.compare.folder import ComparisonFolder, JobFolder
 from grace_irl.compare.grace import GraceTrained
 from grace_irl.compare.looks import EVALUATION, Looks
-from grace_irl.compare.outcome import PLAYED, Favourite, Outcome, Result, read_result, write_result
+from grace_irl.compare.outcome import PLAYED, Favourite, JobResult, TrainingOutcome, read_result, write_result
 from grace_irl.compare.recovered import ProgramReward, Recovered
 from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
-from grace_irl.rl.method import Kept, Method, Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.rl.method import Kept, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.runs.folder import RunLock
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ CHOICE = 104_729
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
 
-def run_job(folder: Path, method: str, seed: int, workers: int | None = None, digest: str = "") -> Result:
+def run_job(folder: Path, method: str, seed: int, workers: int | None = None, digest: str = "") -> JobResult:
     """Does one job and keeps what it gave, failures included.
 
     Args:
@@ -67,9 +67,9 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
     return result
 
 
-def _failed(place: JobFolder, method: str, seed: int, why: str) -> Result:
+def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
     """Keeps why a job failed, beside what it had done before."""
-    result = replace(read_result(place.result) or Result(method, seed), failure=" ".join(why.split()))
+    result = replace(read_result(place.result) or JobResult(method, seed), failure=" ".join(why.split()))
     write_result(place.result, result)
     return result
 
@@ -97,7 +97,7 @@ class _Job:
     name: str
     seed: int
 
-    def result(self) -> Result:
+    def result(self) -> JobResult:
         """Learns, evaluates, and carries the reward to where it is to be tried; what is done is kept at once.
 
         Raises:
@@ -116,7 +116,7 @@ class _Job:
                     write_result(self.place.result, result)
         return result
 
-    def _before(self) -> tuple[Recovered, Result] | None:
+    def _before(self) -> tuple[Recovered, JobResult] | None:
         """What an earlier process of this job has learnt, where its reward can be carried on from here.
 
         A network cannot: loading one runs what its file says.
@@ -133,7 +133,7 @@ class _Job:
         program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
         return Recovered(program), found
 
-    def _learnt(self, method: Method, problem: Problem) -> tuple[Recovered, Result]:
+    def _learnt(self, method: PolicyMethod, problem: PolicyProblem) -> tuple[Recovered, JobResult]:
         """Learns in the comparison's own environment."""
         trained, outcome = self._measured(problem, lambda watch: method.train(problem, self.seed, watch))
         recovered = Recovered(trained.reward, trained.paid)
@@ -142,13 +142,13 @@ class _Job:
         form = trained.reward.form if isinstance(trained.reward, ProgramReward) else ""
         data = digest_of(self.contest.demonstrations)
         notes = [*trained.notes, *unchosen, *notes]
-        result = Result(self.name, self.seed, (outcome,), tuple(notes), form=form, data=data)
+        result = JobResult(self.name, self.seed, (outcome,), tuple(notes), form=form, data=data)
         write_result(self.place.result, result)
         return recovered, result
 
     def _with_transfer(
-        self, result: Result, method: Method, recovered: Recovered, here: Problem, environment: str
-    ) -> Result:
+        self, result: JobResult, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, environment: str
+    ) -> JobResult:
         """The result, and what a fresh policy learns elsewhere."""
         there = self.contest.problem(self.seed, environment)
         learn = self._carried(method, recovered, here, there)
@@ -160,8 +160,8 @@ class _Job:
         return replace(result, outcomes=(*result.outcomes, outcome), notes=(*result.notes, *notes))
 
     def _measured(
-        self, problem: Problem, learn: Callable[[Watch], Trained], carried_to: str = ""
-    ) -> tuple[Trained, Outcome]:
+        self, problem: PolicyProblem, learn: Callable[[Watch], Trained], carried_to: str = ""
+    ) -> tuple[Trained, TrainingOutcome]:
         """Trains, with a learning curve on the way, and evaluates at the end."""
         environment = self.contest.label(problem, carried_to)
         episodes, deterministic = self.contest.settings.comparison.look_episodes, self.contest.deterministic(problem)
@@ -174,7 +174,7 @@ class _Job:
             seconds = None if search is None or seconds is None else seconds - search
         self._keep(trained.policy, self.place.policy(environment))
         found = self._evaluated(problem, trained.policy, trained.steps)
-        outcome = Outcome(
+        outcome = TrainingOutcome(
             environment,
             bool(carried_to),
             found.episodes,
@@ -184,7 +184,7 @@ class _Job:
         )
         return trained, outcome
 
-    def _evaluated(self, problem: Problem, policy: Policy, steps: int) -> Point:
+    def _evaluated(self, problem: PolicyProblem, policy: Policy, steps: int) -> Point:
         """The episodes of the last evaluation, played by a policy that has had so many steps of training."""
         from grace_irl.rl.evaluation import evaluate
 
@@ -193,8 +193,8 @@ class _Job:
         return evaluate(policy, problem.make_env, episodes, number, deterministic=deterministic).point(steps)
 
     def _with_favourite(
-        self, problem: Problem, trained: Trained, recovered: Recovered, outcome: Outcome
-    ) -> tuple[Outcome, list[str]]:
+        self, problem: PolicyProblem, trained: Trained, recovered: Recovered, outcome: TrainingOutcome
+    ) -> tuple[TrainingOutcome, list[str]]:
         """The outcome with that of the policy that the training's own signal pays most."""
         from grace_irl.rl.choice import Chosen, choose
 
@@ -223,8 +223,8 @@ class _Job:
         save_policy(policy, path)
 
     def _with_reward(
-        self, problem: Problem, reward: TransitionReward | None, outcome: Outcome
-    ) -> tuple[Outcome, list[str]]:
+        self, problem: PolicyProblem, reward: TransitionReward | None, outcome: TrainingOutcome
+    ) -> tuple[TrainingOutcome, list[str]]:
         """Keeps the reward, and says how far it is from the true one."""
         from grace_irl.compare.distance import distance
         from grace_irl.rl.problems import save_net
@@ -241,7 +241,7 @@ class _Job:
             return outcome, [f"no EPIC distance: {error}"]
 
     def _carried(
-        self, method: Method, recovered: Recovered, here: Problem, there: Problem
+        self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
         """How a fresh policy learns elsewhere; a text where it cannot."""
         from grace_irl.rl.problems import learn_on

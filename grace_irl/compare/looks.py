@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grace_irl.atomic import write_atomically
-from grace_irl.rl.method import Policy, Problem
+from grace_irl.rl.method import Policy, PolicyProblem
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
@@ -30,7 +30,7 @@ class Looks:
         seconds: that it took.
     """
 
-    def __init__(self, problem: Problem, path: Path, episodes: int, seed: int, *, deterministic: bool) -> None:
+    def __init__(self, problem: PolicyProblem, path: Path, episodes: int, seed: int, *, deterministic: bool) -> None:
         self._problem, self._path, self._episodes = problem, path, episodes
         self._seed, self._deterministic = seed, deterministic
         self._points: list[Point] = []

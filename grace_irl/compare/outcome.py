@@ -13,7 +13,7 @@ from grace_irl.rewards.scale import Form
 from grace_irl.toml import from_json
 
 PLAYED = ("mean", "deviation", "success", "length", "components")
-"""What the episodes of an evaluation say, by the names of `Outcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
+"""Names of what the episodes of an evaluation say, in `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Favourite:
         paid: what the signal pays an episode of each policy that was kept, in order, the last policy's at the end; ()
             if there was one policy only.
         choosing: environment steps that were played to choose, which are none of training.
-        mean, deviation, success, length, components: as in `Outcome`, of the same episodes.
+        mean, deviation, success, length, components: as in `TrainingOutcome`, of the same episodes.
     """
 
     trained: int
@@ -39,7 +39,7 @@ class Favourite:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """A training's last policy as it was evaluated at the end, on the environment's own reward, and its favourite.
 
     Attributes:
@@ -77,7 +77,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Result:
+class JobResult:
     """What a job has done so far.
 
     Attributes:
@@ -93,7 +93,7 @@ class Result:
 
     method: str
     seed: int
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[TrainingOutcome, ...] = ()
     notes: tuple[str, ...] = ()
     failure: str = ""
     carried: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Result:
         return not self.failure and bool(self.outcomes) and set(transfer) <= set(self.carried)
 
 
-def write_result(path: Path, result: Result) -> None:
+def write_result(path: Path, result: JobResult) -> None:
     """Keeps a result, whole or not at all.
 
     Raises:
@@ -114,10 +114,10 @@ def write_result(path: Path, result: Result) -> None:
     write_atomically(path, json.dumps(asdict(result), indent=1) + "\n")
 
 
-def read_result(path: Path) -> Result | None:
+def read_result(path: Path) -> JobResult | None:
     """A result that was kept; None where there is none of this version: the job is then done again."""
     try:
-        found = from_json(Result, path.read_bytes())
+        found = from_json(JobResult, path.read_bytes())
         return found if path.parent.name == f"{found.method}-{found.seed}" else None
     except (OSError, ValueError):
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.compare.folder import ComparisonFolder, JobFolder, read_curve
-from grace_irl.compare.outcome import Result, read_result, write_result
+from grace_irl.compare.outcome import JobResult, read_result, write_result
 from grace_irl.demos import memory
 
 PACKAGES = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ Job = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Progress:
+class ComparisonState:
     """Where a comparison stands.
 
     Attributes:
@@ -40,10 +40,10 @@ class Progress:
     done: int
     failed: int
     running: tuple[tuple[str, int, int], ...]
-    ended: Result | None = None
+    ended: JobResult | None = None
 
 
-Listener = Callable[[Progress], None]
+Listener = Callable[[ComparisonState], None]
 
 
 def run_jobs(
@@ -78,8 +78,8 @@ def run_jobs(
                 del running[job]
                 result = _ended(ComparisonFolder(folder).job(*job), job, transfer, process)
                 done, failed = done + 1, failed + bool(result.failure)
-                listener(Progress(len(jobs), done, failed, _standing(folder, running), result))
-            listener(Progress(len(jobs), done, failed, _standing(folder, running)))
+                listener(ComparisonState(len(jobs), done, failed, _standing(folder, running), result))
+            listener(ComparisonState(len(jobs), done, failed, _standing(folder, running)))
     finally:
         _stop(running.values())
 
@@ -107,11 +107,11 @@ def _start(folder: Path, job: Job, share: int, settings: str) -> subprocess.Pope
         )
 
 
-def _ended(place: JobFolder, job: Job, transfer: Sequence[str], process: subprocess.Popen[bytes]) -> Result:
+def _ended(place: JobFolder, job: Job, transfer: Sequence[str], process: subprocess.Popen[bytes]) -> JobResult:
     """What a process left; where it left nothing, that it did not."""
     if process.stdin is not None:
         process.stdin.close()
-    found = read_result(place.result) or Result(*job)
+    found = read_result(place.result) or JobResult(*job)
     if found.failure or found.ended(transfer):
         return found
     code = process.returncode

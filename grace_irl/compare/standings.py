@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import Favourite, Outcome, Result
+from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
 from grace_irl.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ ANYWHERE: Interval = (-float("inf"), float("inf"))
 
 
 @dataclass(frozen=True)
-class Summary:
+class SeedSummary:
     """Scores of several runs (seeds) of one method.
 
     Attributes:
@@ -48,7 +48,7 @@ class Summary:
 
 def summarise(
     scores: Sequence[float] | Floats, *, confidence: float = CONFIDENCE, within: Interval = ANYWHERE
-) -> Summary:
+) -> SeedSummary:
     """Sums up the scores of one method, or the differences between two methods, seed by seed.
 
     Args:
@@ -65,7 +65,7 @@ def summarise(
     if not np.isfinite(values).all():
         raise InputError("scores that are not finite; expected a number for each run")
     few = len(values) < 2
-    return Summary(
+    return SeedSummary(
         runs=len(values),
         mean=float(values.mean()),
         deviation=float("nan") if few else float(values.std(ddof=1)),
@@ -91,7 +91,7 @@ def _student(values: Floats, confidence: float, within: Interval) -> Interval:
 ORACLE = "ppo-true"
 OURS = "grace"
 
-Played = Outcome | Favourite
+Played = TrainingOutcome | Favourite
 Runs = Mapping[int, Played]
 """Of one method in one environment, by seed."""
 
@@ -110,16 +110,16 @@ class Scores:
         components: means over the runs of each component of the environment's reward.
     """
 
-    success: Summary | None
-    returns: Summary
+    success: SeedSummary | None
+    returns: SeedSummary
     of_success: float | None
     of_returns: float | None
-    ahead: Summary | None
+    ahead: SeedSummary | None
     length: float
     components: dict[str, float]
 
     @property
-    def score(self) -> Summary:
+    def score(self) -> SeedSummary:
         """What counts: success rates, or returns if there is no goal."""
         return self.success or self.returns
 
@@ -156,7 +156,7 @@ class Standing:
     note: str = ""
 
 
-def standings(results: Sequence[Result], methods: Sequence[str], oracle: Oracle) -> tuple[Standing, ...]:
+def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Oracle) -> tuple[Standing, ...]:
     """Sums results up, environment by environment, methods in their order.
 
     Args:
@@ -179,7 +179,7 @@ def standings(results: Sequence[Result], methods: Sequence[str], oracle: Oracle)
     return tuple(found)
 
 
-def _runs(results: Sequence[Result], method: str, environment: str) -> dict[int, Outcome]:
+def _runs(results: Sequence[JobResult], method: str, environment: str) -> dict[int, TrainingOutcome]:
     return {
         result.seed: outcome
         for result in results
@@ -198,7 +198,7 @@ class _Table:
         oracle: says when PPO on the true reward has learnt.
     """
 
-    def __init__(self, environment: str, runs: Mapping[str, Mapping[int, Outcome]], oracle: Oracle) -> None:
+    def __init__(self, environment: str, runs: Mapping[str, Mapping[int, TrainingOutcome]], oracle: Oracle) -> None:
         self._environment, self._oracle = environment, oracle
         self._runs = runs
         self._last: dict[str, Runs] = {method: dict(each) for method, each in runs.items()}
@@ -272,7 +272,7 @@ class _Table:
         return one.success if self._success and one.success is not None else one.mean
 
 
-def _success(runs: Runs) -> Summary:
+def _success(runs: Runs) -> SeedSummary:
     return summarise(_rates(runs), within=(0.0, 1.0))
 
 

@@ -8,9 +8,9 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from grace_irl.compare.outcome import Favourite, Outcome, Result
+from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.settings import Settings
-from grace_irl.compare.standings import CONFIDENCE, Scores, Standing, Summary
+from grace_irl.compare.standings import CONFIDENCE, Scores, SeedSummary, Standing
 from grace_irl.text import line
 
 PLAYED = ("success", "return", "return_deviation", "length")
@@ -25,7 +25,7 @@ KEY = (
 Row = list[str]
 
 
-def csv_text(results: Sequence[Result]) -> str:
+def csv_text(results: Sequence[JobResult]) -> str:
     """One row for each method, seed and environment, and one for each failure."""
     names = sorted({name for each in results for outcome in each.outcomes for name in outcome.components})
     head = ["method", "seed", "environment", "transfer", "episodes", *PLAYED]
@@ -51,7 +51,7 @@ def csv_text(results: Sequence[Result]) -> str:
     return text.getvalue()
 
 
-def _played(one: Outcome | Favourite) -> list[str]:
+def _played(one: TrainingOutcome | Favourite) -> list[str]:
     return [_plain(one.success), _plain(one.mean), _plain(one.deviation), _plain(one.length)]
 
 
@@ -138,7 +138,7 @@ def _component(name: str) -> Callable[[Scores], float | None]:
     return lambda scores: scores.components.get(name)
 
 
-def _ahead(scores: Scores | None) -> Summary | None:
+def _ahead(scores: Scores | None) -> SeedSummary | None:
     return None if scores is None else scores.ahead
 
 
@@ -146,7 +146,7 @@ def _scored(scores: Scores | None) -> str:
     return "-" if scores is None else _interval(scores.score)
 
 
-def _interval(summary: Summary | None) -> str:
+def _interval(summary: SeedSummary | None) -> str:
     """Mean, deviation and interval."""
     if summary is None:
         return "-"

@@ -34,7 +34,7 @@ for line in sys.stdin:
 """
 
 
-class Pattern:
+class TextPattern:
     """A regular expression of Python's; case is ignored.
 
     Its process begins with the first search, and ends with the object.
@@ -138,7 +138,7 @@ class Conditions:
     def __post_init__(self) -> None:
         for name in ("goal", "not_goal"):
             if getattr(self, name) is not None:
-                Pattern(getattr(self, name), _option(name))
+                TextPattern(getattr(self, name), _option(name))
         for name in ("min_states", "max_states"):
             length = getattr(self, name)
             if length is not None and length < 1:
@@ -162,10 +162,10 @@ class Conditions:
         if high is not None:
             yield f"at most {high} states", lambda item: len(item.trajectory.states) <= high
         if self.goal is not None:
-            goal = Pattern(self.goal, _option("goal"))
+            goal = TextPattern(self.goal, _option("goal"))
             yield f"goal '{self.goal}'", lambda item: goal.found(item.trajectory.extra_info)
         if self.not_goal is not None:
-            other = Pattern(self.not_goal, _option("not_goal"))
+            other = TextPattern(self.not_goal, _option("not_goal"))
             yield f"no goal '{self.not_goal}'", lambda item: not other.found(item.trajectory.extra_info)
         if self.package:
             yield f"package {' or '.join(self.package)}", lambda item: shows(item, self.package)

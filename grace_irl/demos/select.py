@@ -60,7 +60,7 @@ class Match(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selected:
     """What a selection chose.
 
     Attributes:
@@ -149,7 +149,7 @@ class Selector:
             raise InputError(f"{clash}: source and target are the same; expected another name")
         self._headers: dict[int, Header] = {}
 
-    def choose(self) -> tuple[Chosen, ...]:
+    def choose(self) -> tuple[Selected, ...]:
         """What each selection takes; nothing is written.
 
         Raises:
@@ -172,11 +172,11 @@ class Selector:
             if selection.sample is not None and len(free) > selection.sample:
                 kept = sorted(sorted(free, key=self._key("sample"))[: selection.sample])
             held_out = None if selection.held_out is None or not kept else self._held_out(selection, kept)
-            chosen.append(Chosen(selection, funnel, len(matches) - len(free), len(free), tuple(kept), held_out))
+            chosen.append(Selected(selection, funnel, len(matches) - len(free), len(free), tuple(kept), held_out))
             taken |= {match.digest for match in kept}
         return tuple(chosen)
 
-    def write(self, chosen: Sequence[Chosen], format: Format | None = None, screenshots: Keep = "embed") -> None:
+    def write(self, chosen: Sequence[Selected], format: Format | None = None, screenshots: Keep = "embed") -> None:
         """Writes what was chosen: all files, each whole, or none.
 
         Args:
@@ -190,7 +190,7 @@ class Selector:
         for one in chosen:
             if not one.matches:
                 raise InputError(empty(one))
-        wanted: dict[int, dict[int, tuple[Chosen, str, int]]] = {}
+        wanted: dict[int, dict[int, tuple[Selected, str, int]]] = {}
         for writer, one in enumerate(chosen):
             for match in one.matches:
                 wanted.setdefault(match.file, {})[match.number] = one, match.digest, writer
@@ -268,7 +268,7 @@ class Selector:
         return frozenset(held or {min(order, key=counts.__getitem__)})
 
 
-def empty(chosen: Chosen) -> str:
+def empty(chosen: Selected) -> str:
     """Why a selection chose nothing, in one line."""
     why = chosen.funnel.emptied_by()
     if not why:
@@ -276,7 +276,7 @@ def empty(chosen: Chosen) -> str:
     return f"{chosen.selection.out}: nothing is chosen ({why}); expected at least one trajectory: change that"
 
 
-def _restated(item: Demonstration, chosen: Chosen) -> Demonstration:
+def _restated(item: Demonstration, chosen: Selected) -> Demonstration:
     selection = chosen.selection
     return replace(
         item,

@@ -99,7 +99,7 @@ class GridCodes:
 
 
 @dataclass
-class Summary:
+class DemosSummary:
     """What `grace-irl demos inspect` shows.
 
     Attributes:
@@ -208,7 +208,7 @@ def _values(trajectory: Trajectory) -> VectorRanges | GridCodes | ScreenCensus:
     return VectorRanges(trajectory.states.shape[1]) if trajectory.kind == "vector" else GridCodes()
 
 
-def summarise(path: str | Path) -> Summary:
+def summarise(path: str | Path) -> DemosSummary:
     """Reads everything that a path stands for, once.
 
     Raises:
@@ -216,7 +216,7 @@ def summarise(path: str | Path) -> Summary:
     """
     about = describe(path)
     metadata = merge([header for _, header in about], [str(file) for file, _ in about])
-    summary = Summary(str(path), tuple(str(file) for file, _ in about), metadata)
+    summary = DemosSummary(str(path), tuple(str(file) for file, _ in about), metadata)
     for demonstration in iter_trajectories(path):
         summary.add(demonstration)
     return summary

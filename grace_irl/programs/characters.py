@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from grace_irl.programs.contract import Problem
+from grace_irl.programs.contract import SourceProblem
 from grace_irl.text import FILLERS, SELECTORS, escaped
 
 BOM = "\ufeff"
@@ -28,7 +28,7 @@ def canonical(source: str) -> str:
     return source.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def unseen(source: str) -> tuple[Problem, ...]:
+def unseen(source: str) -> tuple[SourceProblem, ...]:
     """What a canonical source holds that a reader does not see: each character once on a line, the first of them only.
 
     Refused are control characters but LF and tab, direction marks, characters without width, line and paragraph
@@ -37,12 +37,12 @@ def unseen(source: str) -> tuple[Problem, ...]:
     """
     if source.isascii() and source.replace("\n", "").replace("\t", "").isprintable():
         return ()
-    found: dict[tuple[int, str], Problem] = {}
+    found: dict[tuple[int, str], SourceProblem] = {}
     for place, sign in _refused(source):
         number = source.count("\n", 0, place) + 1
         if (number, sign) not in found:
             column = place - source.rfind("\n", 0, place)
-            found[number, sign] = Problem(number, _said(sign, column), "syntax")
+            found[number, sign] = SourceProblem(number, _said(sign, column), "syntax")
             if len(found) == _REPORTED:
                 break
     return tuple(found.values())

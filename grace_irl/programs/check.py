@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from grace_irl.programs import contract
 from grace_irl.programs.characters import canonical, unseen
-from grace_irl.programs.contract import Problem
+from grace_irl.programs.contract import SourceProblem
 from grace_irl.programs.parsing import parse
 
 
@@ -31,7 +31,7 @@ class Bindings:
     modules: frozenset[str]
     numpy: frozenset[str]
     members: frozenset[str]
-    refusals: tuple[Problem, ...] = field(default=())
+    refusals: tuple[SourceProblem, ...] = field(default=())
 
 
 def bindings(nodes: Iterable[ast.AST]) -> Bindings:
@@ -39,7 +39,7 @@ def bindings(nodes: Iterable[ast.AST]) -> Bindings:
     modules: set[str] = set()
     numpy: set[str] = set()
     members: set[str] = set()
-    refusals: list[Problem] = []
+    refusals: list[SourceProblem] = []
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -48,25 +48,25 @@ def bindings(nodes: Iterable[ast.AST]) -> Bindings:
                 if alias.name.partition(".")[0] == "numpy":
                     numpy.add(name)
                 if (said := _refusal(alias.name)) is not None:
-                    refusals.append(Problem(node.lineno, said))
+                    refusals.append(SourceProblem(node.lineno, said))
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
             if node.level:
-                refusals.append(Problem(node.lineno, "relative import: a reward program is one file"))
+                refusals.append(SourceProblem(node.lineno, "relative import: a reward program is one file"))
                 continue
             if (said := _refusal(source)) is not None:
-                refusals.append(Problem(node.lineno, said))
+                refusals.append(SourceProblem(node.lineno, said))
                 continue
             for alias in node.names:
                 members.add(alias.asname or alias.name)
                 if (said := _refusal(f"{source}.{alias.name}")) is not None:
-                    refusals.append(Problem(node.lineno, said))
+                    refusals.append(SourceProblem(node.lineno, said))
                 elif source.partition(".")[0] == "numpy" and alias.name in contract.NUMPY_FILES:
                     said = f"`{source}.{alias.name}` reads or writes files: files are out of reach"
-                    refusals.append(Problem(node.lineno, said))
+                    refusals.append(SourceProblem(node.lineno, said))
                 elif alias.name.startswith("_") and source != "__future__":
                     said = f"`{alias.name}` is private to `{source}`: use its public names"
-                    refusals.append(Problem(node.lineno, said))
+                    refusals.append(SourceProblem(node.lineno, said))
     return Bindings(frozenset(modules), frozenset(numpy), frozenset(members), tuple(refusals))
 
 
@@ -128,7 +128,7 @@ _REPORTED = 20
 
 
 @dataclass(frozen=True)
-class Reading:
+class SourceReading:
     """What the text of a source gives without running it.
 
     Attributes:
@@ -138,45 +138,45 @@ class Reading:
     """
 
     tree: ast.Module | None
-    problems: tuple[Problem, ...]
+    problems: tuple[SourceProblem, ...]
     takes_action: bool = False
 
 
-def read(source: str) -> Reading:
+def read(source: str) -> SourceReading:
     """Parse and check a source. Never raises for what the source contains."""
     source = canonical(source)
     size = len(source.encode("utf-8", "surrogatepass"))
     if (problem := too_long(size)) is not None:
-        return Reading(None, (problem,))
+        return SourceReading(None, (problem,))
     if hidden := unseen(source):
-        return Reading(None, hidden)
+        return SourceReading(None, hidden)
     try:
         tree = parse(source, contract.FILENAME)
     except SyntaxError as error:
-        return Reading(None, (Problem(error.lineno or 0, f"syntax error: {error.msg}", "syntax"),))
+        return SourceReading(None, (SourceProblem(error.lineno or 0, f"syntax error: {error.msg}", "syntax"),))
     except (ValueError, RecursionError, MemoryError) as error:
         said = "nested too deeply" if not isinstance(error, ValueError) else str(error)
-        return Reading(None, (Problem(0, f"syntax error: {said}", "syntax"),))
+        return SourceReading(None, (SourceProblem(0, f"syntax error: {said}", "syntax"),))
     refused = sorted(set(_refusals(list(ast.walk(tree)))))[:_REPORTED]
     missing, takes_action = _contract(tree)
-    return Reading(tree, (*refused, *missing), takes_action)
+    return SourceReading(tree, (*refused, *missing), takes_action)
 
 
-def too_long(size: int) -> Problem | None:
+def too_long(size: int) -> SourceProblem | None:
     """The refusal of a source of `size` UTF-8 bytes, or None. The host checks this, too."""
     if size <= contract.MAX_SOURCE_BYTES:
         return None
-    return Problem(0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it")
+    return SourceProblem(0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it")
 
 
-def _refusals(nodes: list[ast.AST]) -> list[Problem]:
+def _refusals(nodes: list[ast.AST]) -> list[SourceProblem]:
     """Everything among a tree's nodes that the checks ban, in no particular order."""
     bound = bindings(nodes)
-    found: list[Problem] = [*bound.refusals]
+    found: list[SourceProblem] = [*bound.refusals]
     for node in nodes:
         match node:
             case ast.Name(id=name) if name in FORBIDDEN_NAMES:
-                found.append(Problem(node.lineno, f"`{name}` is not available: {FORBIDDEN_NAMES[name]}"))
+                found.append(SourceProblem(node.lineno, f"`{name}` is not available: {FORBIDDEN_NAMES[name]}"))
             case ast.Attribute():
                 found.extend(_attribute(node, bound))
             case ast.Call():
@@ -184,58 +184,58 @@ def _refusals(nodes: list[ast.AST]) -> list[Problem]:
     return found
 
 
-def _attribute(node: ast.Attribute, bound: Bindings) -> list[Problem]:
+def _attribute(node: ast.Attribute, bound: Bindings) -> list[SourceProblem]:
     name, line = node.attr, node.lineno
     owner = node.value.id if isinstance(node.value, ast.Name) else ""
     root = root_name(node)
     if isinstance(node.ctx, (ast.Store, ast.Del)) and root in bound.modules:
-        return [Problem(line, f"changes the module `{root}`, which every trajectory shares: keep state on self")]
+        return [SourceProblem(line, f"changes the module `{root}`, which every trajectory shares: keep state on self")]
     if name in FORBIDDEN_ATTRIBUTES:
-        return [Problem(line, f"`.{name}` reaches into the interpreter: use the object itself")]
+        return [SourceProblem(line, f"`.{name}` reaches into the interpreter: use the object itself")]
     if name in FORBIDDEN_UNLESS_SELF and owner != "self":
-        return [Problem(line, f"`.{name}` leads out of the program: copy what you need onto self")]
+        return [SourceProblem(line, f"`.{name}` leads out of the program: copy what you need onto self")]
     if name in contract.NUMPY_FILES and root in bound.numpy:
-        return [Problem(line, f"`numpy.{name}` reads or writes files: files are out of reach")]
+        return [SourceProblem(line, f"`numpy.{name}` reads or writes files: files are out of reach")]
     if name == "tofile":
-        return [Problem(line, "`.tofile` writes a file: files are out of reach")]
+        return [SourceProblem(line, "`.tofile` writes a file: files are out of reach")]
     if name.startswith("_") and not name.startswith("__") and owner in bound.modules:
-        return [Problem(line, f"`{owner}.{name}` is private to its module: use its public names")]
+        return [SourceProblem(line, f"`{owner}.{name}` is private to its module: use its public names")]
     return []
 
 
-def _call(node: ast.Call, bound: Bindings) -> list[Problem]:
+def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
     match node:
         case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" as called), args=[target, *rest]):
             root = root_name(target)
             if called != "getattr" and root in bound.modules:
-                return [Problem(node.lineno, f"changes the module `{root}`: keep state on self")]
+                return [SourceProblem(node.lineno, f"changes the module `{root}`: keep state on self")]
             if rest and isinstance(rest[0], ast.Constant) and rest[0].value in FORBIDDEN_ATTRIBUTES:
-                return [Problem(node.lineno, f"`{rest[0].value}` reaches into the interpreter")]
+                return [SourceProblem(node.lineno, f"`{rest[0].value}` reaches into the interpreter")]
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[], keywords=[]):
             if name in UNSEEDED and root_name(node.func) in bound.modules | bound.members:
-                return [Problem(node.lineno, f"`{name}()` gives other numbers in every run: give it a seed")]
+                return [SourceProblem(node.lineno, f"`{name}()` gives other numbers in every run: give it a seed")]
     return []
 
 
-def _contract(tree: ast.Module) -> tuple[list[Problem], bool]:
+def _contract(tree: ast.Module) -> tuple[list[SourceProblem], bool]:
     """What a tree lacks to be a reward program, and whether its reward_fn takes actions."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     reward = classes.get(contract.REWARD_CLASS)
     if reward is None:
-        return [Problem(0, _no_class(tree), "contract")], False
+        return [SourceProblem(0, _no_class(tree), "contract")], False
     method = _method(reward, classes, contract.REWARD_METHOD)
     if method is None:
         said = "class Reward has no method reward_fn; expected reward_fn(self, state)"
-        return [Problem(reward.lineno, said, "contract")], False
+        return [SourceProblem(reward.lineno, said, "contract")], False
     if isinstance(method, ast.AsyncFunctionDef):
-        return [Problem(method.lineno, "reward_fn is async; expected a plain method", "contract")], False
+        return [SourceProblem(method.lineno, "reward_fn is async; expected a plain method", "contract")], False
     low, high = _arity(method)
     if low <= 1 <= high:
         return [], False
     if low <= 3 <= high:
         return [], True
     said = f"reward_fn takes {low} arguments besides self; expected (state) or (state, action, next_state)"
-    return [Problem(method.lineno, said, "contract")], False
+    return [SourceProblem(method.lineno, said, "contract")], False
 
 
 def _no_class(tree: ast.Module) -> str:

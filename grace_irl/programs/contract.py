@@ -129,7 +129,7 @@ ProblemKind = Literal["syntax", "rejected", "contract"]
 
 
 @dataclass(frozen=True, order=True)
-class Problem:
+class SourceProblem:
     """One thing that a source may not do, or lacks.
 
     Attributes:

@@ -55,7 +55,7 @@ _SHARES = {
 
 
 @dataclass(frozen=True)
-class Budget:
+class PromptBudget:
     """How long prompts may be, in tokens as `tokens.estimate` counts them.
 
     Attributes:
@@ -142,7 +142,7 @@ class Briefing:
     clean_system: str
     preamble: str
     answer_format: AnswerFormat = "code"
-    budget: Budget = field(default_factory=Budget)
+    budget: PromptBudget = field(default_factory=PromptBudget)
     images: bool = False
     spared: int = 0
 
@@ -162,7 +162,7 @@ def brief(
     *,
     answer_format: AnswerFormat = "code",
     context: str = "",
-    budget: Budget | None = None,
+    budget: PromptBudget | None = None,
     images: bool = False,
 ) -> Briefing:
     """Looks through the training data of a problem once, for all prompts of a run.
@@ -177,7 +177,7 @@ def brief(
     Raises:
         InputError: no training data, or a state kind that no view knows.
     """
-    budget = budget or Budget()
+    budget = budget or PromptBudget()
     names = neutral_names(item.task for item in (*problem.train, *problem.held_out))
     items = renamed(problem.train, names)
     view = view_of(items, problem.metadata)

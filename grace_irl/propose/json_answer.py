@@ -15,7 +15,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": 
 
 
 @dataclass(frozen=True)
-class Found:
+class JsonAnswer:
     """What an answer in JSON holds.
 
     Attributes:
@@ -29,7 +29,7 @@ class Found:
     whole: bool = True
 
 
-def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> Found | None:
+def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
     """The object that carries code, also within fences, before or behind other text; None where there is none."""
     whole = _carrying(objects(text, strict=True), code_keys, reasoning_keys)
     # Where line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
@@ -38,14 +38,14 @@ def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[st
 
 def _carrying(
     values: Iterable[dict[str, object]], code_keys: Sequence[str], reasoning_keys: Sequence[str]
-) -> Found | None:
+) -> JsonAnswer | None:
     """The first object that carries code."""
     for value in values:
         for each in _inner(value):
             for key in code_keys:
                 code = _text(each.get(key))
                 if code:
-                    return Found(twice_escaped(code), _first(each, reasoning_keys))
+                    return JsonAnswer(twice_escaped(code), _first(each, reasoning_keys))
     return None
 
 
@@ -104,7 +104,7 @@ def _first(value: dict[str, object], keys: Sequence[str]) -> str:
     return next((_text(value[key]) for key in keys if key in value), "")
 
 
-def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> Found | None:
+def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
     """What can be saved of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
     keys = "|".join(map(re.escape, code_keys))
     start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
@@ -121,7 +121,7 @@ def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) 
     elif mark == '"':  # line breaks as they are: a `\n` belongs to the code's own strings
         code = code.replace('\\"', '"')
     before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
-    return Found(code, unescape(before[1]) if before else "", whole)
+    return JsonAnswer(code, unescape(before[1]) if before else "", whole)
 
 
 CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.errors import InputError
-from grace_irl.propose.briefing import Briefing, Budget, brief
+from grace_irl.propose.briefing import Briefing, PromptBudget, brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
@@ -25,12 +25,12 @@ class PromptSettings:
     """What prompts may hold.
 
     Attributes:
-        budget: see `Budget`.
+        budget: see `PromptBudget`.
         context: text of the user's own, for every prompt; "" for none.
         images: pictures of states go with prompts that show trajectories.
     """
 
-    budget: Budget = field(default_factory=Budget)
+    budget: PromptBudget = field(default_factory=PromptBudget)
     context: str = ""
     images: bool = False
 

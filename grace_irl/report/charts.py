@@ -22,7 +22,7 @@ HAIR = 1.5  # pixels of the lowest bar: one state among thousands is seen, too
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A line of a chart.
 
     Attributes:
@@ -60,7 +60,7 @@ def picture(width: int, height: int, parts: Sequence[str], label: str) -> Markup
 
 
 def chart(
-    lines: Sequence[Line],
+    lines: Sequence[ChartLine],
     *,
     across: str,
     up: str,
@@ -188,7 +188,7 @@ def _apart(low: float, high: float) -> tuple[float, float]:
     return (low, high) if high - low > 1e-9 * wide else (low - 0.5 * wide, high + 0.5 * wide)
 
 
-def _path(frame: Frame, line: Line) -> str:
+def _path(frame: Frame, line: ChartLine) -> str:
     parts: list[str] = []
     for x, y in line.places:
         across, up = f"{frame.x(x):.1f}", f"{frame.y(_within(y)):.1f}"

@@ -21,7 +21,7 @@ SIDES = {"train": "training", "held_out": "held out"}
 
 
 @dataclass(frozen=True)
-class Group:
+class RewardGroup:
     """Rewards of the positive or of the negative states of one side.
 
     Attributes:
@@ -82,7 +82,7 @@ class Story:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class EvidencePanel:
     """All of it.
 
     Attributes:
@@ -97,19 +97,19 @@ class Evidence:
 
     trajectories: tuple[Valued, ...]
     threshold: float | None
-    groups: tuple[Group, ...]
+    groups: tuple[RewardGroup, ...]
     low: tuple[Shot, ...]
     high: tuple[Shot, ...]
     mistakes: tuple[int, int]
     stories: tuple[Story, ...]
 
 
-def gather(trajectories: Sequence[Valued]) -> Evidence:
+def gather(trajectories: Sequence[Valued]) -> EvidencePanel:
     """What the stored rewards say."""
     threshold = _threshold(trajectories)
     low, few = _extremes(trajectories, threshold, positive=True)
     high, many = _extremes(trajectories, threshold, positive=False)
-    return Evidence(
+    return EvidencePanel(
         tuple(trajectories),
         threshold,
         tuple(_groups(trajectories, threshold)),
@@ -140,7 +140,7 @@ def _wrong(value: float, threshold: float | None, positive: bool) -> bool:
     return threshold is not None and (value <= threshold if positive else value > threshold)
 
 
-def _groups(trajectories: Sequence[Valued], threshold: float | None) -> list[Group]:
+def _groups(trajectories: Sequence[Valued], threshold: float | None) -> list[RewardGroup]:
     found = []
     for name, said in SIDES.items():
         for positive in (True, False):
@@ -150,7 +150,7 @@ def _groups(trajectories: Sequence[Valued], threshold: float | None) -> list[Gro
                 right = None
                 if threshold is not None:
                     right = float(np.mean(values > threshold if positive else values <= threshold))
-                found.append(Group(said, positive, len(values), least, low, median, high, most, right))
+                found.append(RewardGroup(said, positive, len(values), least, low, median, high, most, right))
     return found
 
 

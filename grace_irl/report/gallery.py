@@ -15,9 +15,9 @@ from grace_irl.demos.picture import Legend
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.report.charts import picture
 from grace_irl.report.data import Data, Valued
-from grace_irl.report.evidence import Evidence, Shot
+from grace_irl.report.evidence import EvidencePanel, Shot
 from grace_irl.report.page import digits
-from grace_irl.report.screens import ScreenView, screen_view
+from grace_irl.report.screens import ScreenFigure, screen_view
 from grace_irl.svg import text
 
 FIELDS = 24
@@ -187,7 +187,7 @@ class Gallery:
         left_out: how many states were not shown for want of room.
     """
 
-    def __init__(self, data: Data, evidence: Evidence, limit: int = BYTES) -> None:
+    def __init__(self, data: Data, evidence: EvidencePanel, limit: int = BYTES) -> None:
         self._data = data
         self._room = limit
         self.left_out = 0
@@ -221,7 +221,7 @@ class Gallery:
         """What the squares of grids stand for."""
         return self._grids.legend if self._grids else []
 
-    def screen(self, shot: Shot) -> ScreenView | None:
+    def screen(self, shot: Shot) -> ScreenFigure | None:
         """A screen, where there is one and room for it."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         if self.kind != "ui" or trajectory is None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from grace_irl.report.charts import NARROW, Dot, Line, chart, histogram, reach, tallest, thinned
-from grace_irl.report.evidence import SIDES, Evidence, Story, split
-from grace_irl.report.trainings import Training
+from grace_irl.report.charts import NARROW, ChartLine, Dot, chart, histogram, reach, tallest, thinned
+from grace_irl.report.evidence import SIDES, EvidencePanel, Story, split
+from grace_irl.report.trainings import TrainingCurve
 from grace_irl.runs.budget import kinds
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
@@ -157,7 +157,7 @@ class Plot:
     note: str = ""
 
 
-def distributions(evidence: Evidence) -> list[Plot]:
+def distributions(evidence: EvidencePanel) -> list[Plot]:
     """The rewards of positive and negative states, training and held out, on one scale."""
     sides = {
         name: tuple(split(evidence.trajectories, name, positive=positive) for positive in (True, False))
@@ -188,7 +188,13 @@ def rewards(story: Story, threshold: float | None) -> Markup:
     dots = [Dot(shot.step + 1, shot.value, kind, str(number)) for number, shot in enumerate(story.shots, 1)]
     label = f"Reward along a trajectory of {story.of.row.states} states"
     return chart(
-        [Line("reward", places, kind)], across="state", up="reward", label=label, height=200, level=threshold, dots=dots
+        [ChartLine("reward", places, kind)],
+        across="state",
+        up="reward",
+        label=label,
+        height=200,
+        level=threshold,
+        dots=dots,
     )
 
 
@@ -201,7 +207,7 @@ def searches(steps: Sequence[Step]) -> list[Plot]:
         Plot(
             "Fitness of the best program",
             chart(
-                [Line("fitness", fitness, "c0", stairs=True)],
+                [ChartLine("fitness", fitness, "c0", stairs=True)],
                 across="programs tried",
                 up="fitness",
                 label="Train fitness of the best program so far over programs tried",
@@ -214,7 +220,7 @@ def searches(steps: Sequence[Step]) -> list[Plot]:
     for name, kind in (("accuracy", "c0"), ("held_out", "c1")):
         known = [(float(step.tried), value) for step in steps if (value := getattr(step, name)) is not None]
         if known:
-            lines.append(Line("training" if name == "accuracy" else "held out", known, kind, stairs=True))
+            lines.append(ChartLine("training" if name == "accuracy" else "held out", known, kind, stairs=True))
     if lines:
         drawing = chart(
             lines,
@@ -229,7 +235,7 @@ def searches(steps: Sequence[Step]) -> list[Plot]:
     return plots
 
 
-def learning(trainings: Sequence[Training]) -> list[Plot]:
+def learning(trainings: Sequence[TrainingCurve]) -> list[Plot]:
     """What policies were worth by the environment's own account, and what the recovered reward paid them."""
     goals = any(look.success is not None for each in trainings for look in each.looks)
     plots = [
@@ -247,7 +253,7 @@ def learning(trainings: Sequence[Training]) -> list[Plot]:
 
 
 def _learning(
-    trainings: Sequence[Training],
+    trainings: Sequence[TrainingCurve],
     measure: str,
     title: str,
     up: str,
@@ -260,7 +266,7 @@ def _learning(
     for number, each in enumerate(trainings):
         known = [(look.steps, value) for look in each.looks if (value := getattr(look, measure)) is not None]
         if known:
-            lines.append(Line(each.name, known, f"c{number % PALETTE}"))
+            lines.append(ChartLine(each.name, known, f"c{number % PALETTE}"))
     if not lines:
         return None
     drawing = chart(

@@ -10,7 +10,7 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.demos.ui.picture import Picture, picture
 from grace_irl.errors import InputError
 from grace_irl.propose.views.difference import difference
-from grace_irl.propose.views.outline import Outline
+from grace_irl.propose.views.outline import ScreenOutline
 
 LONGEST = 480  # pixels of a picture's side
 LINES = 150  # of an outline; the rest is counted
@@ -34,7 +34,7 @@ class ScreenPicture:
 
 
 @dataclass(frozen=True)
-class ScreenView:
+class ScreenFigure:
     """A screen as the report shows it.
 
     Attributes:
@@ -59,16 +59,16 @@ class ScreenView:
         return sum(len(each.uri) for each in self.pictures) + sum(2 * len(line.encode()) + 40 for line in lines)
 
 
-def screen_view(trajectory: Trajectory, step: int) -> ScreenView:
+def screen_view(trajectory: Trajectory, step: int) -> ScreenFigure:
     """A state of a `ui` trajectory; what cannot be shown of it says why."""
-    after = Outline.of(bytes(trajectory.states[step]))
+    after = ScreenOutline.of(bytes(trajectory.states[step]))
     lines = after.write(range(len(after.items))) or [after.fault or "no nodes that say anything"]
     changes = None
     if step > 0:
-        found = difference(Outline.of(bytes(trajectory.states[step - 1])), after)
+        found = difference(ScreenOutline.of(bytes(trajectory.states[step - 1])), after)
         changes = None if found is None else tuple((MARKS[line[0]], line[2:]) for line in found[:LINES])
     pictures, trouble = _pictures(trajectory, step)
-    return ScreenView(pictures, trouble, changes, tuple(lines[:LINES]), max(len(lines) - LINES, 0))
+    return ScreenFigure(pictures, trouble, changes, tuple(lines[:LINES]), max(len(lines) - LINES, 0))
 
 
 def _pictures(trajectory: Trajectory, step: int) -> tuple[tuple[ScreenPicture, ...], str]:

@@ -16,7 +16,7 @@ CURVE = "curve.json"
 
 
 @dataclass(frozen=True)
-class Look:
+class CurvePoint:
     """One evaluation of a policy on the way.
 
     Attributes:
@@ -33,7 +33,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingCurve:
     """One training of a policy.
 
     Attributes:
@@ -42,10 +42,10 @@ class Training:
     """
 
     name: str
-    looks: tuple[Look, ...]
+    looks: tuple[CurvePoint, ...]
 
 
-def trainings(expansion: Path, rounds: Sequence[Round]) -> list[Training]:
+def trainings(expansion: Path, rounds: Sequence[Round]) -> list[TrainingCurve]:
     """Every training of an expansion that has a curve, in order; also the one that is under way.
 
     Args:
@@ -57,7 +57,7 @@ def trainings(expansion: Path, rounds: Sequence[Round]) -> list[Training]:
     for place in sorted((expansion / "rounds").glob("[0-9]*"), key=_number):
         looks = read(place / "training" / CURVE)
         if looks:
-            found.append(Training(f"round {place.name}{_reward(trained_on.get(_number(place), ''))}", looks))
+            found.append(TrainingCurve(f"round {place.name}{_reward(trained_on.get(_number(place), ''))}", looks))
     return found
 
 
@@ -69,11 +69,13 @@ def _reward(path: str) -> str:
     return f", {'reshaped ' if parts[2] == 'shaping' else ''}reward of round {parts[1]}"
 
 
-def read(path: Path) -> tuple[Look, ...]:
+def read(path: Path) -> tuple[CurvePoint, ...]:
     """The points of a curve; () where there is no whole one."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(Look(_finite(row["steps"]), _finite(row["mean"]), *map(_or_none, _rest(row))) for row in rows)
+        return tuple(
+            CurvePoint(_finite(row["steps"]), _finite(row["mean"]), *map(_or_none, _rest(row))) for row in rows
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return ()
 

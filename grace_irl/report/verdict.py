@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grace_irl.evaluate.evaluation import BEST_HERE, Evaluation, Metrics
-from grace_irl.report.evidence import Evidence
+from grace_irl.report.evidence import EvidencePanel
 from grace_irl.runs.expand.round import Round, became
 
 GAP = 0.05  # of accuracy between training and held-out data that is worth a warning
@@ -43,7 +43,7 @@ def _states(count: int, name: str) -> str:
     return f"{count:,} {name} state{'' if count == 1 else 's'}"
 
 
-def warnings(evaluation: Evaluation | None, evidence: Evidence) -> list[str]:
+def warnings(evaluation: Evaluation | None, evidence: EvidencePanel) -> list[str]:
     """What a reader should not overlook, most important first."""
     if evaluation is None or evaluation.train is None:
         return ["There is no valid program: see below why candidates failed."]
@@ -75,7 +75,7 @@ def warnings(evaluation: Evaluation | None, evidence: Evidence) -> list[str]:
     return found
 
 
-def _flat(evaluation: Evaluation, evidence: Evidence) -> list[str]:
+def _flat(evaluation: Evaluation, evidence: EvidencePanel) -> list[str]:
     """Rewards that say nothing of the state."""
     if evidence.groups and min(g.least for g in evidence.groups) == max(g.most for g in evidence.groups):
         return ["The reward is the same for every state."]
@@ -91,7 +91,7 @@ def _flat(evaluation: Evaluation, evidence: Evidence) -> list[str]:
     return found
 
 
-def _counts(evidence: Evidence) -> bool:
+def _counts(evidence: EvidencePanel) -> bool:
     """Whether states of the same number have the same reward in every trajectory, whatever they are."""
     longest = max((each.row.states for each in evidence.trajectories), default=0)
     least, most = np.full(longest, np.inf), np.full(longest, -np.inf)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here d
     from grace_irl.rewards.sb3 import RewardVecEnv
     from grace_irl.rewards.scale import Form, Scale
     from grace_irl.rewards.scorer import Scorer
-    from grace_irl.rl.views import View
+    from grace_irl.rl.views import StateView
 
 
 class RewardFile:
@@ -96,7 +96,7 @@ class RewardFile:
         self,
         environment: Any,
         *,
-        view: View | None = None,
+        view: StateView | None = None,
         scale: Form = "raw",
         terms: bool = True,
         allow_weak_sandbox: bool = False,

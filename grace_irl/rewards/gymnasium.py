@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grace_irl.errors import InputError
 from grace_irl.rewards.scale import Scale
 from grace_irl.rewards.scorer import Begin, Scorer
-from grace_irl.rl.views import View
+from grace_irl.rl.views import StateView
 
 STATE, INSTRUCTION = "state", "instruction"
 """Keys of an observation, and of the information that `reset` gives, where they hold what a program is shown."""
@@ -38,7 +38,11 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(
-        self, environment: gymnasium.Env[Any, Any], scorer: Scorer, scale: Scale = Scale(), view: View | None = None
+        self,
+        environment: gymnasium.Env[Any, Any],
+        scorer: Scorer,
+        scale: Scale = Scale(),
+        view: StateView | None = None,
     ) -> None:
         if not isinstance(environment, gymnasium.Env):
             said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.rewards.scorer import Answer, Begin
+from grace_irl.rewards.scorer import Begin, TurnRewards
 from grace_irl.sandbox.pool import ZygotePool
-from grace_irl.sandbox.session import Session, SessionLimits
+from grace_irl.sandbox.session import RewardSession, SessionLimits
 
 
 class SandboxedScorer:
@@ -40,7 +40,7 @@ class SandboxedScorer:
     ) -> None:
         self._source, self._name, self._terms = source, name, terms
         self._limits, self._allow_weak, self._pool = limits, allow_weak, pool
-        self._session: Session | None = None
+        self._session: RewardSession | None = None
 
     def turn(
         self,
@@ -48,7 +48,7 @@ class SandboxedScorer:
         actions: NDArray[Any] | None,
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
-    ) -> Answer:
+    ) -> TurnRewards:
         """See `Scorer`."""
         return self._opened(begins).turn(slots, actions, states, begins)
 
@@ -57,12 +57,12 @@ class SandboxedScorer:
         if self._session is not None:
             self._session.close()
 
-    def _opened(self, begins: Sequence[Begin]) -> Session:
+    def _opened(self, begins: Sequence[Begin]) -> RewardSession:
         if self._session is None:
             if not begins:
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
             first = np.asarray(begins[0].state)
-            self._session = Session(
+            self._session = RewardSession(
                 self._source,
                 self._name,
                 first.dtype,

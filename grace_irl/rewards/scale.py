@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from grace_irl.errors import InputError
-from grace_irl.rewards.scorer import Answer, Begin, Scorer
+from grace_irl.rewards.scorer import Begin, Scorer, TurnRewards
 
 
-class Progress:
+class ProgressScorer:
     """The rewards of another scorer as potentials: pays `gamma * r(s') - r(s)` (Ng, Harada and Russell 1999).
 
     Over an episode the payments add up to what its last state is worth, discounted, whatever lies between: states on
@@ -36,13 +36,13 @@ class Progress:
         actions: NDArray[Any] | None,
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
-    ) -> Answer:
+    ) -> TurnRewards:
         """See `Scorer`; components stay those of r."""
         answer = self._scorer.turn(slots, actions, states, begins)
         before = np.array([self._before.get(slot, 0.0) for slot in slots])
         self._before.update(zip(slots, answer.rewards.tolist(), strict=True))
         self._before.update((begin.slot, 0.0) for begin in begins)
-        return Answer(self._gamma * answer.rewards - before, answer.terms)
+        return TurnRewards(self._gamma * answer.rewards - before, answer.terms)
 
     def close(self) -> None:
         """See `Scorer`."""
@@ -64,7 +64,7 @@ class Scale:
     `soft` is `probability` with a third of the logit: a discriminator that tells experts from others well is next to 0
     wherever a policy is at first, and says of no two such places which is better; this one still does.
     `progress` gives `gamma * r(s') - r(s)`: a reward that rises towards a goal then pays for coming nearer, not for
-    being near (`Progress`).
+    being near (`ProgressScorer`).
 
     Where episodes may end early, the sign of the reward is a bonus or a fine on every step survived: see
     docs/training.md.
@@ -86,7 +86,7 @@ class Scale:
 
     def over(self, scorer: Scorer) -> Scorer:
         """What a wrapper asks in place of a program's scorer: its own memory of the state before is in here."""
-        return Progress(scorer, self.gamma) if self.form == "progress" else scorer
+        return ProgressScorer(scorer, self.gamma) if self.form == "progress" else scorer
 
     def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same shape, in the form chosen, of what `over` gave."""

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from grace_irl.sandbox.session import Answer, Begin
+from grace_irl.sandbox.session import Begin, TurnRewards
 
-__all__ = ["Answer", "Begin", "Scorer"]
+__all__ = ["Begin", "Scorer", "TurnRewards"]
 
 
 class Scorer(Protocol):
@@ -21,7 +21,7 @@ class Scorer(Protocol):
         actions: NDArray[Any] | None,
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
-    ) -> Answer:
+    ) -> TurnRewards:
         """Rewards the steps of running episodes, then starts those that begin.
 
         Args:

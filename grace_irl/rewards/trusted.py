@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.check import read
 from grace_irl.rewards.online import trusted_candidate
-from grace_irl.rewards.scorer import Answer, Begin
+from grace_irl.rewards.scorer import Begin, TurnRewards
 from grace_irl.sandbox.candidate import ContractError
 from grace_irl.sandbox.failure import explain
 from grace_irl.sandbox.session import SessionLimits
@@ -48,7 +48,7 @@ class TrustedScorer:
         actions: NDArray[Any] | None,
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
-    ) -> Answer:
+    ) -> TurnRewards:
         """See `Scorer`."""
         try:
             found, terms = rewards_of(self._slots, slots, actions, states, terms=self._terms)
@@ -59,7 +59,7 @@ class TrustedScorer:
         except Exception as error:
             failure = explain(error, "runtime", self._source)
             raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error
-        answer = Answer(np.array(found, np.float64), tuple(terms))
+        answer = TurnRewards(np.array(found, np.float64), tuple(terms))
         problem = answer.problem(self._max_abs)
         if problem:
             raise GraceError(f"{self._name}: nonfinite: {problem}")

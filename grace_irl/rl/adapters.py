@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.views import View
+from grace_irl.rl.views import StateView
 
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
 
@@ -32,7 +32,7 @@ def _mission(environment: Any) -> str:
 
 @dataclass(frozen=True)
 class FunctionView:
-    """A view made of functions. Implements `View`.
+    """A view made of functions. Implements `StateView`.
 
     Attributes:
         metadata: what is true of all states: kind, field names, environment id, name of the view, label rule.
@@ -80,12 +80,13 @@ def names_code(name: str) -> bool:
     return ":" in name
 
 
-def make_adapted(name: str) -> tuple[Any, View]:
+def make_adapted(name: str) -> tuple[Any, StateView]:
     """Calls the function that a name stands for. It is the user's own code, and runs as such.
 
     Args:
         name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or one
-            and its `View`. Without one, observations are the states: vectors `(n,)`, or grids `(w, h, 3)` of integers.
+            and its `StateView`. Without one, observations are the states: vectors `(n,)`, or grids `(w, h, 3)` of
+            integers.
 
     Raises:
         InputError: it cannot be imported or called, or returns something else.
@@ -126,7 +127,7 @@ def _module(where: str, name: str) -> ModuleType:
         raise InputError(f"{name}: {where} does not import: {type(error).__name__}: {error}") from error
 
 
-def _view(name: str, space: Any) -> View:
+def _view(name: str, space: Any) -> StateView:
     """What the observations are, where they are states already."""
     shape: tuple[int, ...] = getattr(space, "shape", None) or ()
     dtype = getattr(space, "dtype", None)

@@ -17,7 +17,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from grace_irl.rl.method import Kept, Problem
+from grace_irl.rl.method import Kept, PolicyProblem
 from grace_irl.rl.paid import StateInfo
 from grace_irl.rl.problems import Pay
 
@@ -52,7 +52,7 @@ class Chosen:
 
 
 def choose(
-    policies: Sequence[Kept], problem: Problem, signal: Signal, episodes: int, seed: int, *, deterministic: bool
+    policies: Sequence[Kept], problem: PolicyProblem, signal: Signal, episodes: int, seed: int, *, deterministic: bool
 ) -> Chosen:
     """The policy whose episodes are paid most; the later one of equals.
 

@@ -12,15 +12,15 @@ import numpy as np
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.environments import make, quiet
-from grace_irl.rl.policies import Policy, PolicyFailureError, make_policy
-from grace_irl.rl.views import View
+from grace_irl.rl.policies import ActingPolicy, PolicyFailureError, make_policy
+from grace_irl.rl.views import StateView
 
 PATIENCE = 10
 """Give up when this many times more episodes failed than were kept: the level is beyond the policy."""
 
 
 @dataclass
-class Tally:
+class EpisodeTally:
     """What became of the episodes.
 
     Attributes:
@@ -58,7 +58,7 @@ def collect(
     keep_successes: bool = False,
     task: str | None = None,
     alarm_s: float = 5.0,
-    tally: Tally | None = None,
+    tally: EpisodeTally | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Demonstrations:
     """Plays episodes until `episodes` of them can be kept.
@@ -87,7 +87,7 @@ def collect(
         raise InputError(f"--episodes {episodes}; expected at least 1")
     if seed < 0:
         raise InputError(f"--seed {seed}; expected 0 or more")
-    count = Tally() if tally is None else tally
+    count = EpisodeTally() if tally is None else tally
     actor = make_policy(policy, env_id, alarm_s=alarm_s)
     environment, view = make(env_id, max_steps=max_steps)
     try:
@@ -120,7 +120,7 @@ def collect(
     return Demonstrations(view.metadata, tuple(kept))
 
 
-def rollout(environment: Any, view: View, policy: Policy, seed: int) -> tuple[Trajectory, bool]:
+def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) -> tuple[Trajectory, bool]:
     """Plays one episode to its end.
 
     Returns:

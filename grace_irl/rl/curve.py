@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from grace_irl import toml
-from grace_irl.rl.method import Kept, Policy, Problem, Watch
+from grace_irl.rl.method import Kept, Policy, PolicyProblem, Watch
 from grace_irl.rl.rollouts import Rollout
 
 
@@ -80,7 +80,7 @@ class Watching:
     It is a callback of Stable-Baselines3, too: `model.learn(steps, callback=Watching(problem, watch))`.
     """
 
-    def __init__(self, problem: Problem, watch: Watch) -> None:
+    def __init__(self, problem: PolicyProblem, watch: Watch) -> None:
         self._points = [round(part * problem.steps) for part in np.linspace(0, 1, problem.watches + 1)[1:]]
         self._keeps = list(problem.keeps)
         self._kept: list[Kept] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import is_adapter, make_adapted
-from grace_irl.rl.views import MiniGridView, VectorView, View
+from grace_irl.rl.views import MiniGridView, StateView, VectorStateView
 
 GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
 
@@ -40,7 +40,7 @@ def quiet_models() -> Iterator[None]:
 
 def make(
     environment_id: str, *, max_steps: int | None = None, options: Mapping[str, Any] | None = None
-) -> tuple[Any, View]:
+) -> tuple[Any, StateView]:
     """A Gymnasium environment and its view.
 
     Args:
@@ -86,6 +86,8 @@ def make(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
             "BabyAI-GoToObj-v0 or Hopper-v5"
         ) from None
-    view: View = MiniGridView(environment_id) if is_grid else VectorView(environment_id, environment.observation_space)
+    view: StateView = (
+        MiniGridView(environment_id) if is_grid else VectorStateView(environment_id, environment.observation_space)
+    )
     view.prepare(environment)
     return environment, view

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.rl.method import Problem
+from grace_irl.rl.method import PolicyProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Episode:
+class ExpertEpisode:
     """One episode of an expert.
 
     Attributes:
@@ -31,7 +31,7 @@ class Episode:
     ended: bool
 
 
-def expert_episodes(problem: Problem, method: str, *, absorbing: bool = True) -> tuple[Episode, ...]:
+def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
     """The training experts with at least one step, for a method that needs their actions.
 
     Where only goal states are positive (label rule "goal") and the experts' are known, an expert is followed as far as
@@ -80,7 +80,7 @@ def expert_episodes(problem: Problem, method: str, *, absorbing: bool = True) ->
             observations, taken = absorbed(
                 episode.observations, episode.actions, problem.horizon, terminal, actions, generator
             )
-            found[number] = Episode(observations, taken, len(taken) == problem.horizon)
+            found[number] = ExpertEpisode(observations, taken, len(taken) == problem.horizon)
     _check_observations(found, usable, space, method)
     return tuple(found)
 
@@ -109,7 +109,7 @@ def _to_goal(item: Demonstration) -> Trajectory | None:
     )
 
 
-def _episode(trajectory: Trajectory, problem: Problem, space: Any, method: str) -> Episode:
+def _episode(trajectory: Trajectory, problem: PolicyProblem, space: Any, method: str) -> ExpertEpisode:
     """One trajectory, its observations as the problem has them and its actions within the action space."""
     taken: NDArray[Any] = np.asarray(trajectory.actions)
     where = trajectory.source or "an expert"
@@ -131,10 +131,10 @@ def _episode(trajectory: Trajectory, problem: Problem, space: Any, method: str) 
                 "the demonstrations are of another environment"
             )
         taken = np.clip(taken, space.low, space.high).astype(space.dtype)
-    return Episode(problem.observe(trajectory), taken, trajectory.terminated or trajectory.truncated)
+    return ExpertEpisode(problem.observe(trajectory), taken, trajectory.terminated or trajectory.truncated)
 
 
-def _check_observations(found: Sequence[Episode], of: Sequence[Trajectory], space: Any, method: str) -> None:
+def _check_observations(found: Sequence[ExpertEpisode], of: Sequence[Trajectory], space: Any, method: str) -> None:
     for episode, trajectory in zip(found, of, strict=True):
         if episode.observations.shape[1:] != space.shape:
             raise InputError(

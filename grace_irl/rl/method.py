@@ -1,7 +1,7 @@
 """The protocol of every way of learning a policy: GRACE, GAIL, AIRL, BC, PPO on the true reward.
 
-A method is handed a `Problem` and a seed, and answers with a `Trained`. It never evaluates itself: from time to time
-it shows its policy to `watch`, and whoever compares methods measures all of them in one way. What could make the
+A method is handed a `PolicyProblem` and a seed, and answers with a `Trained`. It never evaluates itself: from time to
+time it shows its policy to `watch`, and whoever compares methods measures all of them in one way. What could make the
 comparison unfair is part of the problem and not of the method: the environments, what a policy observes, the learner
 with its networks and settings, the number of steps, and whether episodes have one length.
 """
@@ -71,7 +71,7 @@ def unwatched(steps: int, policy: Policy) -> None:
 
 
 @dataclass(frozen=True)
-class Problem:
+class PolicyProblem:
     """What a method learns from, the same for all methods.
 
     Attributes:
@@ -138,7 +138,7 @@ class Trained:
         steps: environment steps that it used; 0 for one that learns offline.
         notes: what a reader of the results should know about this training, one line each.
         paid: the form in which the learner was paid; another one is paid so, too, where the reward is carried to.
-        kept: copies of the policy on the way, at `Problem.keeps`, in order; `policy` is not among them.
+        kept: copies of the policy on the way, at `PolicyProblem.keeps`, in order; `policy` is not among them.
     """
 
     policy: Policy
@@ -149,7 +149,7 @@ class Trained:
     kept: tuple[Kept, ...] = ()
 
 
-class Method(Protocol):
+class PolicyMethod(Protocol):
     """One way of learning a policy."""
 
     @property
@@ -164,7 +164,7 @@ class Method(Protocol):
         """
         ...
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: PolicyProblem) -> None:
         """Refuses, before anything is trained, what it cannot learn from.
 
         Raises:
@@ -172,7 +172,7 @@ class Method(Protocol):
         """
         ...
 
-    def train(self, problem: Problem, seed: int, watch: Watch = unwatched) -> Trained:
+    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """Learns. The same problem and seed give the same policy on the same machine.
 
         Raises:
@@ -182,7 +182,7 @@ class Method(Protocol):
 
 
 GROUP = "grace_irl.baselines"
-"""Each entry point names a frozen dataclass that is a `Method`; its fields are the method's settings."""
+"""Each entry point names a frozen dataclass that is a `PolicyMethod`; its fields are the method's settings."""
 
 
 def offered() -> tuple[str, ...]:
@@ -190,7 +190,7 @@ def offered() -> tuple[str, ...]:
     return tuple(sorted(_points()))
 
 
-def load_method(name: str, **settings: Any) -> Method:
+def load_method(name: str, **settings: Any) -> PolicyMethod:
     """The method that a name stands for.
 
     Args:
@@ -217,7 +217,7 @@ def load_method(name: str, **settings: Any) -> Method:
         if key not in known:
             raise InputError(f"method {name!r}: setting {key!r}; expected one of {', '.join(known) or 'none'}")
     types = get_type_hints(made)
-    method: Method = made(**{key: _read(name, key, value, types[key]) for key, value in settings.items()})
+    method: PolicyMethod = made(**{key: _read(name, key, value, types[key]) for key, value in settings.items()})
     return method
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.environments import quiet
-from grace_irl.rl.views import View
+from grace_irl.rl.views import StateView
 
 MAX_WORDS = 32
 """Words of an instruction that a policy reads; the rest is cut."""
@@ -118,7 +118,7 @@ def word_numbers(instruction: str) -> list[int]:
     return [1 + zlib.crc32(word.encode()) % WORDS for word in words]
 
 
-def observer_for(view: View, state: NDArray[Any]) -> Observer:
+def observer_for(view: StateView, state: NDArray[Any]) -> Observer:
     """How a policy observes states like this one.
 
     Raises:
@@ -137,7 +137,7 @@ def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[An
     return np.stack([observer.observe(state, trajectory.extra_info) for state in trajectory.states])
 
 
-EnvironmentFactory = Callable[[], tuple[Any, View]]
+EnvironmentFactory = Callable[[], tuple[Any, StateView]]
 """Makes one environment and its view, as `lambda: environments.make("Hopper-v5")` does; its caller closes it."""
 
 
@@ -152,7 +152,7 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         instruction: of the running episode.
     """
 
-    def __init__(self, environment: gymnasium.Env[Any, Any], view: View, observer: Observer | None = None) -> None:
+    def __init__(self, environment: gymnasium.Env[Any, Any], view: StateView, observer: Observer | None = None) -> None:
         super().__init__(environment)
         self.view = view
         self.instruction = ""

@@ -20,7 +20,7 @@ class PolicyFailureError(GraceError):
     """The policy could not go on in this episode; another episode may do."""
 
 
-class Policy(Protocol):
+class ActingPolicy(Protocol):
     """Acts in one environment."""
 
     def reset(self, environment: Any, seed: int) -> None:
@@ -47,7 +47,7 @@ class RandomPolicy:
         self._log_prob = uniform_log_prob(space)
 
     def act(self, state: Any) -> tuple[Any, float | None]:  # noqa: ARG002
-        """See `Policy.act`."""
+        """See `ActingPolicy.act`."""
         return self._space.sample(), self._log_prob
 
 
@@ -93,7 +93,7 @@ class BotPolicy:
             self._bot: Any = bot(environment)
 
     def act(self, state: Any) -> tuple[Any, float | None]:  # noqa: ARG002
-        """See `Policy.act`; the bot's own log-probability is not known."""
+        """See `ActingPolicy.act`; the bot's own log-probability is not known."""
         with self._thinking():
             self._last = self._bot.replan(self._last)
         return np.int64(self._last), None
@@ -128,7 +128,7 @@ def uniform_log_prob(space: Any) -> float | None:
     return None
 
 
-def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> Policy:
+def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> ActingPolicy:
     """The policy that `--policy` names.
 
     Args:

@@ -1,4 +1,4 @@
-"""Builds a `Problem` from demonstrations and an environment: the same for every method."""
+"""Builds a `PolicyProblem` from demonstrations and an environment: the same for every method."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grace_irl.rewards.scale import Form
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
-from grace_irl.rl.method import Method, Paid, Policy, Problem, Trained, TransitionReward, Watch
+from grace_irl.rl.method import Paid, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.rl.observers import EnvironmentFactory, VectorObserver, observe_trajectory, observed
 from grace_irl.rl.paid import NetVecEnv, ProgramVecEnv, StateInfo
 from grace_irl.rl.ppo import make_learner
@@ -39,7 +39,7 @@ def make_problem(
     keeps: tuple[int, ...] = (),
     device: str = "auto",
     log: Path | None = None,
-) -> Problem:
+) -> PolicyProblem:
     """What every method is asked to solve, with the observations, networks and settings of our PPO.
 
     Args:
@@ -68,7 +68,7 @@ def make_problem(
         return observe_trajectory(observer, trajectory)
 
     seen = VectorObserver(observer.size + 1) if horizon and isinstance(observer, VectorObserver) else observer
-    return Problem(
+    return PolicyProblem(
         demonstrations=demonstrations,
         make_env=make_env,
         observe=observe,
@@ -87,7 +87,7 @@ PROBES = 5
 """Episodes that are played by chance to see whether episodes can end early."""
 
 
-def ends_early(problem: Problem) -> str:
+def ends_early(problem: PolicyProblem) -> str:
     """Why episodes have no fixed length, as a clause; "" where nothing says so, or in the fixed-horizon form.
 
     Experts that reached a terminal state say so, else a few episodes that are played by chance. Recordings often call
@@ -106,7 +106,7 @@ def ends_early(problem: Problem) -> str:
     return f"{ended} of {PROBES} episodes of random actions reach a terminal state" if ended else ""
 
 
-def length_warnings(problem: Problem, methods: tuple[Method, ...]) -> tuple[str, ...]:
+def length_warnings(problem: PolicyProblem, methods: tuple[PolicyMethod, ...]) -> tuple[str, ...]:
     """One line for each method whose reward can read the answer from the length of episodes (docs/baselines.md)."""
     concerned = [method for method in methods if method.reads_length]
     why = ends_early(problem) if concerned else ""
@@ -143,7 +143,7 @@ def net_pay(reward: TransitionReward, paid: Paid) -> Pay:
     return lambda venv: NetVecEnv(venv, reward, paid)
 
 
-def learn_on(problem: Problem, seed: int, pay: Pay, watch: Watch) -> Trained:
+def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch) -> Trained:
     """Trains the problem's learner, for the problem's steps, on another reward than the environment's.
 
     Args:
@@ -197,7 +197,7 @@ def _kept(path: Path, write: Callable[[str], Any]) -> None:
 
 
 @contextmanager
-def _environments(problem: Problem, seed: int, pay: Pay) -> Iterator[VecEnv]:
+def _environments(problem: PolicyProblem, seed: int, pay: Pay) -> Iterator[VecEnv]:
     """The problem's environments, paid; seeds them and the global random states, as the baselines do."""
     set_random_seed(seed)
     venv: VecEnv = DummyVecEnv([lambda: Monitor(StateInfo(problem.make_env())) for _ in range(problem.num_envs)])

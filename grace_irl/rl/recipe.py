@@ -14,7 +14,7 @@ from grace_irl.demos.select_recipe import require_within
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
-from grace_irl.rl.collect import Tally, collect
+from grace_irl.rl.collect import EpisodeTally, collect
 from grace_irl.toml import read_toml
 
 FILES = (".parquet", ".npz")
@@ -61,7 +61,7 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
     return tuple(_file(table, f"{path}, file {number}") for number, table in enumerate(tables, 1))
 
 
-def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path, Tally]]:
+def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path, EpisodeTally]]:
     """Collects and writes each file of a recipe; yields it with what became of its episodes.
 
     Raises:
@@ -76,7 +76,7 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
     if taken is not None and not force:
         raise InputError(f"{taken}: exists already; expected new files: move it, or overwrite it with --force")
     for recipe in recipes:
-        tally = Tally()
+        tally = EpisodeTally()
         demonstrations = collect(
             recipe.env,
             recipe.policy if recipe.policy in NAMED else str(folder / recipe.policy),

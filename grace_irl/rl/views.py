@@ -37,7 +37,7 @@ def vector_fields(environment_id: str) -> tuple[str, ...]:
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
 
 
-class View(Protocol):
+class StateView(Protocol):
     """Makes states of one environment's observations."""
 
     @property
@@ -67,7 +67,7 @@ class View(Protocol):
         ...
 
 
-class VectorView:
+class VectorStateView:
     """Observations that are vectors already (MuJoCo, classic control).
 
     Args:

@@ -10,7 +10,7 @@ from pathlib import Path
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.propose.asking import Asking
-from grace_irl.propose.briefing import Budget
+from grace_irl.propose.briefing import PromptBudget
 from grace_irl.propose.chat import Chat
 from grace_irl.propose.client import ChatClient, ChatSettings
 from grace_irl.propose.client.settings import key_variable, origin
@@ -123,7 +123,7 @@ def prompt_settings(config: Config) -> PromptSettings:
         except (OSError, UnicodeDecodeError) as error:
             said = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise InputError(f"{model.context}: {said}; expected a text file for --context") from None
-    return PromptSettings(Budget(total=model.prompt_tokens, scale=model.prompt_scale), context, model.images)
+    return PromptSettings(PromptBudget(total=model.prompt_tokens, scale=model.prompt_scale), context, model.images)
 
 
 def _can_prompt(config: Config, problem: Problem) -> Config:

@@ -17,7 +17,7 @@ DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, R
 _KINDS: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "TEXT": (str,), "REAL": (float, int), "BLOB": (bytes,)}
 
 
-class Columns:
+class ColumnTypes:
     """The declared types of the columns of a database, by table.
 
     Args:

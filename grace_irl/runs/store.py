@@ -24,7 +24,7 @@ from grace_irl.programs.library import Known
 from grace_irl.propose.goals import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, trajectory_rows
-from grace_irl.runs.rows import Columns
+from grace_irl.runs.rows import ColumnTypes
 from grace_irl.runs.schema import (
     DEFINITION_COLUMNS,
     SCHEMA,
@@ -93,7 +93,7 @@ class Store:
         self._open = False
         self._states: dict[str, int] | None = None  # of each trajectory, once it was asked for
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
-        self._columns = Columns(self._db, path)
+        self._columns = ColumnTypes(self._db, path)
         try:
             for pragma in PRAGMAS:
                 self._db.execute(f"PRAGMA {pragma}")

@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 
 from grace_irl.programs import contract
 from grace_irl.programs.characters import canonical
-from grace_irl.programs.check import Reading, read
+from grace_irl.programs.check import SourceReading, read
 from grace_irl.programs.program import Identity, identify, text_id
 from grace_irl.sandbox.candidate import Candidate, Reward, number
-from grace_irl.sandbox.failure import Failure, explain
-from grace_irl.sandbox.job import Answer
-from grace_irl.sandbox.lockdown import Budget, Lockdown
-from grace_irl.sandbox.parcel import View
+from grace_irl.sandbox.failure import ProgramFailure, explain
+from grace_irl.sandbox.job import AnswerMap
+from grace_irl.sandbox.lockdown import Allowance, Lockdown
+from grace_irl.sandbox.parcel import TrajectoryView
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.screen_parcel import ScreenView
 from grace_irl.sandbox.views import AnyViews, open_views
@@ -36,7 +36,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
         fds: the job's memory and the parcel.
         base_bytes: the address space of the zygote.
     """
-    answer, views = Answer(fds[0]), open_views(fds[1])
+    answer, views = AnswerMap(fds[0]), open_views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
         score(candidate, source, views, answer)
@@ -46,7 +46,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Have a program's `debug` compare two sets of states; arguments as for `run_batch`, and `experts`: the parcel
     holds single states, and so many of them are the first set."""
-    answer, views = Answer(fds[0]), open_views(fds[1])
+    answer, views = AnswerMap(fds[0]), open_views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
         compare(candidate, source, views, request["experts"], answer)
@@ -55,10 +55,10 @@ def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 
 def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Parse and check a job's source; its message becomes JSON. Nothing of the source is executed."""
-    answer = Answer(fds[0])
+    answer = AnswerMap(fds[0])
     lockdown.apply(
         request["layers"],
-        Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped),
+        Allowance(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped),
     )
     source = canonical(answer.source().decode("utf-8", "surrogatepass"))
     reading = read(source)
@@ -75,20 +75,20 @@ def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[in
 
 
 def _enter(
-    lockdown: Lockdown, request: dict[str, Any], answer: Answer, base_bytes: int
+    lockdown: Lockdown, request: dict[str, Any], answer: AnswerMap, base_bytes: int
 ) -> tuple[str, Candidate | None]:
     """Lock this process down; then read, check and compile the source. None where it failed, and said so."""
-    lockdown.apply(request["layers"], Budget(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped))
+    lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped))
     gc.enable()
     source = answer.source().decode("utf-8", "surrogatepass")
     candidate = prepare(source, checks=request["checks"])
-    if isinstance(candidate, Failure):
+    if isinstance(candidate, ProgramFailure):
         answer.fail(candidate)
         return source, None
     return source, candidate
 
 
-def prepare(source: str, *, checks: bool) -> Candidate | Failure:
+def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
     """Check and compile a source.
 
     Args:
@@ -99,19 +99,19 @@ def prepare(source: str, *, checks: bool) -> Candidate | Failure:
         reading = read(source)
         problems = [p for p in reading.problems if checks or p.kind != "rejected"]
         if problems:
-            return Failure(problems[0].kind, "; ".join(str(problem) for problem in problems[:5]))
+            return ProgramFailure(problems[0].kind, "; ".join(str(problem) for problem in problems[:5]))
         # from the text: compiling a tree of Python objects costs more than parsing once more
         return Candidate(source, source, takes_action=reading.takes_action)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return explain(error, "syntax", source)
 
 
-def score(candidate: Candidate, source: str, views: AnyViews, answer: Answer) -> None:
+def score(candidate: Candidate, source: str, views: AnyViews, answer: AnswerMap) -> None:
     """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
     requests = answer.requests()
     phase: Status = "init"
     where, start = "", 0
-    episode = Episode(answer)
+    episode = ProgramPass(answer)
     answer.transitions = candidate.takes_action
     try:
         for position in range(len(views)):
@@ -139,7 +139,7 @@ def score(candidate: Candidate, source: str, views: AnyViews, answer: Answer) ->
     answer.finish("ok")
 
 
-def compare(candidate: Candidate, source: str, views: AnyViews, experts: int, answer: Answer) -> None:
+def compare(candidate: Candidate, source: str, views: AnyViews, experts: int, answer: AnswerMap) -> None:
     """`debug(expert_states, negative_states)` of the program, each set a list of copies; its text lands in the job."""
     phase: Status = "init"
     try:
@@ -154,14 +154,14 @@ def compare(candidate: Candidate, source: str, views: AnyViews, experts: int, an
     answer.finish("ok")
 
 
-class Episode:
+class ProgramPass:
     """One trajectory's pass through a program.
 
     Attributes:
         step: the state at hand, for messages.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: AnswerMap) -> None:
         self._answer = answer
         self._start = 0
         self._requests: dict[int, int] = {}
@@ -171,7 +171,7 @@ class Episode:
         """Rewards go to `start`, …; `requests` maps steps to debug slots."""
         self._start, self._requests, self.step = start, requests, 0
 
-    def states(self, reward: Reward, view: View) -> None:
+    def states(self, reward: Reward, view: TrajectoryView) -> None:
         """reward_fn(state) for each state, each a copy of its own."""
         rewards, at, call, dtype = self._answer.rewards, self._start, reward.call, view.dtype
         step = 0
@@ -197,7 +197,7 @@ class Episode:
             if step in self._requests:
                 self._debug(reward, step, view.state(step))
 
-    def transitions(self, reward: Reward, view: View) -> None:
+    def transitions(self, reward: Reward, view: TrajectoryView) -> None:
         """reward_fn(state, action, next_state): entry t+1 rewards the step into state t+1, entry 0 is NaN."""
         rewards, at, dtype, states, actions = (
             self._answer.rewards,
@@ -230,7 +230,7 @@ def debug_text(reward: Reward, *arguments: Any) -> str:
         return f"debug_fn raised {explain(error, 'runtime', '').message}"
 
 
-def _identity(reading: Reading, source: str) -> tuple[Identity, list[str]]:
+def _identity(reading: SourceReading, source: str) -> tuple[Identity, list[str]]:
     problems = [str(problem) for problem in reading.problems]
     if reading.tree is not None:
         try:

@@ -14,7 +14,7 @@ _FRAMES = 12
 
 
 @dataclass(frozen=True)
-class Failure:
+class ProgramFailure:
     """How a program failed: a `Status`, one line for a person, its own lines for a repair."""
 
     status: Status
@@ -22,7 +22,7 @@ class Failure:
     traceback: str = ""
 
 
-def explain(error: BaseException, phase: Status, source: str, where: str = "") -> Failure:
+def explain(error: BaseException, phase: Status, source: str, where: str = "") -> ProgramFailure:
     """Put an exception into words.
 
     Args:
@@ -32,9 +32,9 @@ def explain(error: BaseException, phase: Status, source: str, where: str = "") -
         where: which trajectory and state, or "".
     """
     if isinstance(error, ContractError):
-        return Failure("contract", str(error))
+        return ProgramFailure("contract", str(error))
     if isinstance(error, NotANumberError):
-        return Failure("type", _join(str(error), where))
+        return ProgramFailure("type", _join(str(error), where))
     text = _text(error)
     lines = _own_lines(error.__traceback__, source)
     traceback = "\n".join(["Traceback (most recent call last):", *lines, text]) if lines else text
@@ -44,8 +44,8 @@ def explain(error: BaseException, phase: Status, source: str, where: str = "") -
     elif isinstance(error, (SystemExit, GeneratorExit, KeyboardInterrupt)):
         status = "killed"
     elif isinstance(error, SyntaxError) and phase == "syntax":
-        return Failure("syntax", f"line {error.lineno}: {error.msg}")
-    return Failure(status, _join(text.splitlines()[0], where), traceback)
+        return ProgramFailure("syntax", f"line {error.lineno}: {error.msg}")
+    return ProgramFailure(status, _join(text.splitlines()[0], where), traceback)
 
 
 def _own_lines(trace: TracebackType | None, source: str) -> list[str]:

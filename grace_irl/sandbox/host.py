@@ -32,7 +32,7 @@ ENVIRONMENT = {
 """All of a zygote's environment: orders of sets that repeat, one thread for linear algebra, less to fork."""
 
 
-class Zygote:
+class ZygoteHandle:
     """One zygote, used by one thread at a time.
 
     Args:

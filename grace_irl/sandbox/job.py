@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from grace_irl.programs.program import Definition, Within
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.failure import Failure
+from grace_irl.sandbox.failure import ProgramFailure
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Status
 from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
 
@@ -157,7 +157,7 @@ def _unusable(
     )
 
 
-class Answer:
+class AnswerMap:
     """The writable map of one job.
 
     Attributes:
@@ -197,7 +197,7 @@ class Answer:
         trace = self._text(self.job.traceback_at, traceback, TRACEBACK_BYTES)
         ANSWER.pack_into(self._map, self.job.answer_at, CODES[status], said, trace, self.transitions)
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: ProgramFailure) -> None:
         """`finish` for a failure."""
         self.finish(failure.status, failure.message, failure.traceback)
 
@@ -217,7 +217,7 @@ class Answer:
             return numbers.tolist()
 
 
-class Tally:
+class RunTally:
     """Adds the outcomes of a run's portions up to one.
 
     Args:

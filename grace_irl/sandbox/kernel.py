@@ -48,7 +48,7 @@ def fork() -> int:
     return int(_libc.fork())
 
 
-class Filter:
+class SeccompFilter:
     """A seccomp filter, built once and put on after each fork."""
 
     class _Program(ctypes.Structure):
@@ -57,7 +57,7 @@ class Filter:
     def __init__(self, arch: Architecture) -> None:
         code = build_filter(arch)
         self._code = ctypes.create_string_buffer(code, len(code))
-        self._program = Filter._Program(len(code) // 8, ctypes.addressof(self._code))
+        self._program = SeccompFilter._Program(len(code) // 8, ctypes.addressof(self._code))
         # each with its type: a bare int would cut the pointer to 32 bits
         self._call = (
             ctypes.c_long(arch.seccomp),

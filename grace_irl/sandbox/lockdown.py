@@ -29,7 +29,7 @@ _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Budget:
+class Allowance:
     """What a child may use: seconds of CPU, MiB of address space beyond `base_bytes`."""
 
     cpu_s: float
@@ -49,7 +49,7 @@ class Lockdown:
 
     def __init__(self) -> None:
         arch = architecture()
-        self._filter = kernel.Filter(arch) if arch else None
+        self._filter = kernel.SeccompFilter(arch) if arch else None
         self._ruleset = kernel.Ruleset(arch) if arch else None
 
     @staticmethod
@@ -63,7 +63,7 @@ class Lockdown:
         for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
             _limit(name, 0)
 
-    def apply(self, layers: Sequence[str], budget: Budget, keep: Sequence[int] = ()) -> None:
+    def apply(self, layers: Sequence[str], budget: Allowance, keep: Sequence[int] = ()) -> None:
         """Lock this process down. Ends it with `LAYER_REFUSED` where a layer cannot be put on.
 
         Args:

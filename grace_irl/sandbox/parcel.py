@@ -38,7 +38,7 @@ class Content(NamedTuple):
     text: bytes
 
 
-class View(NamedTuple):
+class TrajectoryView(NamedTuple):
     """One trajectory as it is read: stored states `(T+1, …)`, the type to hand them over in, actions or None."""
 
     states: NDArray[Any]
@@ -114,7 +114,7 @@ class Views:
     def __len__(self) -> int:
         return int(self._count)
 
-    def __getitem__(self, index: int) -> View:
+    def __getitem__(self, index: int) -> TrajectoryView:
         if not 0 <= index < self._count:
             raise IndexError(index)
         row = _ROW.unpack_from(self._map, _HEAD.size + index * _ROW.size)
@@ -126,9 +126,9 @@ class Views:
             shape = struct.unpack_from(f"<{action_ndim}q", self._map, shape_at + 8 * ndim)
             actions = np.ndarray((length - 1, *shape), ACTION_DTYPE, self._map, actions_at)
         text = self._map[text_at : text_at + text_length].decode("utf-8", "surrogatepass")
-        return View(states, state_dtype(ndim), actions, text)
+        return TrajectoryView(states, state_dtype(ndim), actions, text)
 
-    def __iter__(self) -> Iterator[View]:
+    def __iter__(self) -> Iterator[TrajectoryView]:
         return (self[index] for index in range(self._count))
 
 

@@ -21,8 +21,8 @@ from grace_irl.programs.check import too_long
 from grace_irl.programs.program import text_id
 from grace_irl.sandbox import kernel, memory, wire
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.host import Zygote
-from grace_irl.sandbox.job import JobMemory, Tally, inspection
+from grace_irl.sandbox.host import ZygoteHandle
+from grace_irl.sandbox.job import JobMemory, RunTally, inspection
 from grace_irl.sandbox.lockdown import LAYERS
 from grace_irl.sandbox.packing import Package, pack
 from grace_irl.sandbox.protocol import (
@@ -67,12 +67,12 @@ class ZygotePool:
         self._packages: dict[int, Package] = {}
         self._lock = threading.Lock()
         self._random = np.random.Generator(np.random.PCG64(int.from_bytes(os.urandom(16), "little")))
-        self._zygotes: list[Zygote] = []
-        self._idle: queue.LifoQueue[Zygote] = queue.LifoQueue()
+        self._zygotes: list[ZygoteHandle] = []
+        self._idle: queue.LifoQueue[ZygoteHandle] = queue.LifoQueue()
         self._closed = False
         self._finalize = weakref.finalize(self, _close_all, self._zygotes)
         for number in range(self._workers):
-            zygote = Zygote(number, wrap)
+            zygote = ZygoteHandle(number, wrap)
             self._zygotes.append(zygote)
             self._idle.put(zygote)
 
@@ -145,7 +145,7 @@ class ZygotePool:
         chosen = list(self.layers if layers is None else layers)
         request = {"op": mode, "checks": checks, "source": len(data), "layers": chosen}
         positions = np.asarray(order, dtype=np.int64).reshape(-1)
-        tally = Tally(_lengths(package, positions, debug), limits, debug, passes=2 if mode == "strict" else 1)
+        tally = RunTally(_lengths(package, positions, debug), limits, debug, passes=2 if mode == "strict" else 1)
         for part in package.portions(positions):
             if tally.goes_on:
                 tally.add(part, self._portion(data, package, positions[part], tally, part, request))
@@ -183,7 +183,7 @@ class ZygotePool:
         source: bytes,
         package: Package,
         positions: NDArray[np.int64],
-        tally: Tally,
+        tally: RunTally,
         part: slice,
         request: dict[str, Any],
     ) -> Outcome:
@@ -211,9 +211,9 @@ class ZygotePool:
                 raise ValueError(f"handle {handle} is not there; expected one that `put` gave and nobody dropped")
             return self._packages[handle]
 
-    def lone_zygote(self) -> Zygote:
+    def lone_zygote(self) -> ZygoteHandle:
         """One more zygote, which is the caller's to close and no part of the pool."""
-        return Zygote(0, self._wrap)
+        return ZygoteHandle(0, self._wrap)
 
     def close(self) -> None:
         """See `Sandbox`."""
@@ -248,7 +248,7 @@ class ZygotePool:
         )
 
     @contextmanager
-    def _lend(self) -> Iterator[Zygote]:
+    def _lend(self) -> Iterator[ZygoteHandle]:
         self._require_open()
         zygote = self._idle.get()
         try:
@@ -275,7 +275,7 @@ class ZygotePool:
         return order
 
 
-def _close_all(zygotes: list[Zygote]) -> None:
+def _close_all(zygotes: list[ZygoteHandle]) -> None:
     for zygote in zygotes:
         zygote.close()
 

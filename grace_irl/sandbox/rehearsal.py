@@ -10,8 +10,8 @@ import numpy as np
 
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.child import prepare, score
-from grace_irl.sandbox.failure import Failure
-from grace_irl.sandbox.job import Answer
+from grace_irl.sandbox.failure import ProgramFailure
+from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.parcel import Content, Views, seal_parcel
 from grace_irl.sandbox.wire import SOURCE_AT, Job
 
@@ -49,9 +49,9 @@ def _play(parcel: int) -> None:
     fd = memory.create(job.size)
     memory.write_all(fd, job.pack(), 0)
     memory.write_all(fd, source, SOURCE_AT)
-    answer = Answer(fd)
+    answer = AnswerMap(fd)
     candidate = prepare(answer.source().decode(), checks=True)
-    if isinstance(candidate, Failure):
+    if isinstance(candidate, ProgramFailure):
         raise RuntimeError(candidate.message)
     score(candidate, _PROGRAM, Views(parcel), answer)
     memory.close(fd)

@@ -20,7 +20,7 @@ from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox import memory, wire
 from grace_irl.sandbox.candidate import TERM_NAME, TERMS
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.host import Zygote
+from grace_irl.sandbox.host import ZygoteHandle
 from grace_irl.sandbox.job import stripped
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session_child import NO_ACTION, OPEN, REPLY, REWARD, SLOT, TURN
@@ -58,7 +58,7 @@ class Begin(NamedTuple):
     instruction: str
 
 
-class Answer(NamedTuple):
+class TurnRewards(NamedTuple):
     """What a turn gave: a reward per step `(n,)` float64, and the components of each, or ()."""
 
     rewards: NDArray[np.float64]
@@ -76,7 +76,7 @@ class Answer(NamedTuple):
         return f"{found[0]}; expected a finite number of at most {max_abs:g} in size" if found else ""
 
 
-class Session:
+class RewardSession:
     """Rewards the steps of several episodes in the sandbox, one message per turn.
 
     Args:
@@ -142,7 +142,7 @@ class Session:
         actions: NDArray[Any] | None,
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
-    ) -> Answer:
+    ) -> TurnRewards:
         """The steps of running episodes, then the episodes that begin.
 
         Args:
@@ -177,7 +177,7 @@ class Session:
         if len(data) < size or (len(data) > size and not self._terms):
             raise self._over("killed", FORGED)
         rewards = np.frombuffer(data[:size], REWARD).copy()
-        answer = Answer(rewards, self._named(data[size:], len(slots)) if self._terms else ())
+        answer = TurnRewards(rewards, self._named(data[size:], len(slots)) if self._terms else ())
         problem = answer.problem(self._limits.max_abs)
         if problem:
             raise self._over("nonfinite", problem)
@@ -187,7 +187,7 @@ class Session:
         """End the child; may be called twice."""
         self._finalize()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> RewardSession:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -277,6 +277,6 @@ class Session:
         return GraceError(f"{self._name}: {status}: {' '.join(stripped(message).split())}")
 
 
-def _end(zygote: Zygote, *fds: int) -> None:
+def _end(zygote: ZygoteHandle, *fds: int) -> None:
     memory.close(*fds)
     zygote.close()

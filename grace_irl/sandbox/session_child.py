@@ -13,8 +13,8 @@ import numpy as np
 
 from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox.child import prepare
-from grace_irl.sandbox.failure import Failure, explain
-from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.failure import ProgramFailure, explain
+from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.slots import Slots, rewards_of
 from grace_irl.sandbox.wire import CODES
@@ -47,24 +47,24 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
         fds: the pipe to read from and the pipe to write to.
         base_bytes: the address space of the zygote.
     """
-    lockdown.apply(request["layers"], Budget(request["cpu_s"], request["memory_mb"], base_bytes), keep=fds)
+    lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes), keep=fds)
     gc.enable()
     said = json.loads(_receive(OPEN.unpack(_receive(OPEN.size))[0]))
     source = said["source"]
     candidate = prepare(source, checks=request["checks"])
-    if isinstance(candidate, Failure):
+    if isinstance(candidate, ProgramFailure):
         _fail(candidate)
     try:
         slots = Slots(candidate)
         _send(REPLY.pack(_OK, 1) + (b"1" if candidate.takes_action else b"0"))
-        table = Table(slots, np.dtype(said["dtype"]), tuple(said["shape"]), terms=said["terms"])
+        table = EpisodeTable(slots, np.dtype(said["dtype"]), tuple(said["shape"]), terms=said["terms"])
         while True:
             table.turn(source)
     except BaseException as error:
         _fail(explain(error, "runtime", source))
 
 
-class Table:
+class EpisodeTable:
     """Plays turns: the steps of running episodes first, then the episodes that begin.
 
     Args:
@@ -136,7 +136,7 @@ def _send(data: bytes) -> None:
         written += os.write(_OUT, data[written:])
 
 
-def _fail(failure: Failure) -> NoReturn:
+def _fail(failure: ProgramFailure) -> NoReturn:
     said = json.dumps({"message": failure.message[:4000], "traceback": failure.traceback[:16000]}).encode()
     _send(REPLY.pack(CODES[failure.status], len(said)) + said)
     os._exit(0)

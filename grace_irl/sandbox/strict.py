@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from grace_irl.sandbox import kernel, memory
 from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
-from grace_irl.sandbox.failure import Failure
-from grace_irl.sandbox.job import Answer
-from grace_irl.sandbox.lockdown import CHILD_FAILED, Budget, Lockdown, exit_status
+from grace_irl.sandbox.failure import ProgramFailure
+from grace_irl.sandbox.job import AnswerMap
+from grace_irl.sandbox.lockdown import CHILD_FAILED, Allowance, Lockdown, exit_status
 from grace_irl.sandbox.screen_parcel import LENGTH
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, STATE, TEXT_BYTES, perform
 from grace_irl.sandbox.views import AnyView, AnyViews, open_views
@@ -40,10 +40,10 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
     """
     _stay_on_one_core(request["worker"])
     source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
-    budget = Budget(request["cpu_s"], request["memory_mb"], base_bytes)
+    budget = Allowance(request["cpu_s"], request["memory_mb"], base_bytes)
     # Both before a state, a count or an order is read: what they inherit is all that they can find.
     players = _fork_players(source, lockdown, request, budget)
-    answer, views = Answer(fds[0]), open_views(fds[1])
+    answer, views = AnswerMap(fds[0]), open_views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     requests = answer.requests()
@@ -107,7 +107,7 @@ class Feed:
     requests: dict[int, dict[int, int]]
     positions: NDArray[np.int64]
     rewards: memoryview[float]
-    texts: Answer | None
+    texts: AnswerMap | None
     first: int
 
 
@@ -123,9 +123,9 @@ class Player:
         self._to, self._from = to_child, from_child
         self._stopped = False
 
-    def play(self, feed: Feed, wall_s: float, cpu_s: float) -> Failure | None:
+    def play(self, feed: Feed, wall_s: float, cpu_s: float) -> ProgramFailure | None:
         """Feed one pass; None when every state got its reward."""
-        failure: Failure | None = None
+        failure: ProgramFailure | None = None
         self._child.started = time.monotonic()
         # A timer kills the child, and the feeder then reads the end of its pipe: no clock is read per state.
         signal.signal(signal.SIGALRM, lambda *_: self._tick(wall_s, cpu_s))
@@ -138,7 +138,7 @@ class Player:
             else:
                 failure = self._silence()
         except (ProtocolError, BrokenPipeError):
-            failure = Failure("killed", "answered outside the protocol")
+            failure = ProgramFailure("killed", "answered outside the protocol")
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         ended = self.stop()
@@ -155,14 +155,14 @@ class Player:
         os.close(self._from)
         return self._child.reap()
 
-    def _verdict(self, failure: Failure | None, ended: Ended, cpu_s: float) -> Failure | None:
+    def _verdict(self, failure: ProgramFailure | None, ended: Ended, cpu_s: float) -> ProgramFailure | None:
         """The child's own account counts while it lives; a child that died has none."""
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:
             return failure  # this side's own kill
         found = ended.verdict(cpu_s)
-        return Failure(*found) if found else failure
+        return ProgramFailure(*found) if found else failure
 
     def _tick(self, wall_s: float, cpu_s: float) -> None:
         left = self._child.remaining_s(wall_s, cpu_s)
@@ -171,7 +171,7 @@ class Player:
         else:
             signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3))
 
-    def _trajectory(self, feed: Feed, position: int) -> Failure | None:
+    def _trajectory(self, feed: Feed, position: int) -> ProgramFailure | None:
         view, number = feed.views[position], feed.first + position
         value, failure = self._ask(BEGIN, _begin(view))
         if failure is not None:
@@ -180,7 +180,7 @@ class Player:
         if feed.texts is not None:
             feed.texts.transitions = takes_action
         if takes_action and view.actions is None:
-            return Failure("contract", NO_ACTIONS)
+            return ProgramFailure("contract", NO_ACTIONS)
         requests, start = feed.requests.get(position, {}), int(feed.starts[position])
         actions, rewards = view.actions, feed.rewards
         for step in range(view.length):
@@ -200,7 +200,7 @@ class Player:
                     feed.texts.debug(requests[step], text)
         return None
 
-    def _ask(self, op: bytes, payload: bytes) -> tuple[float, Failure | None]:
+    def _ask(self, op: bytes, payload: bytes) -> tuple[float, ProgramFailure | None]:
         data = op + payload
         written = os.write(self._to, data)
         if written < len(data):
@@ -217,7 +217,7 @@ class Player:
             raise ProtocolError
         try:
             said = json.loads(self._read(_size(value)))
-            return 0.0, Failure(STATUSES[code - 1], str(said["message"]), str(said["traceback"]))
+            return 0.0, ProgramFailure(STATUSES[code - 1], str(said["message"]), str(said["traceback"]))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ProtocolError from error
 
@@ -230,17 +230,17 @@ class Player:
             data += more
         return data
 
-    def _silence(self) -> Failure | None:
+    def _silence(self) -> ProgramFailure | None:
         """After the last answer nothing may be left in the pipe: a forger writes ahead."""
         os.set_blocking(self._from, False)
         try:
             ahead = os.read(self._from, 1)
         except BlockingIOError:
             return None
-        return Failure("killed", "answered outside the protocol" if ahead else "ended before it was told to")
+        return ProgramFailure("killed", "answered outside the protocol" if ahead else "ended before it was told to")
 
 
-def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Budget) -> list[Player]:
+def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Allowance) -> list[Player]:
     """Fork two children that wait, locked down, for their first trajectory. Neither can tell which it is."""
     pipes = [(os.pipe(), os.pipe()) for _ in range(2)]
     pids = []
@@ -268,10 +268,10 @@ def _begin(view: AnyView) -> bytes:
     return LENGTH.pack(len(said)) + said
 
 
-def _at(failure: Failure, where: str) -> Failure:
+def _at(failure: ProgramFailure, where: str) -> ProgramFailure:
     if failure.status in ("syntax", "rejected", "contract"):  # nothing ran
         return failure
-    return Failure(failure.status, f"{failure.message} ({where})", failure.traceback)
+    return ProgramFailure(failure.status, f"{failure.message} ({where})", failure.traceback)
 
 
 def _size(value: float) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grace_irl.programs.contract import ACTION_DTYPE, state_dtype
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.sandbox.child import debug_text, prepare
-from grace_irl.sandbox.failure import Failure, explain
+from grace_irl.sandbox.failure import ProgramFailure, explain
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.screen_parcel import LENGTH
 from grace_irl.sandbox.wire import CODES
@@ -33,7 +33,7 @@ def perform(source: str, *, checks: bool) -> NoReturn:
     """The child: answer one question at a time."""
     gc.enable()
     candidate = prepare(source, checks=checks)
-    if isinstance(candidate, Failure):
+    if isinstance(candidate, ProgramFailure):
         _receive(1)
         _reply_failure(candidate)
         os._exit(0)
@@ -135,6 +135,6 @@ def _receive(size: int) -> bytes:
     return b"".join(parts)
 
 
-def _reply_failure(failure: Failure) -> None:
+def _reply_failure(failure: ProgramFailure) -> None:
     said = json.dumps({"message": failure.message[:4000], "traceback": failure.traceback[:16000]}).encode()
     os.write(_OUT, FRAME.pack(CODES[failure.status], len(said)) + said)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from grace_irl.sandbox.parcel import View, Views
+from grace_irl.sandbox.parcel import TrajectoryView, Views
 from grace_irl.sandbox.screen_parcel import NAME, ScreenView, ScreenViews
 
-AnyView = View | ScreenView
+AnyView = TrajectoryView | ScreenView
 AnyViews = Views | ScreenViews
 
 

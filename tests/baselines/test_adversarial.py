@@ -17,7 +17,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
-from grace_irl.rl.method import Problem, load_method
+from grace_irl.rl.method import PolicyProblem, load_method
 from grace_irl_baselines.environments import normalised
 from grace_irl_baselines.gail import Gail
 from grace_irl_baselines.nets import StateActionNet, shaped
@@ -42,11 +42,11 @@ class Counter(gymnasium.Env[Any, Any]):
         return np.full(1, self.count, np.float32), 1000.0, self.count == LENGTH, False, {}
 
 
-def counting(make_learner: Any, label: LabelRule = "all", **options: Any) -> Problem:
+def counting(make_learner: Any, label: LabelRule = "all", **options: Any) -> PolicyProblem:
     states = np.arange(LENGTH + 1, dtype=np.float32)[:, None]
     expert = Trajectory(states, np.ones(LENGTH, np.int64), terminated=True)
     demonstrations = Demonstrations(Metadata("vector", label=label), (Demonstration(expert, "expert"),))
-    return Problem(demonstrations, Counter, lambda one: one.states, make_learner, 96, num_envs=2, **options)
+    return PolicyProblem(demonstrations, Counter, lambda one: one.states, make_learner, 96, num_envs=2, **options)
 
 
 def ppo(venv: Any, seed: int, **options: Any) -> PPO:

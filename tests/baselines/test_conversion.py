@@ -8,13 +8,13 @@ import pytest
 pytest.importorskip("imitation", reason="imitation is not installed: requirements/baselines.lock")
 pytest.importorskip("grace_irl_baselines", reason="not installed: pip install --no-deps --editable baselines")
 
-from grace_irl.rl.episodes import Episode, expert_episodes
+from grace_irl.rl.episodes import ExpertEpisode, expert_episodes
 from grace_irl_baselines.trajectories import as_trajectories, as_transitions
 from tests.rl.cart_pole import experts, problem
 
 
-def episode(length: int, ended: bool = True) -> Episode:
-    return Episode(np.arange(length + 1.0)[:, None], np.arange(length), ended)
+def episode(length: int, ended: bool = True) -> ExpertEpisode:
+    return ExpertEpisode(np.arange(length + 1.0)[:, None], np.arange(length), ended)
 
 
 def test_trajectories_are_the_episodes() -> None:

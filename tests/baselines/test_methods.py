@@ -18,7 +18,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl import environments
 from grace_irl.rl.evaluation import evaluate
 from grace_irl.rl.hyperparameters import TABLE
-from grace_irl.rl.method import Problem, Trained, load_method, offered
+from grace_irl.rl.method import PolicyProblem, Trained, load_method, offered
 from grace_irl.rl.problems import make_problem
 from tests.rl.cart_pole import experts, problem
 
@@ -42,7 +42,7 @@ def weights(trained: Trained) -> list[Any]:
     return [value.numpy() for value in policy.state_dict().values()]
 
 
-def mean_return(trained: Trained, asked: Problem) -> float:
+def mean_return(trained: Trained, asked: PolicyProblem) -> float:
     return float(evaluate(trained.policy, asked.make_env, 10, 1, deterministic=True).returns.mean())
 
 

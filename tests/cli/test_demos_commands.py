@@ -175,7 +175,7 @@ def test_convert_names_the_fields(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 def test_collect(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pytest.importorskip("minigrid")
-    from grace_irl.rl.collect import Tally, collect
+    from grace_irl.rl.collect import EpisodeTally, collect
 
     arguments = ("--env", "BabyAI-GoToObj-v0", "--policy", "random", "--episodes", "9", "--seed", "1")
     arguments += ("--role", "negative")
@@ -183,7 +183,7 @@ def test_collect(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert code == 0
     about = last_json(out)
     assert about["trajectories"] == 9
-    tally = Tally()
+    tally = EpisodeTally()
     expected = collect("BabyAI-GoToObj-v0", "random", 9, "negative", 1, tally=tally)
     assert about["dropped_successes"] == tally.dropped_successes > 0
     assert f"{tally.dropped_successes} episodes reached the goal and were left out" in err

@@ -22,7 +22,7 @@ from grace_irl.cli import main
 from grace_irl.compare.comparison import resume, start
 from grace_irl.compare.folder import ComparisonFolder, read_curve
 from grace_irl.compare.outcome import read_result
-from grace_irl.compare.pool import Progress
+from grace_irl.compare.pool import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
@@ -65,7 +65,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_what_a_comparison_leaves(cart_pole: Path, tmp_path: Path) -> None:
-    heard: list[Progress] = []
+    heard: list[ComparisonState] = []
     asked = settings(cart_pole, "grace", "gail", "bc", "ppo-true", transfer=(HEAVY,), tuned=("bc.updates=20",))
     compared = start(asked, tmp_path / "out", 2, heard.append)
     assert [each.failure for each in compared.results] == [""] * 4
@@ -90,7 +90,7 @@ def test_what_a_comparison_leaves(cart_pole: Path, tmp_path: Path) -> None:
     assert str(tmp_path) not in table
     assert (heard[-1].done, heard[-1].failed, heard[-1].total) == (4, 0, 4)
     assert len(compared.standings) == 7
-    again: list[Progress] = []
+    again: list[ComparisonState] = []
     assert resume(tmp_path / "out", listener=again.append).results == compared.results
     assert again == []
 

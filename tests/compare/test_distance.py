@@ -15,7 +15,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import GraceError
 from grace_irl.rl.collect import collect
 from grace_irl.rl.matching import environment_for
-from grace_irl.rl.method import Problem
+from grace_irl.rl.method import PolicyProblem
 from grace_irl.rl.problems import make_problem
 from tests.rl.cart_pole import problem as cart_pole
 
@@ -48,7 +48,7 @@ def program(folder: Path, source: str) -> ProgramReward:
     return ProgramReward(path)
 
 
-def hopper(horizon: int = 0) -> Problem:
+def hopper(horizon: int = 0) -> PolicyProblem:
     """Random episodes, which serve as well as experts."""
     played = collect("Hopper-v5", "random", 12, "expert", seed=0)
     return make_problem(played, environment_for(played), 64, horizon=horizon)

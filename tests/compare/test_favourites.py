@@ -16,7 +16,7 @@ from grace_irl.cli import main
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.rl.choice import Signal, choose
-from grace_irl.rl.method import Kept, Problem
+from grace_irl.rl.method import Kept, PolicyProblem
 from grace_irl.rl.problems import make_problem, net_pay
 from grace_irl.rl.trained import load_policy
 from tests.compare.corridor import (
@@ -115,7 +115,7 @@ def test_policies_kept_are_as_many_as_rounds(tmp_path: Path, capsys: pytest.Capt
     assert not (tmp_path / "out").exists()
 
 
-def problem() -> Problem:
+def problem() -> PolicyProblem:
     return make_problem(Demonstrations(Metadata("vector"), ()), make, 100)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from grace_irl.compare.curves import Line, plot
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import Favourite, Outcome, Result
+from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.settings import Comparison, Settings
 from grace_irl.compare.standings import Scores, Standing, standings
 from grace_irl.compare.table import csv_text, differences_of, markdown, rows_of
@@ -20,11 +20,11 @@ from grace_irl.runs.config import Config
 HOPPER = "Hopper-v5"
 
 
-def ended(method: str, seed: int, mean: float, success: float | None = None, **fields: object) -> Result:
+def ended(method: str, seed: int, mean: float, success: float | None = None, **fields: object) -> JobResult:
     """A run with one outcome."""
     known: dict[str, object] = {"environment": HOPPER, "transfer": False, "episodes": 10, "deviation": 1.0}
     known |= {"mean": mean, "success": success, "length": 100.0, "steps": 1000, "seconds": 2.0} | fields
-    return Result(method, seed, (Outcome(**known),))  # type: ignore[arg-type]
+    return JobResult(method, seed, (TrainingOutcome(**known),))  # type: ignore[arg-type]
 
 
 def chosen(mean: float, success: float | None = None) -> Favourite:
@@ -32,8 +32,8 @@ def chosen(mean: float, success: float | None = None) -> Favourite:
     return Favourite(500, (1.0, 0.5), 200, mean, 0.5, success, 80.0)
 
 
-def failed(method: str, seed: int) -> Result:
-    return Result(method, seed, failure="it broke | badly")
+def failed(method: str, seed: int) -> JobResult:
+    return JobResult(method, seed, failure="it broke | badly")
 
 
 def of(found: tuple[Standing, ...], method: str) -> Standing:
@@ -214,8 +214,8 @@ def test_where_everything_failed_there_is_no_table() -> None:
 
 
 def test_transfer_has_a_table_of_its_own_after_the_first() -> None:
-    away = Outcome("Light", True, 10, 1000.0, 1.0, None, 50.0)
-    results = [Result("grace", 0, (ended("grace", 0, 2000.0).outcomes[0], away)), ended("bc", 0, 10.0)]
+    away = TrainingOutcome("Light", True, 10, 1000.0, 1.0, None, 50.0)
+    results = [JobResult("grace", 0, (ended("grace", 0, 2000.0).outcomes[0], away)), ended("bc", 0, 10.0)]
     found = standings(results, ("grace", "bc"), Oracle())
     assert [(each.environment, each.method) for each in found] == [
         (HOPPER, "grace"),
@@ -247,7 +247,7 @@ def test_the_csv_file_has_a_row_for_each_run() -> None:
 def test_texts_of_others_are_only_texts_in_tables() -> None:
     """A name from a data file, and what a program's failure says, begin no line, picture or column of their own."""
     name = "a\n## b | <img src=x> [c](d) \x1b[2J\u202e"
-    results = [ended("grace", 0, 1.0, environment=name), Result("bc", 0, failure=name)]
+    results = [ended("grace", 0, 1.0, environment=name), JobResult("bc", 0, failure=name)]
     text = markdown(Settings(Comparison(), Config()), standings(results, ("grace", "bc"), Oracle()), (name,))
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         r"## a ## b | \<img src=x> \[c](d) \x1b\[2J\u202e"

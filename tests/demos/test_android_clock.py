@@ -14,7 +14,7 @@ from grace_irl.cli import main
 from grace_irl.demos import load
 from grace_irl.demos.labels import label
 from grace_irl.demos.ui import forest, markup
-from grace_irl.demos.ui.record import Record
+from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.demos.ui.tfrecord import write_record
 from grace_irl.evaluate.columns import require_both_sides
 
@@ -48,11 +48,11 @@ def screen(package: str, text: str) -> bytes:
     return bytes(forest.forest_of(root).SerializeToString(deterministic=True))
 
 
-def record(number: int, goal: str, package: str) -> Record:
+def record(number: int, goal: str, package: str) -> EpisodeRecord:
     """An episode of the data set: from the launcher into an app; nothing of ours in it."""
     trees = (screen(LAUNCHER, "Clock"), screen(package, "menu"), screen(package, f"{goal} {number}"))
     actions = (json.dumps({"action_type": "open_app", "app_name": "App"}), json.dumps({"action_type": "wait"}))
-    return Record(number, goal, trees, actions, ("Open the app", "Wait"))
+    return EpisodeRecord(number, goal, trees, actions, ("Open the app", "Wait"))
 
 
 def shards(folder: Path, negatives: int) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from grace_irl.demos import load
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import iter_trajectories
-from grace_irl.demos.select import Chosen, Selection, Selector
+from grace_irl.demos.select import Selected, Selection, Selector
 from grace_irl.demos.trajectory import Demonstration
 from grace_irl.errors import InputError
 from tests.demos.choosing import SHIPPED, chosen, demonstration, numbered, stored, values_of
@@ -213,7 +213,7 @@ def test_one_trajectory_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_shortage_is_known(tmp_path: Path) -> None:
     source = numbered(tmp_path / "in.parquet", range(3))
     (one,) = Selector([source], [Selection(str(tmp_path / "out.parquet"), sample=5)]).choose()
-    assert isinstance(one, Chosen)
+    assert isinstance(one, Selected)
     assert (one.missing, one.states) == (2, 6)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from grace_irl.errors import GraceError
 from grace_irl.sandbox.protocol import Mode
-from grace_irl.sandbox.session import Begin, Session
+from grace_irl.sandbox.session import Begin, RewardSession
 from tests.frame.tree import ROOT
 from tests.hostile.referee import Contest
 
@@ -122,7 +122,7 @@ def test_nothing_that_a_program_reaches_names_a_place(contest: Contest, source: 
 def test_nothing_names_a_place_in_a_session(contest: Contest) -> None:
     state = contest.trajectories[0].states[0]
     source = looking(LOOK)
-    with Session(source, "reward.py", state.dtype, state.shape, pool=contest.pool, checks=False) as session:
+    with RewardSession(source, "reward.py", state.dtype, state.shape, pool=contest.pool, checks=False) as session:
         session.turn((), None, (), [Begin(0, state, "")])
 
 
@@ -135,7 +135,7 @@ def test_messages_name_no_place(contest: Contest, mode: Mode) -> None:
 
 def test_messages_of_a_session_name_no_place(contest: Contest) -> None:
     state = contest.trajectories[0].states[0]
-    session = Session(IMPORTED_IN_VAIN, "reward.py", np.dtype(np.float64), state.shape, pool=contest.pool)
+    session = RewardSession(IMPORTED_IN_VAIN, "reward.py", np.dtype(np.float64), state.shape, pool=contest.pool)
     with session, pytest.raises(GraceError, match="nothing_of_this_name") as caught:
         session.turn((), None, (), [Begin(0, state, "")])
     assert not [place for place in places() if place in str(caught.value)]

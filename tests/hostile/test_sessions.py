@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grace_irl.errors import GraceError
-from grace_irl.sandbox.session import Begin, Session, SessionLimits
+from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits
 from tests.hostile import processes, values
 from tests.hostile.attack import Attack
 from tests.hostile.ground import SECRET, zygotes
@@ -32,7 +32,7 @@ def test_an_attack_in_a_session_reaches_nothing(contest: Contest, attack: Attack
     limits = SessionLimits(turn_s=min(attack.wall_s, 5.0), memory_mb=attack.memory_mb)
     states = contest.trajectories[0].states
     kind, said = states.dtype, ""
-    session = Session(source, "reward.py", kind, states.shape[1:], pool=contest.pool, limits=limits, checks=False)
+    session = RewardSession(source, "reward.py", kind, states.shape[1:], pool=contest.pool, limits=limits, checks=False)
     with session:
         try:
             session.turn((), None, (), [Begin(slot, states[0], "") for slot in range(2)])

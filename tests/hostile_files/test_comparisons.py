@@ -14,7 +14,7 @@ from grace_irl.compare import comparison as comparisons
 from grace_irl.compare.comparison import Compared
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.job import run_job
-from grace_irl.compare.outcome import Result, read_result, write_result
+from grace_irl.compare.outcome import JobResult, read_result, write_result
 from grace_irl.compare.settings import Settings, comparison_of, digest_of, read_settings
 from grace_irl.demos import save
 from grace_irl.demos.memory import limited
@@ -46,7 +46,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
     def work(folder: Path, contest: object, *more: object) -> Compared:
         found.append(contest.settings)  # type: ignore[attr-defined]
-        return Compared(folder, (Result("bc", 0),), (), ())
+        return Compared(folder, (JobResult("bc", 0),), (), ())
 
     monkeypatch.setattr(comparisons, "_work", work)
     return found
@@ -220,10 +220,10 @@ def test_mirrors_of_flags_in_the_environment_change_no_comparison(
 
 def test_results_of_other_jobs_are_not_read(data: Path, tmp_path: Path) -> None:
     place = ComparisonFolder(written(tmp_path / "c", data)).job("bc", 0)
-    write_result(place.result, Result("bc", 7))
+    write_result(place.result, JobResult("bc", 7))
     assert read_result(place.result) is None
-    write_result(place.result, Result("bc", 0))
-    assert read_result(place.result) == Result("bc", 0)
+    write_result(place.result, JobResult("bc", 0))
+    assert read_result(place.result) == JobResult("bc", 0)
 
 
 def test_a_reward_lies_in_the_comparison(data: Path, tmp_path: Path, worked: list[Settings]) -> None:

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.progress import Progress, TextColumn
+from rich.progress import ComparisonState, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole
 from grace_irl.cli.progress import ComparisonProgress, FitProgress
-from grace_irl.compare.outcome import Result
-from grace_irl.compare.pool import Progress as Standing
+from grace_irl.compare.outcome import JobResult
+from grace_irl.compare.pool import ComparisonState as Standing
 from grace_irl.errors import GraceError, InputError
 from grace_irl.text import harmless, line
 from tests.hostile_files.texts import HOSTILE, OF_RICH, SHOWN, is_harmless
@@ -42,7 +42,7 @@ def test_a_console_lets_nothing_through() -> None:
     table.add_row(HOSTILE, Text(HOSTILE, style="bold"))
 
     def live(console: PlainConsole) -> None:
-        with Progress(TextColumn("{task.description}", markup=False), console=console) as bar:
+        with ComparisonState(TextColumn("{task.description}", markup=False), console=console) as bar:
             bar.add_task(HOSTILE)
             bar.refresh()
             print(HOSTILE)
@@ -66,7 +66,7 @@ def test_a_console_lets_nothing_through() -> None:
 
 
 def test_notes_and_lines_of_progress(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = Result(HOSTILE, 0, failure=HOSTILE + "\nsecond line")
+    ended = JobResult(HOSTILE, 0, failure=HOSTILE + "\nsecond line")
     standing = Standing(1, 1, 1, ((HOSTILE, 0, 5),), ended)
     with FitProgress(3) as progress, ComparisonProgress() as comparison:
         progress.note(HOSTILE + "\nreward: forged")

@@ -15,7 +15,7 @@ import pytest
 from grace_irl import load_reward
 from grace_irl.cli import main
 from grace_irl.compare.folder import read_curve
-from grace_irl.compare.outcome import Favourite, Outcome, Result, read_result, write_result
+from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome, read_result, write_result
 from grace_irl.errors import InputError
 from grace_irl.programs.export import export_source, program_of
 from grace_irl.runs.expand.round import Round
@@ -118,7 +118,7 @@ def test_rewards_that_unpack_to_more_than_any_have(tmp_path: Path) -> None:
 
 
 FAVOURITE = Favourite(50, (1.0, 0.5), 40, 1.0, 0.5, None, 8.0)
-OUTCOME = Outcome("A-v0", False, 3, 1.5, 0.5, None, 9.0, favourite=FAVOURITE)
+OUTCOME = TrainingOutcome("A-v0", False, 3, 1.5, 0.5, None, 9.0, favourite=FAVOURITE)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ OUTCOME = Outcome("A-v0", False, 3, 1.5, 0.5, None, 9.0, favourite=FAVOURITE)
 )
 def test_a_result_of_other_types_is_none(change: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "grace-0" / "result.json"
-    result = Result("grace", 0, (OUTCOME,), ("a",), carried=("A-v0",))
+    result = JobResult("grace", 0, (OUTCOME,), ("a",), carried=("A-v0",))
     write_result(path, result)
     assert read_result(path) == result
     path.write_text(json.dumps({**asdict(result), **change}))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.programs.check import read, too_long
-from grace_irl.programs.contract import ALLOWED_MODULES, MAX_SOURCE_BYTES, Problem
+from grace_irl.programs.contract import ALLOWED_MODULES, MAX_SOURCE_BYTES, SourceProblem
 
 
 def reward(body: str, head: str = "import numpy as np") -> str:
@@ -189,8 +189,8 @@ def test_length() -> None:
 
 
 def test_problems_in_words() -> None:
-    assert str(Problem(3, "no")) == "line 3: no"
-    assert str(Problem(0, "no")) == "no"
+    assert str(SourceProblem(3, "no")) == "line 3: no"
+    assert str(SourceProblem(0, "no")) == "no"
 
 
 @given(st.text(max_size=200))

@@ -14,7 +14,7 @@ import numpy as np
 from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
 from grace_irl.evaluate.evaluation import Evaluation, Metrics
-from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
 from grace_irl.propose.protocol import Prompt
@@ -149,7 +149,9 @@ def prompts() -> dict[str, Prompt]:
     return {
         "initialise-grid": OPERATORS["initialise"](plain, Material(seed=1)),
         "initialise-grid-json": OPERATORS["initialise"](brief(grid, answer_format="json"), Material(seed=1)),
-        "initialise-grid-quarter": OPERATORS["initialise"](brief(grid, budget=Budget(scale=0.25)), Material(seed=1)),
+        "initialise-grid-quarter": OPERATORS["initialise"](
+            brief(grid, budget=PromptBudget(scale=0.25)), Material(seed=1)
+        ),
         "initialise-tasks": OPERATORS["initialise"](brief(several), Material(seed=1)),
         "initialise-vector": OPERATORS["initialise"](brief(vector), Material(seed=1)),
         "mutate-grid": OPERATORS["mutate"](plain, replace(given, include_expert=True)),
@@ -161,7 +163,7 @@ def prompts() -> dict[str, Prompt]:
         "repair-grid": OPERATORS["repair"](plain, replace(given, evaluation=broken)),
         "reshape-grid": OPERATORS["reshape"](plain, given),
         "initialise-ui": OPERATORS["initialise"](outlined, Material(seed=1)),
-        "initialise-ui-quarter": OPERATORS["initialise"](brief(ui, budget=Budget(scale=0.25)), Material(seed=1)),
+        "initialise-ui-quarter": OPERATORS["initialise"](brief(ui, budget=PromptBudget(scale=0.25)), Material(seed=1)),
         "initialise-ui-tasks": OPERATORS["initialise"](brief(screens.problem(tasks=("near", "far"))), Material(seed=1)),
         "mutate-ui": OPERATORS["mutate"](outlined, replace(tapped, include_expert=True)),
         "repair-ui": OPERATORS["repair"](outlined, replace(tapped, evaluation=broken)),

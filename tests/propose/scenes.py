@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grace_irl.synthesis.grid.evidence import Evidence
-from grace_irl.synthesis.grid.lexicon import Reading
+from grace_irl.synthesis.grid.evidence import GridEvidence
+from grace_irl.synthesis.grid.lexicon import GridReading
 from grace_irl.synthesis.grid.meaning import Filter
-from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Rows, Scene
+from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Scene, ThingRows
 
 Row = tuple[int, str, tuple[int, int, int]]
 """State, event ("" for a thing of the first state) and codes."""
 
 
-def table(rows: Sequence[Row], sides: Sequence[str] = ()) -> Rows:
-    """Rows in different cells, all on the same sides."""
+def table(rows: Sequence[Row], sides: Sequence[str] = ()) -> ThingRows:
+    """ThingRows in different cells, all on the same sides."""
     count = len(rows)
-    return Rows(
+    return ThingRows(
         state=np.array([row[0] for row in rows], np.int64),
         event=np.array([EVENTS.index(row[1]) if row[1] else -1 for row in rows], np.int64),
         codes=np.array([row[2] for row in rows], np.int64).reshape(-1, 3),
@@ -54,7 +54,7 @@ def event(name: str) -> Filter:
     return Filter("event", EVENTS.index(name))
 
 
-TINY = Evidence(
+TINY = GridEvidence(
     [
         scene(3, [(1, "faced", (1, 5, 0)), (2, "taken", (1, 5, 0))], [(1, 5, 0), (2, 6, 0)], "go ka lu", ("ahead",)),
         scene(3, [(2, "faced", (2, 6, 0))], [(1, 5, 0), (2, 6, 0)], "go mo lu"),
@@ -66,8 +66,8 @@ FACED, TAKEN = event("faced"), event("taken")
 ONE, TWO, FIVE = Filter("channel 0", 1), Filter("channel 0", 2), Filter("channel 1", 5)
 
 
-def reading(constants: dict[str, Filter], **meanings: Filter) -> Reading:
-    return Reading(
+def reading(constants: dict[str, Filter], **meanings: Filter) -> GridReading:
+    return GridReading(
         {feature: TINY.index[f] for feature, f in constants.items()},  # type: ignore[misc]
         {word: TINY.index[f] for word, f in meanings.items()},
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material, chances
 from grace_irl.propose.operators import OPERATORS, clean, initialise, mutate, repair
 from grace_irl.propose.tokens import estimate
@@ -62,7 +62,7 @@ def test_mutations_share_everything_up_to_the_source() -> None:
 
 
 def test_a_seed_gives_one_prompt_and_seeds_differ() -> None:
-    plain = brief(asked.grids(tasks=("a", "b", "c")), budget=Budget(experts=1, negatives=1))
+    plain = brief(asked.grids(tasks=("a", "b", "c")), budget=PromptBudget(experts=1, negatives=1))
     texts = {seed: {initialise(plain, Material(seed=seed)).text for _ in range(3)} for seed in range(8)}
     assert all(len(each) == 1 for each in texts.values())
     assert len({text for each in texts.values() for text in each}) > 1
@@ -74,23 +74,23 @@ def test_a_seed_gives_one_prompt_and_seeds_differ() -> None:
 def test_a_scale_asks_for_a_share_of_the_tokens(scale: float) -> None:
     problem = asked.vectors(length=400)
     whole = estimate(initialise(brief(problem), Material()).text)
-    scaled = estimate(initialise(brief(problem, budget=Budget(scale=scale)), Material()).text)
+    scaled = estimate(initialise(brief(problem, budget=PromptBudget(scale=scale)), Material()).text)
     assert scale * whole * 0.8 <= scaled <= scale * whole * 1.05
 
 
 def test_a_total_is_kept_or_refused() -> None:
     problem = asked.vectors(length=400)
     for total in (4000, 2500, 1800):
-        assert estimate(initialise(brief(problem, budget=Budget(total=total)), Material()).text) <= total
+        assert estimate(initialise(brief(problem, budget=PromptBudget(total=total)), Material()).text) <= total
     with pytest.raises(InputError, match=r"needs about \d+ tokens; expected at most 300"):
-        initialise(brief(problem, budget=Budget(total=300)), Material())
+        initialise(brief(problem, budget=PromptBudget(total=300)), Material())
 
 
 def test_every_part_shrinks_with_the_total() -> None:
     """A user's long text and a wide legend leave room for a trajectory."""
     problem = asked.vectors(width=60, length=60)
     for total in (20_000, 6_000, 4_000):
-        plain = brief(problem, context="word " * 5000, budget=Budget(total=total))
+        plain = brief(problem, context="word " * 5000, budget=PromptBudget(total=total))
         for name in ("initialise", "mutate", "reshape"):
             given = replace(asked.material(problem), source=asked.SOURCE * 100, overall="said " * 3000)
             prompt = OPERATORS[name](plain, given)
@@ -163,7 +163,7 @@ def test_chances_come_from_the_request() -> None:
 def test_the_budget_refuses_other_scales() -> None:
     for scale in (0.0, -1.0, 1.5):
         with pytest.raises(InputError, match="scale"):
-            Budget(scale=scale)
+            PromptBudget(scale=scale)
 
 
 def test_cleaning_numbers_states_and_marks_none() -> None:

@@ -14,7 +14,7 @@ import pytest
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import clean, initialise, mutate
 from grace_irl.propose.pictures import CELL, LONGEST, PICTURES, png, require_pictures
@@ -117,7 +117,7 @@ def test_questions_about_goal_states_have_pictures_and_no_label() -> None:
 def test_captions_count_towards_a_prompts_tokens() -> None:
     problem = label(grid_set(), "last")
     for total in (3_000, 2_500, 2_000):
-        prompt = initialise(brief(problem, budget=Budget(total=total), images=True), Material(seed=1))
+        prompt = initialise(brief(problem, budget=PromptBudget(total=total), images=True), Material(seed=1))
         assert prompt.images
         assert estimate(prompt.text) <= total
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.sections import needed, section, share, wanted
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown
@@ -73,16 +73,16 @@ def test_a_prompt_has_each_title_once() -> None:
 @pytest.mark.parametrize(
     ("budget", "fixed", "whole", "room"),
     [
-        (Budget(), 1000, 500, 500),
-        (Budget(trajectories=300), 1000, 500, 300),
-        (Budget(total=1200), 1000, 500, 200),
-        (Budget(total=900), 1000, 500, -100),
-        (Budget(scale=0.8), 1000, 500, 200),
+        (PromptBudget(), 1000, 500, 500),
+        (PromptBudget(trajectories=300), 1000, 500, 300),
+        (PromptBudget(total=1200), 1000, 500, 200),
+        (PromptBudget(total=900), 1000, 500, -100),
+        (PromptBudget(scale=0.8), 1000, 500, 200),
     ],
 )
-def test_room(budget: Budget, fixed: int, whole: int, room: int) -> None:
+def test_room(budget: PromptBudget, fixed: int, whole: int, room: int) -> None:
     assert budget.room(fixed, whole) == room
 
 
 def test_what_is_spared_elsewhere_goes_to_trajectories() -> None:
-    assert Budget(scale=0.5).room(400, 1000, spared=200) == 400  # half of 1,600, less what is there
+    assert PromptBudget(scale=0.5).room(400, 1000, spared=200) == 400  # half of 1,600, less what is there

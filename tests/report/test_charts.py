@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.report.charts import NARROW, POINTS, WIDTH, Dot, Line, chart, histogram, reach, tallest, thinned
+from grace_irl.report.charts import NARROW, POINTS, WIDTH, ChartLine, Dot, chart, histogram, reach, tallest, thinned
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PLACE = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
@@ -25,7 +25,7 @@ def drawn(text: str) -> ET.Element:
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.lists(st.tuples(st.floats(0, 1e9), FLOATS), max_size=8), max_size=3), st.none() | FLOATS)
 def test_lines_stay_within_their_frame(lines: list[list[tuple[float, float]]], level: float | None) -> None:
-    made = [Line(f"<{number}>", sorted(places), "c0", stairs=bool(number)) for number, places in enumerate(lines)]
+    made = [ChartLine(f"<{number}>", sorted(places), "c0", stairs=bool(number)) for number, places in enumerate(lines)]
     dots = [Dot(*line.places[0], "c1", "1") for line in made if line.places]
     level = None if level is None else min(max(level, -1e15), 1e15)
     root = drawn(chart(made, across="x", up="y & z", label='a "b" <c>', level=level, dots=dots))

@@ -1,4 +1,4 @@
-"""Progress: what is paid over an episode is what its end is worth, and nothing reaches the next episode."""
+"""ProgressScorer: what is paid over an episode is what its end is worth, and nothing reaches the next episode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.rewards.scale import Progress, Scale
+from grace_irl.rewards.scale import ProgressScorer, Scale
 from grace_irl.rewards.scorer import Answer, Begin
 
 
@@ -39,7 +39,7 @@ def begin(slot: int) -> Begin:
 def test_payments_of_an_episode_add_up_to_what_its_last_state_is_worth(
     episodes: list[list[float]], gamma: float
 ) -> None:
-    progress = Progress(Values(), gamma)
+    progress = ProgressScorer(Values(), gamma)
     for rewards in episodes:  # one after the other in one slot
         progress.turn((), None, (), [begin(0)])
         paid = [float(progress.turn((0,), None, [np.array(value)]).rewards[0]) for value in rewards]
@@ -48,7 +48,7 @@ def test_payments_of_an_episode_add_up_to_what_its_last_state_is_worth(
 
 
 def test_an_episode_that_begins_in_the_turn_that_ends_one_owes_it_nothing() -> None:
-    progress = Progress(Values(), 1.0)
+    progress = ProgressScorer(Values(), 1.0)
     progress.turn((), None, (), [begin(0), begin(1)])
     first = progress.turn((0, 1), None, [np.array(5.0), np.array(2.0)], [begin(0)])
     assert first.rewards.tolist() == [5.0, 2.0]
@@ -58,7 +58,7 @@ def test_an_episode_that_begins_in_the_turn_that_ends_one_owes_it_nothing() -> N
 
 
 def test_staying_in_a_valued_state_pays_nothing_and_leaving_it_costs() -> None:
-    progress = Progress(Values(), 0.99)
+    progress = ProgressScorer(Values(), 0.99)
     progress.turn((), None, (), [begin(0)])
     paid = [float(progress.turn((0,), None, [np.array(value)]).rewards[0]) for value in (0.4, 0.4, 0.4, 0.0)]
     assert paid[0] > 0
@@ -69,7 +69,7 @@ def test_only_the_form_progress_remembers() -> None:
     scorer = Values()
     assert Scale("raw").over(scorer) is scorer
     over = Scale("progress", 60.0, -30.0, gamma=0.9).over(scorer)
-    assert isinstance(over, Progress)
+    assert isinstance(over, ProgressScorer)
     rewards = np.array([0.25, -1.0])
     assert Scale("progress", 60.0, -30.0)(rewards) is rewards  # no calibration: potentials in the program's own unit
     over.close()

@@ -9,7 +9,7 @@ import numpy as np
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.rl import environments
-from grace_irl.rl.method import Problem
+from grace_irl.rl.method import PolicyProblem
 from grace_irl.rl.problems import make_problem
 
 ENVIRONMENT = "CartPole-v1"
@@ -46,7 +46,7 @@ def experts(count: int = 4) -> Demonstrations:
     return Demonstrations(Metadata("vector", environment=ENVIRONMENT), tuple(play(seed) for seed in range(count)))
 
 
-def problem(steps: int, **options: Any) -> Problem:
+def problem(steps: int, **options: Any) -> PolicyProblem:
     """Imitate them."""
     demonstrations = options.pop("demonstrations", None) or experts()
     return make_problem(demonstrations, make, steps, **options)

@@ -12,7 +12,7 @@ pytest.importorskip("minigrid")
 
 from grace_irl.demos import load
 from grace_irl.errors import GraceError, InputError
-from grace_irl.rl.collect import Tally, collect
+from grace_irl.rl.collect import EpisodeTally, collect
 from grace_irl.rl.recipe import read_recipe
 from tests.demos.equality import assert_same
 
@@ -37,7 +37,7 @@ def test_experts_reach_the_goal() -> None:
 
 
 def test_negatives_that_succeed_are_dropped_and_counted() -> None:
-    tally, kept = Tally(), Tally()
+    tally, kept = EpisodeTally(), EpisodeTally()
     dropped = collect(GO_TO_OBJ, "random", 12, "negative", seed=0, tally=tally)
     everything = collect(GO_TO_OBJ, "random", 12, "negative", seed=0, tally=kept, keep_successes=True)
     assert not any(d.trajectory.terminated for d in dropped)
@@ -97,7 +97,7 @@ def test_the_bots_failures_are_skipped_and_counted(monkeypatch: pytest.MonkeyPat
         real(self, mission)
 
     monkeypatch.setattr(baby_ai_bot.BabyAIBot, "__init__", sometimes)
-    tally = Tally()
+    tally = EpisodeTally()
     assert len(collect(GO_TO_OBJ, "bot", 3, "expert", tally=tally)) == 3
     assert tally.failures == {"AssertionError": 3}
     assert tally.lines() == ["3 episodes failed and were skipped (AssertionError: 3)"]

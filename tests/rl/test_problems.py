@@ -16,7 +16,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl import environments
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.method import Problem, Trained
+from grace_irl.rl.method import PolicyProblem, Trained
 from grace_irl.rl.problems import ends_early, length_warnings, make_problem
 from tests.rl.cart_pole import experts, play, problem
 
@@ -25,7 +25,7 @@ def having(*trajectories: Trajectory) -> Demonstrations:
     return Demonstrations(Metadata("vector"), tuple(Demonstration(each, "expert") for each in trajectories))
 
 
-def pendulum(*trajectories: Trajectory) -> Problem:
+def pendulum(*trajectories: Trajectory) -> PolicyProblem:
     return make_problem(having(*trajectories), lambda: environments.make("Pendulum-v1"), 10)
 
 
@@ -36,10 +36,10 @@ class Stand:
     name: str
     reads_length: str
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: PolicyProblem) -> None:
         """Nothing."""
 
-    def train(self, problem: Problem, seed: int, watch: Any = None) -> Trained:
+    def train(self, problem: PolicyProblem, seed: int, watch: Any = None) -> Trained:
         raise AssertionError
 
 
@@ -129,7 +129,7 @@ def test_a_grid_has_a_fixed_horizon_with_its_instruction() -> None:
     assert actions.shape == (65,)
 
 
-def _vectorised(asked: Problem) -> Any:
+def _vectorised(asked: PolicyProblem) -> Any:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     return DummyVecEnv([asked.make_env] * asked.num_envs)

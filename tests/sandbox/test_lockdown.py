@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(architecture() is None, reason="no table of syst
 
 THREADED = """
 import ctypes, os, threading
-from grace_irl.sandbox.lockdown import Budget, Lockdown
+from grace_irl.sandbox.lockdown import Allowance, Lockdown
 
 locked, ready, said = threading.Event(), threading.Event(), []
 
@@ -32,7 +32,7 @@ thread.start()
 ready.wait()
 lockdown = Lockdown()
 lockdown.prepare_zygote()
-lockdown.apply(["seccomp"], Budget(10, 512, 1 << 34))
+lockdown.apply(["seccomp"], Allowance(10, 512, 1 << 34))
 locked.set()
 thread.join()
 os.write(1, said[0].encode())

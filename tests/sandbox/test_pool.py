@@ -17,7 +17,7 @@ from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError, SandboxError
 from grace_irl.sandbox import Limits, open_sandbox
-from grace_irl.sandbox.host import Zygote
+from grace_irl.sandbox.host import ZygoteHandle
 from grace_irl.sandbox.packing import ArrayPackage
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import DebugRequest, Mode
@@ -241,7 +241,7 @@ def test_many_threads_use_all_zygotes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sorted(set(asked)) == [0, 1]
 
 
-def _noting(zygote: Zygote, asked: list[int]) -> Callable[..., object]:
+def _noting(zygote: ZygoteHandle, asked: list[int]) -> Callable[..., object]:
     ask = zygote.ask
 
     def noting(*arguments: Any) -> object:

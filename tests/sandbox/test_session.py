@@ -13,7 +13,7 @@ import pytest
 from grace_irl.errors import GraceError, InputError
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.pool import ZygotePool
-from grace_irl.sandbox.session import Begin, Session, SessionLimits
+from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits
 from tests.sandbox.samples import COUNTER, TRANSITION, one
 
 
@@ -30,8 +30,8 @@ def begin(slot: int = 0, value: float = 0.0, text: str = "") -> Begin:
     return Begin(slot, np.array([value, 0.0]), text)
 
 
-def opened(pool: ZygotePool, source: str, **options: object) -> Session:
-    return Session(source, "reward.py", FLOATS, (2,), pool=pool, **options)  # type: ignore[arg-type]
+def opened(pool: ZygotePool, source: str, **options: object) -> RewardSession:
+    return RewardSession(source, "reward.py", FLOATS, (2,), pool=pool, **options)  # type: ignore[arg-type]
 
 
 def later(body: str) -> str:
@@ -50,7 +50,7 @@ def test_slots_hold_episodes_apart(pool: ZygotePool) -> None:
 def test_many_large_states_go_through(pool: ZygotePool) -> None:
     """Far more than a pipe holds at once, in both directions."""
     source = one("return float(state.sum())")
-    with Session(source, "reward.py", np.dtype(np.uint8), (40, 40, 3), pool=pool) as session:
+    with RewardSession(source, "reward.py", np.dtype(np.uint8), (40, 40, 3), pool=pool) as session:
         states = np.random.default_rng(0).integers(0, 9, (500, 40, 40, 3), dtype=np.uint8)
         session.turn((), None, (), [Begin(slot, state, "") for slot, state in enumerate(states)])
         rewards = session.turn(range(len(states)), None, states).rewards
@@ -116,7 +116,7 @@ def test_components_that_are_forged_are_one_line(pool: ZygotePool, said: str) ->
             session.turn((0,), None, np.ones((1, 2)))
 
 
-def play(session: Session, turns: int) -> None:
+def play(session: RewardSession, turns: int) -> None:
     for _ in range(turns):
         session.turn((0,), None, np.ones((1, 2)))
         time.sleep(0.01)  # what a program writes too much has time to arrive
@@ -229,4 +229,4 @@ def test_states_of_another_shape_or_type_are_bad_input(pool: ZygotePool) -> None
             session.turn((0,), None, np.zeros((1, 3)))
         assert session.turn((0,), None, np.zeros((1, 2))).rewards.tolist() == [2]  # nothing was sent
     with pytest.raises(InputError, match="expected numbers"):
-        Session(COUNTER, "reward.py", np.dtype("S4"), (), pool=pool)
+        RewardSession(COUNTER, "reward.py", np.dtype("S4"), (), pool=pool)

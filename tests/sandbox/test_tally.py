@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.sandbox.job import Tally
+from grace_irl.sandbox.job import RunTally
 from grace_irl.sandbox.protocol import DebugRequest, Limits, Outcome
 
 LENGTHS = np.array([2, 3, 1])
@@ -17,7 +17,7 @@ def part(count: int, *texts: str, cpu_s: float = 1.0, wall_s: float = 2.0, peak_
 
 def test_a_whole_run() -> None:
     requests = [DebugRequest(2, 0), DebugRequest(0, 1), DebugRequest(2, 0)]
-    tally = Tally(LENGTHS, Limits(wall_s=10, cpu_s=5), requests)
+    tally = RunTally(LENGTHS, Limits(wall_s=10, cpu_s=5), requests)
     assert tally.requests(slice(0, 2)) == [DebugRequest(0, 1)]
     assert tally.requests(slice(2, 3)) == [DebugRequest(0, 0), DebugRequest(0, 0)]
     tally.add(slice(0, 2), part(2, "b", peak_mb=9.0))
@@ -29,7 +29,7 @@ def test_a_whole_run() -> None:
 
 
 def test_a_failure_ends_it() -> None:
-    tally = Tally(LENGTHS, Limits(), [DebugRequest(0, 0)])
+    tally = RunTally(LENGTHS, Limits(), [DebugRequest(0, 0)])
     tally.add(slice(0, 1), part(1, "a"))
     tally.add(slice(1, 2), Outcome("runtime", message="why", traceback="where", cpu_s=1.0))
     assert not tally.goes_on
@@ -40,7 +40,7 @@ def test_a_failure_ends_it() -> None:
 
 @pytest.mark.parametrize(("passes", "goes_on"), [(1, False), (2, True)])
 def test_limits_hold_for_all_portions_together(passes: int, goes_on: bool) -> None:
-    tally = Tally(LENGTHS, Limits(wall_s=4, cpu_s=1), passes=passes)
+    tally = RunTally(LENGTHS, Limits(wall_s=4, cpu_s=1), passes=passes)
     tally.add(slice(0, 1), part(1))
     assert tally.goes_on is goes_on
     if not goes_on:

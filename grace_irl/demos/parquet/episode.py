@@ -18,8 +18,8 @@ from grace_irl.demos.parquet.rows import (
     STEP_COLUMNS,
     TEXT_COLUMNS,
     WORD_COLUMNS,
+    BatchRows,
     Column,
-    Rows,
     Words,
 )
 from grace_irl.demos.parquet.screenshots import SetScreenshot
@@ -39,7 +39,7 @@ class ParquetEpisode:
     """A trajectory that is being filled from batches."""
 
     def __init__(
-        self, source: ParquetSource, rows: Rows, row: int, index: int, length: int, allocate: Allocate
+        self, source: ParquetSource, rows: BatchRows, row: int, index: int, length: int, allocate: Allocate
     ) -> None:
         self._source = source
         self._where = f"{source.path}: episode {index}"
@@ -58,7 +58,7 @@ class ParquetEpisode:
     def full(self) -> bool:
         return self._filled == self._length
 
-    def fill(self, rows: Rows, start: int, before: int) -> int:
+    def fill(self, rows: BatchRows, start: int, before: int) -> int:
         """Takes this episode's rows from `start` on, `before` being those of the file that come before the batch.
 
         Returns:
@@ -130,7 +130,7 @@ def _any(array: NDArray[Any] | None) -> bool:
 class States(Protocol):
     """Gathers the states of one trajectory from batches, in order."""
 
-    def take(self, rows: Rows, start: int, stop: int) -> None:
+    def take(self, rows: BatchRows, start: int, stop: int) -> None:
         """The next states: some rows of a batch.
 
         Raises:
@@ -157,7 +157,7 @@ class NumberStates:
         InputError: a state that does not fill its grid.
     """
 
-    def __init__(self, where: str, rows: Rows, row: int, length: int, *, grid: bool, allocate: Allocate) -> None:
+    def __init__(self, where: str, rows: BatchRows, row: int, length: int, *, grid: bool, allocate: Allocate) -> None:
         self._where = where
         self._size = rows.size(row)
         shape: tuple[int, ...] = (self._size,)
@@ -170,7 +170,7 @@ class NumberStates:
         self._flat = self._states.reshape(length, self._size)
         self._filled = 0
 
-    def take(self, rows: Rows, start: int, stop: int) -> None:
+    def take(self, rows: BatchRows, start: int, stop: int) -> None:
         """See `States.take`."""
         values = rows.states(start, stop, self._size)
         if values is None:
@@ -194,7 +194,7 @@ class ScreenTexts:
         self._memory = memory
         self._canonical: set[bytes] = set()
 
-    def checked(self, rows: Rows, start: int, stop: int, where: str, step: int) -> list[str]:
+    def checked(self, rows: BatchRows, start: int, stop: int, where: str, step: int) -> list[str]:
         """The screens of some rows in the spelling that states have.
 
         Args:
@@ -208,7 +208,7 @@ class ScreenTexts:
             rows.screen(row, partial(self._check, f"{where}, step {step + row - start}")) for row in range(start, stop)
         ]
 
-    def widths(self, batches: Iterable[Rows], lengths: Sequence[int], where: str) -> list[int]:
+    def widths(self, batches: Iterable[BatchRows], lengths: Sequence[int], where: str) -> list[int]:
         """Bytes of the longest screen of each episode.
 
         Args:
@@ -262,7 +262,7 @@ class ScreenStates:
         self._where, self._texts, self._allocate = where, texts, allocate
         self._screens: list[str] = []
 
-    def take(self, rows: Rows, start: int, stop: int) -> None:
+    def take(self, rows: BatchRows, start: int, stop: int) -> None:
         """See `States.take`."""
         self._screens += self._texts.checked(rows, start, stop, self._where, len(self._screens))
 

@@ -18,15 +18,15 @@ LONGEST_TEXT = 1 << 20
 """Characters of what was done in a step, or what for. Real ones have 20 to 300."""
 
 
-def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[BatchRows]:
     """Decodes one batch ahead: Arrow decompresses on one core while the batch before is copied on another.
 
     One thread of ours instead of Arrow's pool, whose threads would each keep memory for their next batch.
     """
 
-    def following() -> Rows | None:
+    def following() -> BatchRows | None:
         batch = next(batches, None)
-        return None if batch is None else Rows(batch)
+        return None if batch is None else BatchRows(batch)
 
     with ThreadPoolExecutor(1, "parquet") as pool:
         coming = pool.submit(following)
@@ -35,7 +35,7 @@ def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
             yield rows
 
 
-class Rows:
+class BatchRows:
     """The columns of one batch as numpy arrays, without a copy where Arrow's layout allows."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
@@ -152,7 +152,7 @@ class Column:
         self._missing = False
         self._array: NDArray[Any] | None = None
 
-    def fill(self, rows: Rows, name: str, start: int, stop: int, filled: int) -> None:
+    def fill(self, rows: BatchRows, name: str, start: int, stop: int, filled: int) -> None:
         """Takes rows `start` to `stop` as entries from `filled` on."""
         if self._missing or (stop <= start and self._length):
             return
@@ -181,7 +181,7 @@ class Words:
         self._steps = steps
         self._found: list[str | None] = []
 
-    def fill(self, rows: Rows, start: int, stop: int) -> None:
+    def fill(self, rows: BatchRows, start: int, stop: int) -> None:
         """Takes rows `start` to `stop`."""
         self._found += rows.words(self._name, start, stop)
 

@@ -29,7 +29,7 @@ from grace_irl.demos.parquet.rows import (
     TEXT_COLUMNS,
     UI_COLUMNS,
     WORD_COLUMNS,
-    Rows,
+    BatchRows,
     dtype_of,
     is_text,
     numbers_of,
@@ -217,7 +217,7 @@ class ParquetSource:
             self._shared.clear()
         return self._shared.setdefault(text, text)
 
-    def states(self, where: str, rows: Rows, row: int, length: int, allocate: Allocate) -> States:
+    def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> States:
         """What gathers the states of the trajectory that begins in this row."""
         kind = self.header.metadata.kind
         if kind == "ui":
@@ -228,7 +228,7 @@ class ParquetSource:
         """Bytes of all states: those of an episode are as wide as the widest of them."""
         try:
             batches = self._file.iter_batches(SCREEN_ROWS, columns=["state"], use_threads=False)
-            widths = self._screens.widths(map(Rows, batches), self._lengths, str(self.path))
+            widths = self._screens.widths(map(BatchRows, batches), self._lengths, str(self.path))
             if len(widths) < len(self._lengths):
                 raise pa.ArrowInvalid(UNEVEN)
         except (pa.ArrowException, OSError) as error:

@@ -23,7 +23,7 @@ from grace_irl.demos.source import Allocate, SetWriter, build, stated_role, tota
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui import forest, markup, residue
 from grace_irl.demos.ui.episode import MAX_BYTES, AnnotatedTrajectory
-from grace_irl.demos.ui.record import About, Record
+from grace_irl.demos.ui.record import About, EpisodeRecord
 from grace_irl.demos.ui.shard import RecordScreenshot, Shard, require_extra
 from grace_irl.demos.ui.tfrecord import MAX_RECORD, write_record
 from grace_irl.errors import InputError
@@ -68,7 +68,7 @@ class AndroidControlSource:
             count += 1
         return total_bytes(2 * count, total)
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[EpisodeRecord]:
         """Every episode as the shard has it, in order, one in memory at a time.
 
         Raises:
@@ -83,7 +83,9 @@ class AndroidControlSource:
             del record  # before the next one is read
             yield demonstration
 
-    def _demonstration(self, record: Record, number: int, role: Role | None, allocate: Allocate) -> Demonstration:
+    def _demonstration(
+        self, record: EpisodeRecord, number: int, role: Role | None, allocate: Allocate
+    ) -> Demonstration:
         where = self._where(record)
         about = About.from_json(record.about, where)
         texts = _texts(record, about, where)
@@ -113,11 +115,11 @@ class AndroidControlSource:
             trajectory = AnnotatedTrajectory.of(trajectory, record.actions, record.step_instructions)
         return Demonstration(trajectory, role or stated_role(about.role, where), about.task, about.split, about.goals)
 
-    def _where(self, record: Record) -> str:
+    def _where(self, record: EpisodeRecord) -> str:
         return f"{self.path}: episode {record.episode_id}"
 
 
-def _texts(record: Record, about: About, where: str) -> list[str]:
+def _texts(record: EpisodeRecord, about: About, where: str) -> list[str]:
     """The screens of a record, as canonical XML."""
     beside = about.screens or (None,) * len(record.trees)
     if len(beside) != len(record.trees):
@@ -184,7 +186,7 @@ class AndroidControlWriter(SetWriter):
         shown = trajectory.screenshots if self._screenshots == "embed" else ()
         pictures = [b"" if picture is None else picture.read() for picture in shown]
         annotated = trajectory if isinstance(trajectory, AnnotatedTrajectory) else None
-        record = Record(
+        record = EpisodeRecord(
             episode_id=self._episode_id(trajectory.source),
             goal=trajectory.extra_info,
             trees=tuple(trees),

@@ -17,7 +17,7 @@ from typing import Any
 
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.ui import markup
-from grace_irl.demos.ui.episode import Episode, EpisodeSource
+from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.fields import attributes
 from grace_irl.demos.ui.folder import success_of
 from grace_irl.demos.ui.readers import read_text
@@ -52,7 +52,7 @@ def is_history(found: object) -> bool:
     )
 
 
-def history(path: Path, read: Callable[[], Any], memory: Memory) -> Episode:
+def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisode:
     """The episode of a history.
 
     Args:
@@ -79,7 +79,7 @@ def history(path: Path, read: Callable[[], Any], memory: Memory) -> Episode:
     results = dict.fromkeys(success_of(step.get("result"), path) for step in found)
     if len(goals) > 1 or len(results) > 1:
         raise InputError(f"{path}: steps of several goals or results; expected one episode in a file: split it")
-    return Episode(screens, markup.rinse(*goals).strip(), success=next(iter(results)))
+    return ScreenEpisode(screens, markup.rinse(*goals).strip(), success=next(iter(results)))
 
 
 def open_elements(path: Path, memory: Memory) -> EpisodeSource:
@@ -96,7 +96,7 @@ def open_elements(path: Path, memory: Memory) -> EpisodeSource:
     def screens() -> Iterator[str]:
         yield flat(read_elements(read_text(path, memory, markup.MAX_BYTES), str(path)), str(path), memory)
 
-    return EpisodeSource(path, Episode(screens))
+    return EpisodeSource(path, ScreenEpisode(screens))
 
 
 def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:

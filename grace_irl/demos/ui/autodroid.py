@@ -23,7 +23,7 @@ from typing import Any
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import flat
-from grace_irl.demos.ui.episode import Episode, EpisodeSource
+from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.readers import read_text
 from grace_irl.errors import InputError
 
@@ -73,7 +73,7 @@ def open_records(path: Path, memory: Memory) -> EpisodeSource:
 
     name = records().get("task_name")
     task = "" if not isinstance(name, str) or name == UNNAMED else markup.rinse(name)
-    return EpisodeSource(path, Episode(screens, " ".join(task.split())))
+    return EpisodeSource(path, ScreenEpisode(screens, " ".join(task.split())))
 
 
 def read_elements(state: str, where: str) -> list[dict[str, object]]:

@@ -23,7 +23,7 @@ MAX_BYTES = 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Episode:
+class ScreenEpisode:
     """One episode, opened; its screens are read when they are asked for.
 
     Attributes:
@@ -61,7 +61,7 @@ class EpisodeSource:
 
     exact = True
 
-    def __init__(self, path: Path, episode: Episode) -> None:
+    def __init__(self, path: Path, episode: ScreenEpisode) -> None:
         self.path = path
         self._episode = episode
         count = width = 0

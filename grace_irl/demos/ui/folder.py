@@ -19,7 +19,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import beside
 from grace_irl.demos.source import stated_role
 from grace_irl.demos.ui import markup
-from grace_irl.demos.ui.episode import Episode, EpisodeSource
+from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.readers import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
 
@@ -61,13 +61,13 @@ def open_dump(path: Path, memory: Memory) -> EpisodeSource:
     return EpisodeSource(path, _episode([path], {}, path, memory))
 
 
-def _episode(dumps: list[Path], about: Mapping[str, Any], where: Path, memory: Memory) -> Episode:
+def _episode(dumps: list[Path], about: Mapping[str, Any], where: Path, memory: Memory) -> ScreenEpisode:
     def read() -> Iterator[str]:
         for dump in dumps:
             yield markup.write(markup.parse(read_bytes(dump, memory, markup.MAX_BYTES), str(dump)), str(dump))
 
     pictures = tuple(beside(dump) for dump in dumps)
-    return Episode(
+    return ScreenEpisode(
         read,
         instruction=instruction_of(about, where),
         role=None if about.get("role") is None else stated_role(about["role"], str(where)),

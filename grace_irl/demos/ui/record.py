@@ -28,7 +28,7 @@ _EXPECTED = "expected the features of AndroidControl (docs/demonstrations.md)"
 
 
 @dataclass(frozen=True)
-class Record:
+class EpisodeRecord:
     """One episode.
 
     Attributes:
@@ -52,7 +52,7 @@ class Record:
     about: Mapping[str, Any] | None = None
 
     @classmethod
-    def parse(cls, data: bytes, where: str) -> Record:
+    def parse(cls, data: bytes, where: str) -> EpisodeRecord:
         """Reads one.
 
         Args:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Place, checked, identity
-from grace_irl.demos.ui.record import Record
+from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.demos.ui.tfrecord import read_records
 from grace_irl.errors import InputError
 
@@ -32,7 +32,7 @@ class Shard:
         InputError: what reads it is not installed.
     """
 
-    _looked_up: ClassVar[tuple[Shard, int, Record] | None] = None
+    _looked_up: ClassVar[tuple[Shard, int, EpisodeRecord] | None] = None
     """What was looked up last, of all shards: pictures of one record are asked for one after the other."""
 
     _walk: ClassVar[tuple[Shard, _Walk] | None] = None
@@ -44,13 +44,13 @@ class Shard:
         require_extra(path)
         self.path = path
         self._memory = Memory() if memory is None else memory
-        self._current: tuple[int, Record] | None = None
+        self._current: tuple[int, EpisodeRecord] | None = None
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[EpisodeRecord]:
         """Every record, in order; one of them is in memory at a time.
 
         Raises:
-            InputError: see `read_records` and `Record.parse`.
+            InputError: see `read_records` and `EpisodeRecord.parse`.
         """
         try:
             for number, data in enumerate(read_records(self.path)):
@@ -63,7 +63,7 @@ class Shard:
         finally:
             self._current = None
 
-    def record(self, number: int) -> Record:
+    def record(self, number: int) -> EpisodeRecord:
         """One record: the one that `records` is at, the one looked up last, or what a walk through the file finds.
 
         The walk goes on where the last one ended, if that is before the record and the file is as it was.
@@ -90,10 +90,10 @@ class Shard:
             Shard._walk, Shard._looked_up = (self, walk), (self, number, record)
             return record
 
-    def _parsed(self, data: bytes, number: int) -> Record:
+    def _parsed(self, data: bytes, number: int) -> EpisodeRecord:
         where = f"{self.path}: record {number}"
         self._memory.require(PARSED * len(data), where)
-        record = Record.parse(data, where)
+        record = EpisodeRecord.parse(data, where)
         self._memory.require(TREE_PARSED * max(map(len, record.trees)), f"{where}: a tree")
         return record
 

@@ -18,7 +18,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, Screenshot, beside
 from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import history
-from grace_irl.demos.ui.episode import Episode, EpisodeSource
+from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.fields import attributes
 from grace_irl.demos.ui.folder import instruction_of
 from grace_irl.demos.ui.readers import read_json
@@ -47,7 +47,7 @@ def open_json(path: Path, memory: Memory) -> EpisodeSource:
         yield write_tree(read_json(path, memory), str(path), memory)
 
     tree(found, str(path))
-    episode = Episode(screens, instruction_of(found, path), screenshots=_screenshots(found, path))
+    episode = ScreenEpisode(screens, instruction_of(found, path), screenshots=_screenshots(found, path))
     del found  # before it is read again
     return EpisodeSource(path, episode)
 

@@ -14,11 +14,11 @@ from grace_irl.propose.chat import Completion
 from grace_irl.propose.client import verdict
 from grace_irl.propose.client.counters import Counters
 from grace_irl.propose.client.dialect import Dialect, answers
-from grace_irl.propose.client.errors import CallFailed, ContextOverflow, Failure
+from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow
 from grace_irl.propose.client.rejection import Overflow, declined, overflow
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.verdict import Catalogue, Judge
-from grace_irl.propose.client.watch import Backoff, Watch
+from grace_irl.propose.client.watch import Backoff, ServerWatch
 from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Prompt
@@ -42,7 +42,7 @@ class _Bound:
     slots: asyncio.Semaphore
     opening: asyncio.Lock
     probing: asyncio.Lock
-    watch: Watch
+    watch: ServerWatch
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class ChatClient:
                 slots=asyncio.Semaphore(self.settings.concurrency),
                 opening=asyncio.Lock(),
                 probing=asyncio.Lock(),
-                watch=Watch(wire.models, self.settings.patience, self._backoff, self._tell_of_absence),
+                watch=ServerWatch(wire.models, self.settings.patience, self._backoff, self._tell_of_absence),
             )
         return self._bound
 
@@ -223,13 +223,13 @@ class ChatClient:
     async def _listed(self, bound: _Bound) -> Catalogue:
         try:
             return Catalogue(await bound.wire.models())
-        except Failure as failure:
+        except CallFailure as failure:
             problem = failure
         if problem.status in (429, 500, 502, 503, 504):  # it is there, and may be loading its model
             await bound.watch.wait(self._judge.quote(problem))
             try:
                 return Catalogue(await bound.wire.models())
-            except Failure as failure:
+            except CallFailure as failure:
                 problem = failure
         hopeless = problem.status in (0, 401, 403) or 300 <= problem.status < 400 or problem.kind == "web page"
         if self.settings.model and not hopeless:  # not every server lists its models
@@ -269,7 +269,7 @@ class ChatClient:
                 payload, n = self._payload(question, max_tokens)
                 try:
                     return await self._request(bound, payload, n)
-                except Failure as failure:
+                except CallFailure as failure:
                     problem = failure
                 self.counters.failures[problem.kind] += 1
                 kinds[problem.kind] += 1
@@ -301,7 +301,7 @@ class ChatClient:
         self._dialect.accepted(payload, len(got))
         return got
 
-    async def _pause(self, problem: Failure, tries: int, same: int, spent: float) -> None:
+    async def _pause(self, problem: CallFailure, tries: int, same: int, spent: float) -> None:
         """Waits before the next try, or gives up: `same` failures of this kind, `spent` seconds."""
         if problem.busy:
             if spent + problem.retry_after > self.settings.patience:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from grace_irl.propose.chat import Completion, Finish
-from grace_irl.propose.client.errors import Failure, Kind
+from grace_irl.propose.client.errors import CallFailure, Kind
 from grace_irl.propose.client.rejection import refuses_system_role, rejected_parameters
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Prompt
@@ -79,7 +79,7 @@ class Dialect:
         if self.short_answers > 1:
             self.most_choices = max(1, choices)
 
-    def learn(self, failure: Failure, payload: Mapping[str, Any], times: int) -> list[str]:
+    def learn(self, failure: CallFailure, payload: Mapping[str, Any], times: int) -> list[str]:
         """Learns from a refusal of this payload, the `times`-th of its kind; returns what is new, for people."""
         news: list[str] = []
         if self.system_role and payload["messages"][0]["role"] == "system" and refuses_system_role(failure):
@@ -140,23 +140,23 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
     which servers only sum, are shared out by the length of the texts.
 
     Raises:
-        Failure: for a body that is empty or malformed, one that holds an error, and one without choices.
+        CallFailure: for a body that is empty or malformed, one that holds an error, and one without choices.
     """
     if not body.strip():
-        raise Failure("empty body", "an empty body", status=200)
+        raise CallFailure("empty body", "an empty body", status=200)
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
-        raise Failure("malformed body", "a body that is no JSON", status=200) from None
+        raise CallFailure("malformed body", "a body that is no JSON", status=200) from None
     if not isinstance(found, dict):
-        raise Failure("malformed body", "a body that is no JSON object", status=200)
+        raise CallFailure("malformed body", "a body that is no JSON object", status=200)
     if found.get("error"):
         raise _reported(found["error"])
     choices = found.get("choices")
     if not isinstance(choices, list) or not all(isinstance(one, dict) for one in choices):
-        raise Failure("malformed body", "a body without a list of choices", status=200)
+        raise CallFailure("malformed body", "a body without a list of choices", status=200)
     if not choices:
-        raise Failure("no answer", "a body with no choice in it", status=200)
+        raise CallFailure("no answer", "a body with no choice in it", status=200)
     if all(isinstance(one.get("index"), int) for one in choices):
         choices = sorted(choices, key=lambda one: int(one["index"]))
     texts = [_text(one) for one in choices[:most]]
@@ -186,24 +186,24 @@ def shared_out(total: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def _reported(error: object) -> Failure:
+def _reported(error: object) -> CallFailure:
     """An error that came with status 200, as some gateways and older servers send it; its own code says more."""
     body = error if isinstance(error, dict) else {"message": str(error)}
     code = body.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else 200
     kind: Kind = "busy" if status == 429 else "rejected" if 400 <= status < 500 else "server error"
-    return Failure(kind, f"error {code or ''}".strip(), status=status, said=str(body.get("message", "")), body=body)
+    return CallFailure(kind, f"error {code or ''}".strip(), status=status, said=str(body.get("message", "")), body=body)
 
 
 def _text(choice: Mapping[str, Any]) -> tuple[str, Finish]:
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise Failure("malformed body", "a choice without a message", status=200)
+        raise CallFailure("malformed body", "a choice without a message", status=200)
     content = message.get("content")
     if isinstance(content, list):  # parts, as some gateways send them
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     if content is not None and not isinstance(content, str):
-        raise Failure("malformed body", "a message whose content is no text", status=200)
+        raise CallFailure("malformed body", "a message whose content is no text", status=200)
     # A JSON escape can hold half of a surrogate pair, which no file and no database takes.
     text = (content or "").encode("utf-8", "replace").decode("utf-8")
     refusal = message.get("refusal")

@@ -63,7 +63,7 @@ LONGEST = 10_000  # characters of a server's words that are searched for reasons
 
 
 @dataclass(eq=False)
-class Failure(Exception):  # noqa: N818  a failed request is no defect
+class CallFailure(Exception):  # noqa: N818  a failed request is no defect
     """Inside the client only; what leaves it is in `errors.py`.
 
     Attributes:

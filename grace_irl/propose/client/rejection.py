@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from grace_irl.propose.client.errors import Failure
+from grace_irl.propose.client.errors import CallFailure
 
 _LIMIT = (
     # OpenAI, vLLM: "This model's maximum context length is 8192 tokens. However, …"
@@ -47,7 +47,7 @@ class Overflow:
     prompt_tokens: int | None
 
 
-def overflow(failure: Failure) -> Overflow | None:
+def overflow(failure: CallFailure) -> Overflow | None:
     """Whether a request was too long for the model's context, with the numbers that the server tells."""
     body = failure.body or {}
     if failure.status not in (400, 413, 422, 500):
@@ -64,7 +64,7 @@ def overflow(failure: Failure) -> Overflow | None:
     )
 
 
-def rejected_parameters(failure: Failure, sent: set[str]) -> set[str]:
+def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
     """Which of the parameters that were sent the server complains of.
 
     It names one in the field `param`, or in quotation marks or before a verb in its message.
@@ -77,17 +77,17 @@ def rejected_parameters(failure: Failure, sent: set[str]) -> set[str]:
     return {name for name in sent if _names(name, failure.said)}
 
 
-def refuses_system_role(failure: Failure) -> bool:
+def refuses_system_role(failure: CallFailure) -> bool:
     """Whether the model's template has no place for a system text."""
     return failure.status in (400, 422, 500) and bool(_ROLE.search(failure.said))
 
 
-def unknown_model(failure: Failure) -> bool:
+def unknown_model(failure: CallFailure) -> bool:
     """Whether it is the model's name that the server does not know."""
     return failure.status in (400, 404) and bool(_MODEL.search(f"{failure.code} {failure.said}"))
 
 
-def declined(failure: Failure) -> bool:
+def declined(failure: CallFailure) -> bool:
     """Whether a filter in front of the model declined the prompt (Azure answers so with status 400)."""
     return failure.status == 400 and any(word in failure.code for word in ("content_filter", "content_policy"))
 

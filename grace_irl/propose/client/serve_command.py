@@ -17,7 +17,7 @@ _PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)(b|m)(?![a-z])", 
 
 
 @dataclass(frozen=True)
-class Weights:
+class ModelWeights:
     """Of one model.
 
     Attributes:
@@ -31,16 +31,16 @@ class Weights:
     context: int | None
 
 
-def weights(model: str) -> Weights:
+def weights(model: str) -> ModelWeights:
     """Read from a folder in Hugging Face's form; guessed from a name such as Qwen2.5-Coder-7B."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
-        return Weights(_of_name(model), bool(QUANTISED.search(model.replace("_", "-"))), None)
+        return ModelWeights(_of_name(model), bool(QUANTISED.search(model.replace("_", "-"))), None)
     config = _config(folder / "config.json")
     files = [*folder.glob("*.safetensors")] or [*folder.glob("*.bin")]
     text: Any = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
     context = text.get("max_position_embeddings")
-    return Weights(
+    return ModelWeights(
         sum(file.stat().st_size for file in files) / 2**30 if files else None,
         bool(config.get("quantization_config")),
         context if isinstance(context, int) and context > 0 else None,
@@ -187,7 +187,7 @@ class ServeCommand:
 def serve_command(
     model: str,
     machine: Machine,
-    size: Weights,
+    size: ModelWeights,
     *,
     vllm: str = "vllm",
     host: str = "127.0.0.1",
@@ -235,7 +235,7 @@ class _Place:
     notes: tuple[str, ...] = ()
 
 
-def _on_cards(machine: Machine, size: Weights) -> _Place:
+def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
     """As few cards as the weights need, a power of two of them (attention heads are shared out evenly)."""
     card = min(machine.gpus, key=lambda gpu: gpu.gib)
     usable = card.gib * UTILISATION - SPARE
@@ -262,7 +262,7 @@ def _on_cards(machine: Machine, size: Weights) -> _Place:
     return _Place(context, tuple(arguments), {}, quantization, tuple(notes))
 
 
-def _on_cpu(machine: Machine, size: Weights) -> _Place:
+def _on_cpu(machine: Machine, size: ModelWeights) -> _Place:
     """Weights in 16 bits, and a cache of a quarter of what they leave."""
     needed = size.gib or 0.0
     cache = max(1, min(16, int((machine.gib - needed) / 4)))

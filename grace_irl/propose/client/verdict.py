@@ -11,7 +11,7 @@ from typing import Any
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.parsing import parse
 from grace_irl.propose.chat import Completion
-from grace_irl.propose.client.errors import CallFailed, Failure, ServerGone
+from grace_irl.propose.client.errors import CallFailed, CallFailure, ServerGone
 from grace_irl.propose.client.rejection import unknown_model
 from grace_irl.propose.protocol import Prompt
 
@@ -83,11 +83,11 @@ class Judge:
     has_key: bool
     shown: Callable[[str], str]
 
-    def quote(self, failure: Failure) -> str:
+    def quote(self, failure: CallFailure) -> str:
         """What happened, with the server's words where there are any."""
         return self.shown(f"{failure.message}: {failure.said}" if failure.said else failure.message)
 
-    def at_first_contact(self, failure: Failure) -> GraceError:
+    def at_first_contact(self, failure: CallFailure) -> GraceError:
         """For a list of models that did not come."""
         if failure.kind in ("connection", "time-out"):
             return InputError(
@@ -108,7 +108,7 @@ class Judge:
             "name one with --model, or correct --llm-url"
         )
 
-    def final(self, failure: Failure, model: str, catalogue: Catalogue) -> GraceError | None:
+    def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
         """For a request of a run: the error where another try would change nothing."""
         if failure.status in (401, 403):
             return self._refused_key(failure)
@@ -124,20 +124,20 @@ class Judge:
             return CallFailed(f"the server refuses the request ({self.quote(failure)})", failure.kind)
         return None
 
-    def too_busy(self, failure: Failure, patience: float) -> ServerGone:
+    def too_busy(self, failure: CallFailure, patience: float) -> ServerGone:
         """For a server that is there and takes no work."""
         return ServerGone(
             f"the server has been too busy for the {patience:g} s of --llm-patience ({self.quote(failure)}); "
             "resume the run later, or ask less at once with --concurrency"
         )
 
-    def _elsewhere(self, failure: Failure) -> InputError:
+    def _elsewhere(self, failure: CallFailure) -> InputError:
         return InputError(
             f"the server at {self.url} sends its callers elsewhere ({self.quote(failure)}); prompts and keys go to the "
             "server that you name and to no other: expected the other's address with --llm-url"
         )
 
-    def _refused_key(self, failure: Failure) -> InputError:
+    def _refused_key(self, failure: CallFailure) -> InputError:
         found = "refuses the key" if self.has_key else "wants a key, and none is set"
         return InputError(
             f"the server {found} ({self.quote(failure)}); expected a valid one in the environment variable "

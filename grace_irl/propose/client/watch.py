@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from grace_irl.propose.client.errors import Failure, ServerGone
+from grace_irl.propose.client.errors import CallFailure, ServerGone
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Backoff:
 OFTEN = 10.0  # seconds between two looks, at most
 
 
-class Watch:
+class ServerWatch:
     """While the server is away all calls stand still, and one task looks for it.
 
     Args:
-        look: asks the server for something cheap; raises `Failure` where it does not answer.
+        look: asks the server for something cheap; raises `CallFailure` where it does not answer.
         patience: seconds.
         backoff: between looks.
         on_note: told when the waiting starts (True) and ends (False).
@@ -97,7 +97,7 @@ class Watch:
     async def _there(self) -> bool:
         try:
             await self._look()
-        except Failure as failure:
+        except CallFailure as failure:
             return failure.kind == "rejected"  # whatever it says, it is there
         return True
 

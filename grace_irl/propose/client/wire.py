@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grace_irl.errors import InputError
-from grace_irl.propose.client.errors import Failure, Kind
+from grace_irl.propose.client.errors import CallFailure, Kind
 from grace_irl.propose.client.settings import ChatSettings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Wire:
         """The body of the response to a chat completion.
 
         Raises:
-            Failure: for everything else than a whole body with status 200.
+            CallFailure: for everything else than a whole body with status 200.
         """
         try:
             async with asyncio.timeout(self._timeout):
@@ -57,7 +57,7 @@ class Wire:
                 async with create(**payload) as response:
                     return await self._read(response)
         except TimeoutError:
-            raise Failure("time-out", f"no answer within {self._timeout:g} s") from None
+            raise CallFailure("time-out", f"no answer within {self._timeout:g} s") from None
         except self._library.OpenAIError as error:
             raise self._failure(error) from None
 
@@ -65,23 +65,23 @@ class Wire:
         """What /v1/models lists; each has an "id".
 
         Raises:
-            Failure: where it does not answer, or with something else.
+            CallFailure: where it does not answer, or with something else.
         """
         try:
             async with asyncio.timeout(seconds):
                 async with self._client.models.with_streaming_response.list() as response:
                     body = await self._read(response)
         except TimeoutError:
-            raise Failure("time-out", f"no answer within {seconds:g} s") from None
+            raise CallFailure("time-out", f"no answer within {seconds:g} s") from None
         except self._library.OpenAIError as error:
             raise self._failure(error) from None
         if body.lstrip().startswith(b"<"):
-            raise Failure("web page", "a web page", status=200)
+            raise CallFailure("web page", "a web page", status=200)
         try:
             listed = json.loads(body)["data"]
             return [dict(one) for one in listed if isinstance(one["id"], str)]
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise Failure("malformed body", "a list of models that is none", status=200) from None
+            raise CallFailure("malformed body", "a list of models that is none", status=200) from None
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -94,21 +94,23 @@ class Wire:
             async for part in response.iter_bytes():
                 size += len(part)
                 if size > self._max_bytes:
-                    raise Failure("too long", f"an answer of more than {self._max_bytes} bytes", status=200)
+                    raise CallFailure("too long", f"an answer of more than {self._max_bytes} bytes", status=200)
                 parts.append(part)
-        except (Failure, self._library.OpenAIError):
+        except (CallFailure, self._library.OpenAIError):
             raise
         except Exception as error:  # reading a body fails in the transport's own ways, which the library does not wrap
-            raise Failure("connection", f"the connection broke in the middle ({type(error).__name__})", 200) from None
+            raise CallFailure(
+                "connection", f"the connection broke in the middle ({type(error).__name__})", 200
+            ) from None
         return b"".join(parts)
 
-    def _failure(self, error: openai.OpenAIError) -> Failure:
+    def _failure(self, error: openai.OpenAIError) -> CallFailure:
         if isinstance(error, self._library.APITimeoutError):
-            return Failure("time-out", f"no answer within {self._timeout:g} s")
+            return CallFailure("time-out", f"no answer within {self._timeout:g} s")
         if isinstance(error, self._library.APIStatusError):
             return _of_status(error)
         cause = error.__cause__
-        return Failure("connection", f"no connection ({cause or type(error).__name__})")
+        return CallFailure("connection", f"no connection ({cause or type(error).__name__})")
 
 
 def openai_library() -> Any:
@@ -126,12 +128,12 @@ def openai_library() -> Any:
     return openai
 
 
-def _of_status(error: openai.APIStatusError) -> Failure:
+def _of_status(error: openai.APIStatusError) -> CallFailure:
     status = error.status_code
     body = error.body if isinstance(error.body, dict) else {}
     said = body.get("message") or (error.body if isinstance(error.body, str) else "")
     kind: Kind = "busy" if status == 429 else "server error" if status >= 500 or status == 408 else "rejected"
-    return Failure(
+    return CallFailure(
         kind,
         f"HTTP {status}",
         status=status,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
-from grace_irl.propose.views.outline import Item, Outline, named, quoted
+from grace_irl.propose.views.outline import Item, ScreenOutline, named, quoted
 
 MOST = 400
 """Nodes that are new or gone, from which on two screens are different ones."""
@@ -15,7 +15,7 @@ MANY = 8  # nodes of a screen that is another one if less than a quarter of them
 NEAR = 40  # characters of a label that says where a node is
 
 
-def difference(before: Outline, after: Outline) -> list[str] | None:
+def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     """Lines `~` for nodes that changed what they say, `+` for new ones, `-` for those that are gone.
 
     [] where both have the same nodes; None where so much differs that nobody would call it a change.
@@ -61,7 +61,7 @@ def difference(before: Outline, after: Outline) -> list[str] | None:
     return lines
 
 
-def _apart(before: Outline, after: Outline) -> tuple[list[int], list[int]]:
+def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list[int]]:
     """Places of the items that only one of two outlines has, or has elsewhere."""
     one, two = [item.key for item in before.items], [item.key for item in after.items]
     # What both begin and end with needs no comparison: long lists differ in a few rows.
@@ -81,7 +81,7 @@ def _apart(before: Outline, after: Outline) -> tuple[list[int], list[int]]:
 
 
 def _paired(
-    before: Outline, after: Outline, old: Sequence[int], new: Sequence[int]
+    before: ScreenOutline, after: ScreenOutline, old: Sequence[int], new: Sequence[int]
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Items that are the same node before and after, and those that are not.
 
@@ -136,7 +136,7 @@ def _change(one: Item, two: Item) -> str:
     return f"{two.written(leave_out=(*told, 'states'))}: {'; '.join(parts)}"
 
 
-def _where(outline: Outline, place: int, apart: Collection[int]) -> str:
+def _where(outline: ScreenOutline, place: int, apart: Collection[int]) -> str:
     """In or beside what a node is, by a label that both screens have; "" where nothing near it has one."""
     above = outline.items[place].parent
     if above < 0:

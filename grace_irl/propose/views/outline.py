@@ -129,7 +129,7 @@ _TELLING = ("checked", "selected", "focused", "disabled")
 
 
 @dataclass(frozen=True, eq=False)
-class Outline:
+class ScreenOutline:
     """The items of a screen, in the order of the document.
 
     Attributes:
@@ -141,7 +141,7 @@ class Outline:
     fault: str = ""
 
     @classmethod
-    def of(cls, state: bytes | str) -> Outline:
+    def of(cls, state: bytes | str) -> ScreenOutline:
         """The outline of a state; never raises."""
         try:
             screen = Screen.parse(state)

@@ -10,7 +10,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
-from grace_irl.propose.views.outline import ANY_TEXT, Item, Outline, named, quoted
+from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named, quoted
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
@@ -57,7 +57,7 @@ class Sharing:
     name: str
 
 
-def reached(items: Sequence[Labelled], outline: Callable[[bytes], Outline]) -> list[Reached]:
+def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Reached]:
     """The trajectories with an instruction and a positive state, evenly drawn where there are many."""
     having = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     having = having[:: max(1, -(-len(having) // MAX_TRAJECTORIES))]
@@ -165,11 +165,11 @@ MOST_TELLING = 16  # lines of the table
 MOST_TASKS = 6
 LEAST_SHARE_GAP = 0.5  # between the shares of positive and of other screens
 
-Counted = tuple[Labelled, int, Outline]
+Counted = tuple[Labelled, int, ScreenOutline]
 """A trajectory, the number of one of its states, and its outline."""
 
 
-def sampled(items: Sequence[Labelled], outline: Callable[[bytes], Outline]) -> list[Counted]:
+def sampled(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Counted]:
     """The screens that are looked at, in order."""
     marked = [(item, step) for item in items for step in np.flatnonzero(item.positive).tolist()]
     others = [(item, step) for item in items for step in np.flatnonzero(~item.positive).tolist()]
@@ -235,7 +235,7 @@ def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
 
     Ranked by the difference of the two shares; of what one node says on equally many screens the first alone stays.
     """
-    sides: tuple[list[Outline], list[Outline]] = ([], [])
+    sides: tuple[list[ScreenOutline], list[ScreenOutline]] = ([], [])
     for item, step, outline in screens:
         if not item.positive[step]:
             sides[1].append(outline)

@@ -14,7 +14,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.difference import difference
-from grace_irl.propose.views.outline import LONGEST, Item, Outline, named, quoted
+from grace_irl.propose.views.outline import LONGEST, Item, ScreenOutline, named, quoted
 from grace_irl.propose.views.screen_words import (
     background,
     name_shares,
@@ -36,7 +36,7 @@ LEAST = 20  # tokens that are always enough to say how much is missing
 
 
 @dataclass(frozen=True)
-class Weights:
+class ScreenWeights:
     """What says most about a screen, learned from all of them.
 
     Attributes:
@@ -54,7 +54,7 @@ class Weights:
         return item.name not in self.relevant, -item.importance, *rare
 
 
-def fitted(outline: Outline, places: Collection[int], weights: Weights, tokens: int, ending: str) -> str:
+def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeights, tokens: int, ending: str) -> str:
     """A screen in full, at most so many tokens (estimated).
 
     Args:
@@ -84,7 +84,7 @@ def fitted(outline: Outline, places: Collection[int], weights: Weights, tokens: 
     return text if estimate(text) <= tokens else cut(text, tokens)
 
 
-def _count(outline: Outline, ranked: Sequence[int], longest: int, tokens: int) -> int:
+def _count(outline: ScreenOutline, ranked: Sequence[int], longest: int, tokens: int) -> int:
     """How many items fit at most, if nothing but their lines were written."""
     for count, place in enumerate(ranked):
         tokens -= outline.items[place].cost(longest)
@@ -93,7 +93,7 @@ def _count(outline: Outline, ranked: Sequence[int], longest: int, tokens: int) -
     return len(ranked)
 
 
-def _text(outline: Outline, places: Collection[int], longest: int, left_out: int, ending: str) -> str:
+def _text(outline: ScreenOutline, places: Collection[int], longest: int, left_out: int, ending: str) -> str:
     lines = outline.write(frozenset(places), longest)
     if left_out:
         lines.append(f"  … {left_out} more node{'s' if left_out > 1 else ''}")
@@ -153,7 +153,7 @@ class UiView:
     def __init__(self, items: Sequence[Labelled], metadata: Metadata, tokens: int = STATE) -> None:
         self._metadata = metadata
         self._tokens = max(tokens, LEAST + IN_FULL)
-        self._outlines: dict[bytes, Outline] = {}
+        self._outlines: dict[bytes, ScreenOutline] = {}
         self._texts: dict[tuple[bytes, ...], str] = {}
         self._tables: dict[tuple[str, int], str] = {}
         self._screens = sampled(items, self._outline)
@@ -165,7 +165,7 @@ class UiView:
         self._reached = [] if every else reached(items, self._outline)
         self._sharing = sharing(self._reached)
         names = telling_names(self._screens, self._telling) | {each.name for each in self._sharing}
-        self._weights = Weights(name_shares(self._screens), lines, names)
+        self._weights = ScreenWeights(name_shares(self._screens), lines, names)
 
     @property
     def about(self) -> str:
@@ -238,7 +238,7 @@ class UiView:
         full = f"in full: {self.state(after)}"
         return text if text and estimate(text) <= min(estimate(full), self._tokens) else full
 
-    def _written(self, outline: Outline) -> str:
+    def _written(self, outline: ScreenOutline) -> str:
         if outline.fault:
             return cut(f"not the XML of a screen: {quoted(outline.fault, 60)}", self._tokens).partition("\n")[0]
         places = [n for n, item in enumerate(outline.items) if item.key not in self._background]
@@ -253,8 +253,8 @@ class UiView:
             return text if estimate(text) <= self._tokens - IN_FULL else "only some of what nearly all screens have"
         return fitted(outline, places, self._weights, self._tokens - IN_FULL, ending)
 
-    def _outline(self, state: Any) -> Outline:
-        return _kept(self._outlines, _digest(state), lambda: Outline.of(bytes(state)))
+    def _outline(self, state: Any) -> ScreenOutline:
+        return _kept(self._outlines, _digest(state), lambda: ScreenOutline.of(bytes(state)))
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:

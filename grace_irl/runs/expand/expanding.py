@@ -17,7 +17,7 @@ from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.config import Config, DataConfig, ProposerConfig
-from grace_irl.runs.expand.learner import Episode, Learner, Learnt
+from grace_irl.runs.expand.learner import Learner, Learnt, PlayedEpisode
 from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
 from grace_irl.runs.folder import RunPaths
@@ -179,7 +179,7 @@ class Expanding:
         sequence = np.random.SeedSequence((self._config.seed, number, purpose))
         return int(sequence.generate_state(1)[0] >> 1)
 
-    def _negative(self, episodes: Sequence[Episode]) -> list[Demonstration]:
+    def _negative(self, episodes: Sequence[PlayedEpisode]) -> list[Demonstration]:
         """The rollouts as negatives, each of the task whose instruction it has."""
         tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
         other = self._demonstrations.tasks[0]
@@ -302,7 +302,7 @@ class Expanding:
         return done
 
 
-def _with_outcome(this: Round, episodes: Sequence[Episode]) -> Round:
+def _with_outcome(this: Round, episodes: Sequence[PlayedEpisode]) -> Round:
     """With what the rollouts were worth by the environment's own account."""
     totals = np.array([each.total for each in episodes])
     known = [each.success for each in episodes if each.success is not None]

@@ -21,7 +21,7 @@ EPISODES = 10  # of each look
 
 
 @dataclass(frozen=True)
-class Episode:
+class PlayedEpisode:
     """One rollout.
 
     Attributes:
@@ -87,7 +87,7 @@ class Learner(Protocol):
         """
         ...
 
-    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
         """Plays episodes with a trained policy."""
         ...
 
@@ -175,12 +175,12 @@ class PpoLearner:
         )
         return Learnt(folder / POLICY, training.steps, tuple(point.paid for point in training.curve))
 
-    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Episode]:
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
         """See `Learner`."""
         from grace_irl.rl.rollouts import play
         from grace_irl.rl.trained import load_policy
 
         return [
-            Episode(each.trajectory, each.total, each.success, each.components)
+            PlayedEpisode(each.trajectory, each.total, each.success, each.components)
             for each in play(load_policy(policy), self._make, episodes, seed)
         ]

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.synthesis.grid.evidence import Evidence
-from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, Reading
+from grace_irl.synthesis.grid.evidence import GridEvidence
+from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel
 
 MISS = 0.8
@@ -23,7 +23,7 @@ NOVEL_TRUST = 0.85
 """Trust that a word never seen before names a value that no known word names."""
 
 
-def decide(lexicon: Lexicon, posterior: Posterior, reading: Reading | None = None) -> Hypothesis:
+def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None = None) -> Hypothesis:
     """The hypothesis that a posterior supports: what is sure is required, what else the reading says is guessed.
 
     Args:
@@ -47,14 +47,14 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: Reading | None = Non
     return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), _novel(tuple(sure), pressure))
 
 
-def _without_several(chances: Mapping[int, float], evidence: Evidence) -> dict[int, float]:
+def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
     """The chances, with "one of several" counted as no meaning: it says nothing about a thing."""
     several = evidence.index[SEVERAL]
     plain = chances.get(-1, 0.0) + chances.get(several, 0.0)
     return {**{column: chance for column, chance in chances.items() if column != several}, -1: plain}
 
 
-def shared_constants(lexicon: Lexicon, reading: Reading) -> list[int]:
+def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     """Codes that what happens at every goal shares, beyond chance, and that the same happening elsewhere need not have.
 
     Doors that open and doors that close both change: that all goals are openings is no accident, even where no
@@ -80,7 +80,7 @@ def shared_constants(lexicon: Lexicon, reading: Reading) -> list[int]:
     return found
 
 
-def _goals_stay(lexicon: Lexicon, reading: Reading, constants: Sequence[int]) -> bool:
+def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]) -> bool:
     """Whether every goal state that a reading marks is still marked when these filters hold for every step."""
     for i, positive in enumerate(lexicon.evidence.positives):
         stages = lexicon.stages(reading, i)
@@ -91,11 +91,11 @@ def _goals_stay(lexicon: Lexicon, reading: Reading, constants: Sequence[int]) ->
     return True
 
 
-def negative_pressure(lexicon: Lexicon, reading: Reading) -> float:
+def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
     """The fraction of negative states that the happening would fit if words said nothing about the thing."""
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
-    wordless = Reading(reading.constants, verbs)
+    wordless = GridReading(reading.constants, verbs)
     hits = total = 0
     for i, positive in enumerate(lexicon.evidence.positives):
         fired = lexicon.evidence.fired(i, lexicon.stages(wordless, i))
@@ -104,7 +104,7 @@ def negative_pressure(lexicon: Lexicon, reading: Reading) -> float:
     return hits / max(1, total)
 
 
-def safest(chances: Mapping[int, float], pressure: float, evidence: Evidence) -> tuple[int, ...]:
+def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence) -> tuple[int, ...]:
     """The filters of which one is required, () for none: the set with the least expected loss.
 
     Only filters on one feature are put together, likeliest first. With probability 1 - P(set) the set is wrong and

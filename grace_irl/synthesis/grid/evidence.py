@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.synthesis.grid.meaning import SEVERAL, STATIC, Filter
-from grace_irl.synthesis.grid.scene import SIDES, Rows, Scene
+from grace_irl.synthesis.grid.scene import SIDES, Scene, ThingRows
 
 MISSED = 12.0
 """An expert's goal state in which the described happening does not complete."""
@@ -35,7 +35,7 @@ Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 OFFSETS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
-class Evidence:
+class GridEvidence:
     """The demonstrations under every possible filter, and the cost of readings of them.
 
     Sets of rows, of states and of things are integers, one bit for each: walks ask millions of times.
@@ -152,7 +152,7 @@ class Evidence:
                 inside = np.asarray(np.all((cells >= 0) & (cells < states.shape[1:3]), axis=1), dtype=np.bool_)
                 cells = np.where(inside[:, None], cells, 0)
                 at = (rows.state, cells[:, 0], cells[:, 1])
-                near = Rows(rows.state, rows.event, states[at], np.zeros_like(rows.sides), cells)
+                near = ThingRows(rows.state, rows.event, states[at], np.zeros_like(rows.sides), cells)
                 self._near[scene].append((_mask(objects[at] & inside), _masks(_table(near, self.filters) | silent)))
         return self._near[scene]
 
@@ -177,7 +177,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
     return tuple(sorted({*filters.difference(empty), SEVERAL}))
 
 
-def _table(rows: Rows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
+def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
     """Which row meets which filter; (N, F)."""
     columns: list[NDArray[Any]] = []
     for f in filters:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, Reading
+from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL
 
 
@@ -18,7 +18,7 @@ class Walk:
         best: the least cost it came by, and the reading there.
     """
 
-    def __init__(self, lexicon: Lexicon, reading: Reading, rng: np.random.Generator) -> None:
+    def __init__(self, lexicon: Lexicon, reading: GridReading, rng: np.random.Generator) -> None:
         self.lexicon = lexicon
         self.reading = reading
         self.rng = rng
@@ -48,7 +48,7 @@ class Walk:
                 if delta < 0 and self.cost < self.best[0] - 1e-9:
                     self.best = (self.cost, changed)
 
-    def _change(self, draw: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[Reading | None, Sequence[int]]:
+    def _change(self, draw: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[GridReading | None, Sequence[int]]:
         """A reading one change away, and the scenes that the change touches."""
         lexicon, reading = self.lexicon, self.reading
         kind, one, two = float(draw[0]), float(draw[1]), float(draw[2])
@@ -65,7 +65,7 @@ class Walk:
                 del constants[feature]
             else:
                 constants[feature] = column
-            return Reading(constants, reading.meanings), lexicon.everywhere
+            return GridReading(constants, reading.meanings), lexicon.everywhere
         word = words[int(one * len(words))]
         meanings = dict(reading.meanings)
         if kind < 0.3:
@@ -78,14 +78,14 @@ class Walk:
             if first is not None:
                 meanings[other] = first
             touched = sorted({*lexicon.where[word], *lexicon.where[other]})
-            return Reading(reading.constants, meanings), touched
+            return GridReading(reading.constants, meanings), touched
         column = int(two * (columns + columns // 3 + 1))
         if meanings.get(word, -1) == (column if column < columns else -1):
             return None, ()
         meanings.pop(word, None)
         if column < columns:
             meanings[word] = column
-        return Reading(reading.constants, meanings), lexicon.where[word]
+        return GridReading(reading.constants, meanings), lexicon.where[word]
 
 
 HOT = 4.0
@@ -102,7 +102,7 @@ FREE_MARGIN = 4.0
 """… and beyond this, once all other words have followed, the word itself is not set free."""
 
 
-def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[Reading] = ()) -> Posterior:
+def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
     """The likeliest reading, and how sure each of its meanings is.
 
     Args:
@@ -128,13 +128,13 @@ def _chances(costs: dict[int, float]) -> dict[int, float]:
     return {column: weight / total for column, weight in weights.items()}
 
 
-def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, Reading]:
+def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, GridReading]:
     """The best of walks from readings in which each of these events (filter indices) is the usual one, and its cost."""
     rng = np.random.default_rng(seed)
     steps = round(effort * STEPS_PER_CHOICE * max(20, len(lexicon.words)) * len(lexicon.features))
-    best: tuple[float, Reading] | None = None
+    best: tuple[float, GridReading] | None = None
     for chain in range(CHAINS):
-        walk = Walk(lexicon, Reading({"event": events[chain % len(events)]}), rng)
+        walk = Walk(lexicon, GridReading({"event": events[chain % len(events)]}), rng)
         walk.run(steps, HOT, COLD)
         found = descend(lexicon, walk.best[1])
         if best is None or found[0] < best[0] - 1e-9:
@@ -143,7 +143,7 @@ def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1
     return best
 
 
-def descend(lexicon: Lexicon, reading: Reading, frozen: str | None = None) -> tuple[float, Reading]:
+def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -> tuple[float, GridReading]:
     """The cost of the nearest reading that no single change improves, and the reading. A frozen word (and with it the
     constants) stays as it is."""
     costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
@@ -162,7 +162,7 @@ def descend(lexicon: Lexicon, reading: Reading, frozen: str | None = None) -> tu
     return sum(costs) + price, reading
 
 
-def wander(lexicon: Lexicon, reading: Reading, steps: int, rng: np.random.Generator) -> Reading:
+def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Generator) -> GridReading:
     """Where a Metropolis walk gets from a reading: at temperature 1, one as likely as the data makes it.
 
     The temperature is drawn from 1 to `HOT`, so that variations do not run out where the data leaves few.
@@ -174,8 +174,8 @@ def wander(lexicon: Lexicon, reading: Reading, steps: int, rng: np.random.Genera
 
 
 def _profile(
-    lexicon: Lexicon, word: str, reading: Reading, cost: float
-) -> tuple[dict[int, float], tuple[float, Reading]]:
+    lexicon: Lexicon, word: str, reading: GridReading, cost: float
+) -> tuple[dict[int, float], tuple[float, GridReading]]:
     """The least cost with each meaning of a word (-1: none), all other words free to follow; and the best of what it
     comes by, its cost first."""
     costs: dict[int, float] = {}

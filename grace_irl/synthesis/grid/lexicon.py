@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, pairwise
 
-from grace_irl.synthesis.grid.evidence import Columns, Evidence, Stages
+from grace_irl.synthesis.grid.evidence import Columns, GridEvidence, Stages
 from grace_irl.synthesis.grid.meaning import SEVERAL, Feature, Plan
 
 MEANING = 0.5
@@ -31,7 +31,7 @@ FRAME = 1.5
 """Two words that fill the same gap ("a _ ball") and speak of different features, or of one and of nothing (half)."""
 
 
-class Parsimony:
+class ReadingPrices:
     """The prices of readings of these instructions.
 
     Args:
@@ -45,7 +45,7 @@ class Parsimony:
         self._peers = substitutes(instructions)
         self._prices: dict[tuple[tuple[str, Feature], ...], float] = {}
 
-    def price(self, reading: Reading) -> float:
+    def price(self, reading: GridReading) -> float:
         """The cost of saying so much: meanings, constants, synonyms, kinds of features, disorder."""
         shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
         price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)
@@ -88,7 +88,7 @@ WordMeanings = dict[str, int]
 
 
 @dataclass
-class Reading:
+class GridReading:
     """A reading in the making: filter indices for constants (by feature) and for words. Never changed in place."""
 
     constants: Constants
@@ -99,12 +99,12 @@ class Reading:
         """The constants' filters, sorted."""
         return tuple(sorted(self.constants.values()))
 
-    def with_meaning(self, word: str, column: int) -> Reading:
+    def with_meaning(self, word: str, column: int) -> GridReading:
         """The reading with one word's meaning changed; -1 takes it away."""
         changed = {known: value for known, value in self.meanings.items() if known != word}
         if column >= 0:
             changed[word] = column
-        return Reading(self.constants, changed)
+        return GridReading(self.constants, changed)
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Posterior:
         words: word -> filter index -> probability by profile likelihood; -1 stands for no meaning.
     """
 
-    best: Reading
+    best: GridReading
     cost: float
     words: dict[str, dict[int, float]]
 
@@ -133,7 +133,7 @@ class Lexicon:
         where: word -> the scenes whose instruction has it.
     """
 
-    def __init__(self, evidence: Evidence, plan: Plan) -> None:
+    def __init__(self, evidence: GridEvidence, plan: Plan) -> None:
         self.evidence = evidence
         self.plan = plan
         self.words = sorted({word for scene in evidence.scenes for word in scene.words})
@@ -142,14 +142,14 @@ class Lexicon:
         self._stages = [plan.stages(scene.words) for scene in evidence.scenes]
         self._spoken = [tuple(dict.fromkeys(scene.words)) for scene in evidence.scenes]
         self._costs: list[dict[tuple[object, ...], float]] = [{} for _ in evidence.scenes]
-        self._parsimony = Parsimony(Counter(scene.words for scene in evidence.scenes), self.features)
+        self._parsimony = ReadingPrices(Counter(scene.words for scene in evidence.scenes), self.features)
 
     @property
     def everywhere(self) -> Sequence[int]:
         """All scenes."""
         return range(len(self._stages))
 
-    def columns(self, reading: Reading, words: Sequence[str], *, described: bool = False) -> Columns:
+    def columns(self, reading: GridReading, words: Sequence[str], *, described: bool = False) -> Columns:
         """The filters that a step with these words must meet."""
         said = {reading.meanings[word] for word in words if word in reading.meanings}
         if described:  # a neighbour is only described: what happens, and what is always true, is of the thing itself
@@ -158,14 +158,14 @@ class Lexicon:
         usual = {c for f, c in reading.constants.items() if not (verb and f == "event")}
         return tuple(sorted(said | usual))
 
-    def stages(self, reading: Reading, scene: int) -> Stages:
+    def stages(self, reading: GridReading, scene: int) -> Stages:
         """The filters of every step of a scene's instruction."""
         return tuple(
             tuple(tuple(self.columns(reading, part, described=i > 0) for i, part in enumerate(step)) for step in stage)
             for stage in self._stages[scene]
         )
 
-    def scene_cost(self, reading: Reading, scene: int) -> float:
+    def scene_cost(self, reading: GridReading, scene: int) -> float:
         """The cost of one scene under a reading, nats."""
         # Walks come by here millions of times: what the scene's words mean is looked up before steps are built.
         key = (reading.always, *map(reading.meanings.get, self._spoken[scene]))
@@ -175,15 +175,17 @@ class Lexicon:
             cost = known[key] = self.evidence.cost(scene, self.stages(reading, scene))
         return cost
 
-    def price(self, reading: Reading) -> float:
+    def price(self, reading: GridReading) -> float:
         """The cost of what a reading says, nats."""
         return self._parsimony.price(reading)
 
-    def total(self, reading: Reading) -> float:
+    def total(self, reading: GridReading) -> float:
         """The cost of a reading, nats."""
         return sum(self.scene_cost(reading, i) for i in self.everywhere) + self.price(reading)
 
-    def neighbours(self, reading: Reading, frozen: str | None = None) -> Iterator[tuple[Reading, Sequence[int]]]:
+    def neighbours(
+        self, reading: GridReading, frozen: str | None = None
+    ) -> Iterator[tuple[GridReading, Sequence[int]]]:
         """Readings one change away, with the scenes that the change touches. A frozen word (and with it the constants)
         stays as it is."""
         for word in self.words:
@@ -196,10 +198,10 @@ class Lexicon:
                 if self.evidence.filters[column] == SEVERAL:
                     continue
                 if reading.constants.get(feature) != column:
-                    yield Reading({**reading.constants, feature: column}, reading.meanings), self.everywhere
+                    yield GridReading({**reading.constants, feature: column}, reading.meanings), self.everywhere
                 elif feature != "event":
                     fewer = {k: v for k, v in reading.constants.items() if k != feature}
-                    yield Reading(fewer, reading.meanings), self.everywhere
+                    yield GridReading(fewer, reading.meanings), self.everywhere
 
 
 WORD = r"[^\W_]+"

@@ -143,7 +143,7 @@ def can_shape(outline: Outline) -> bool:
     return outline.perception.agent is not None
 
 
-class Progress:
+class ProgressParts:
     """The functions, fields and methods for progress."""
 
     def __init__(self, outline: Outline, shaping: Shaping) -> None:

@@ -32,7 +32,7 @@ FEATURES: dict[int | str, Feature] = {
 
 
 @dataclass(frozen=True)
-class Recovered:
+class RecoveredPlan:
     """What a program says.
 
     Attributes:
@@ -46,7 +46,7 @@ class Recovered:
     shaping: Shaping | None
 
 
-def recover(source: str) -> Recovered | None:
+def recover(source: str) -> RecoveredPlan | None:
     """What a program says; None for one that was not written by `write_program` (blank lines aside)."""
     about = ABOUT.match(source)
     if about is None or len(source) > MOST:
@@ -59,7 +59,7 @@ def recover(source: str) -> Recovered | None:
         tries: list[Shaping | None] = [None, *shapings(headed=True)] if "NEAR" in constants else [None]
         for outline, shaping in itertools.product(outlines, tries):
             if _lines(write_program(outline, happens, shaping)) == lines:
-                return Recovered(outline, happens, shaping)
+                return RecoveredPlan(outline, happens, shaping)
     except (SyntaxError, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError):
         return None  # it only looked like one
     return None

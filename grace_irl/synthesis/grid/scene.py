@@ -22,7 +22,7 @@ SIDES = ("ahead", "behind", "left", "right")
 
 
 @dataclass(frozen=True)
-class Rows:
+class ThingRows:
     """Things and their features, N rows.
 
     Attributes:
@@ -58,8 +58,8 @@ class Scene:
 
     words: tuple[str, ...]
     length: int
-    happenings: Rows
-    things: Rows
+    happenings: ThingRows
+    things: ThingRows
     states: NDArray[Any]
     objects: NDArray[np.bool_]
 
@@ -129,7 +129,7 @@ def _headings(
 def _rows(
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]],
     basis: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
-) -> Rows:
+) -> ThingRows:
     state = np.concatenate([part[1] for part in parts]).astype(np.int64)
     event = np.concatenate([np.full(len(part[1]), part[0], np.int64) for part in parts])
     cells = np.concatenate([part[2].reshape(-1, 2) for part in parts]).astype(np.int64)
@@ -140,4 +140,4 @@ def _rows(
         right = np.array([-forward[1], forward[0]])
         along, across = (cells - origin) @ forward, (cells - origin) @ right
         sides = np.stack([along > 0, along < 0, across < 0, across > 0], axis=1)
-    return Rows(state, event, codes, sides, cells)
+    return ThingRows(state, event, codes, sides, cells)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.synthesis.grid.evidence import Evidence
+from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import anneal, descend, learn
-from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, Reading, find_phrases, split_words, substitutes
+from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior, find_phrases, split_words, substitutes
 from grace_irl.synthesis.grid.meaning import Arrangement, Plan
 from grace_irl.synthesis.grid.perception import Perception, perceive
 from grace_irl.synthesis.grid.scene import look
@@ -29,7 +29,7 @@ PLAN_PRICE = 6.0
 
 
 @dataclass(frozen=True)
-class View:
+class PerceivedStates:
     """Labelled grid trajectories, perceived.
 
     Attributes:
@@ -40,7 +40,7 @@ class View:
 
     perception: Perception
     phrases: tuple[str, ...]
-    evidence: Evidence
+    evidence: GridEvidence
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -58,14 +58,14 @@ class View:
         return sorted(columns, key=lambda c: (-counts[self.evidence.filters[c].value], c)) if counts else []
 
 
-def view(items: Sequence[Labelled]) -> View:
+def view(items: Sequence[Labelled]) -> PerceivedStates:
     """Perceives labelled trajectories."""
     stacks = [np.asarray(item.trajectory.states, dtype=np.int64) for item in items]
     texts = [item.trajectory.extra_info for item in items]
     perception = perceive(stacks)
     phrases = find_phrases(texts)
     scenes = [look(stack, split_words(text, phrases), perception) for stack, text in zip(stacks, texts, strict=True)]
-    return View(perception, phrases, Evidence(scenes, [item.positive for item in items]))
+    return PerceivedStates(perception, phrases, GridEvidence(scenes, [item.positive for item in items]))
 
 
 def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
@@ -93,7 +93,7 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Found:
+class LearntPlan:
     """What was learnt under one plan.
 
     Attributes:
@@ -115,16 +115,16 @@ class Found:
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
-def search(seen: View, seed: int) -> list[Found]:
+def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
     """What was learnt under each promising plan, best first; nothing where nothing happens at the goals."""
     evidence, events = seen.evidence, seen.events
     if not events:
         return []
 
-    found: list[Found] = []
+    found: list[LearntPlan] = []
 
-    def learnt(lexicon: Lexicon) -> Found:
-        return Found(lexicon, learn(lexicon, events, seed, [one.posterior.best for one in found]))
+    def learnt(lexicon: Lexicon) -> LearntPlan:
+        return LearntPlan(lexicon, learn(lexicon, events, seed, [one.posterior.best for one in found]))
 
     found.append(learnt(Lexicon(evidence, Plan())))
     words = separators([scene.words for scene in evidence.scenes])
@@ -142,12 +142,12 @@ def search(seen: View, seed: int) -> list[Found]:
     return sorted(found, key=lambda one: one.cost)
 
 
-def _grow(found: Found, words: Sequence[str]) -> Plan:
+def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
     """The plan that one change after the other leads to, each to the plan of least cost, from what was learnt under
     this one."""
     plan, reading, cost = found.lexicon.plan, found.posterior.best, found.cost
     while True:
-        options: list[tuple[float, Plan, Reading]] = []
+        options: list[tuple[float, Plan, GridReading]] = []
         for changed in _changed(plan, words):
             least, nearest = descend(Lexicon(found.lexicon.evidence, changed), reading)
             options.append((least + PLAN_PRICE * len(changed.separators), changed, nearest))

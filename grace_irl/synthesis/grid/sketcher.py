@@ -12,7 +12,7 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.decide import decide
 from grace_irl.synthesis.grid.learn import wander
-from grace_irl.synthesis.grid.lexicon import Reading
+from grace_irl.synthesis.grid.lexicon import GridReading
 from grace_irl.synthesis.grid.meaning import Hypothesis
 from grace_irl.synthesis.grid.outline import summary
 from grace_irl.synthesis.grid.search import search, view
@@ -32,7 +32,7 @@ class _Sketch:
     like all else (bold), or is left out (careful)."""
 
     plan: int
-    reading: Reading
+    reading: GridReading
     style: Style
 
     def text(self) -> str:
@@ -41,7 +41,7 @@ class _Sketch:
     @classmethod
     def of(cls, text: str) -> _Sketch:
         plan, constants, meanings, style = json.loads(text)
-        return cls(plan, Reading(constants, meanings), style)
+        return cls(plan, GridReading(constants, meanings), style)
 
 
 class GridSketcher:
@@ -62,7 +62,7 @@ class GridSketcher:
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
         ]
         wordless = [
-            _Sketch(i, Reading(one.posterior.best.constants), "bold").text() for i, one in enumerate(self._found)
+            _Sketch(i, GridReading(one.posterior.best.constants), "bold").text() for i, one in enumerate(self._found)
         ]
         return list(dict.fromkeys([*sketches, *wordless]))
 

@@ -13,7 +13,7 @@ from grace_irl.synthesis.grid.constants import WIDTH, write_constants
 from grace_irl.synthesis.grid.meaning import Arrangement, Hypothesis, Plan
 from grace_irl.synthesis.grid.outline import Outline, summary
 from grace_irl.synthesis.grid.perception import Perception
-from grace_irl.synthesis.grid.progress import NOVEL, THINGS, Progress, Shaping
+from grace_irl.synthesis.grid.progress import NOVEL, THINGS, ProgressParts, Shaping
 
 ELSEWHERE = "0.0 elsewhere"
 
@@ -37,7 +37,7 @@ def write_program(outline: Outline, happens: str, shaping: Shaping | None = None
         happens: where it pays 1.0, as half a sentence.
         shaping: how it pays for progress; None where it pays for goals alone.
     """
-    progress = Progress(outline, shaping) if shaping else None
+    progress = ProgressParts(outline, shaping) if shaping else None
     about = fill(f"Reward 1.0 where {happens}; {progress.about if progress else ELSEWHERE}.", WIDTH)
     docstring = f'"""{about}{chr(10) if chr(10) in about else ""}"""'
     imports = "import re\n\nimport numpy as np" if outline.instructed else "import numpy as np"
@@ -106,7 +106,7 @@ def _differences(outline: Outline) -> str:
 class _RewardClass:
     """The class of a program."""
 
-    def __init__(self, outline: Outline, progress: Progress | None) -> None:
+    def __init__(self, outline: Outline, progress: ProgressParts | None) -> None:
         self.outline = outline
         self.progress = progress
 

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.synthesis.screen.evidence import Evidence
-from grace_irl.synthesis.screen.parsimony import Parsimony
-from grace_irl.synthesis.screen.pattern import Pattern
+from grace_irl.synthesis.screen.evidence import ScreenEvidence
+from grace_irl.synthesis.screen.parsimony import ScreenPrices
+from grace_irl.synthesis.screen.pattern import NodePattern
 from grace_irl.synthesis.screen.reading import Around, Condition, Spoken, Test
 from grace_irl.synthesis.screen.universe import Universe, Vocabulary
 
@@ -32,10 +32,10 @@ PER_ANCHOR = 8
 """Conjunctions of one anchor that are tried as conditions of a screen."""
 
 
-def telling(evidence: Evidence, vocabulary: Vocabulary) -> set[Pattern]:
+def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
     """What of the instruction is shown in most goals of a task, and not in most of the other states that its experts
     came by, or of all states where there are none: goals are reached by doing what was said."""
-    found: set[Pattern] = set()
+    found: set[NodePattern] = set()
     for task in range(evidence.tasks):
         goals = evidence.task == task
         others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
@@ -45,17 +45,17 @@ def telling(evidence: Evidence, vocabulary: Vocabulary) -> set[Pattern]:
     return found
 
 
-def _shown(evidence: Evidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[Pattern, float]:
+def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[NodePattern, float]:
     """The share of the rows in which each pattern holds that is about the instruction."""
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_NEAR)).astype(np.int64)]
-    counted: Counter[Pattern] = Counter()
+    counted: Counter[NodePattern] = Counter()
     for screen, said in evidence.pairs[sample].tolist():
         fit = (vocabulary.patterns[i] for i in vocabulary.fit(set(evidence.sights[screen].looks), said))
         counted.update(pattern for pattern in fit if pattern.shows)
     return {pattern: count / len(sample) for pattern, count in counted.items()}
 
 
-class Conditions:
+class ConditionSpace:
     """Everything that can be said of these rows.
 
     Args:
@@ -64,7 +64,7 @@ class Conditions:
         parsimony: prices of what is said.
     """
 
-    def __init__(self, evidence: Evidence, vocabulary: Vocabulary, parsimony: Parsimony) -> None:
+    def __init__(self, evidence: ScreenEvidence, vocabulary: Vocabulary, parsimony: ScreenPrices) -> None:
         self.evidence = evidence
         self.parsimony = parsimony
         self._vocabulary = vocabulary
@@ -206,15 +206,15 @@ class Conditions:
                 offered[Test(pattern, least)] = np.array([count[pattern] >= least for count in counts])
         return offered
 
-    def _occurrences(self, row: int) -> Counter[Pattern]:
-        seen: Counter[Pattern] = Counter()
+    def _occurrences(self, row: int) -> Counter[NodePattern]:
+        seen: Counter[NodePattern] = Counter()
         for number, count in Counter(self._places(row, "")[0]).items():
             look = self.evidence.looks.all[number]
             for flag in ("", *(flag for flag in ("checked", "selected") if flag in look.flags)):
                 if look.name:
-                    seen[Pattern(name=look.name, flag=flag)] += count
+                    seen[NodePattern(name=look.name, flag=flag)] += count
                 if look.kind and flag:
-                    seen[Pattern(kind=look.kind, flag=flag)] += count
+                    seen[NodePattern(kind=look.kind, flag=flag)] += count
         return seen
 
     def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
@@ -228,8 +228,8 @@ class Conditions:
             most = max(min(value[name]) for value in goals)
             above = [any(number >= least for number in value.get(name, ())) for value in values]
             below = [any(number <= most for number in value.get(name, ())) for value in values]
-            offered[Test(Pattern(name=name, bound=">=", limit=least))] = np.array(above)
-            offered[Test(Pattern(name=name, bound="<=", limit=most))] = np.array(below)
+            offered[Test(NodePattern(name=name, bound=">=", limit=least))] = np.array(above)
+            offered[Test(NodePattern(name=name, bound="<=", limit=most))] = np.array(below)
         return offered
 
     def _largest(self, row: int) -> dict[str, set[float]]:
@@ -257,6 +257,6 @@ def _apart(spans: Sequence[tuple[int, int]]) -> bool:
     return len(spans) > 1 and all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
 
 
-def _pattern(condition: Condition) -> Pattern:
+def _pattern(condition: Condition) -> NodePattern:
     assert isinstance(condition, Test)
     return condition.pattern

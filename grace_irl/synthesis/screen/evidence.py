@@ -33,7 +33,7 @@ ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
 
 
 @dataclass(frozen=True)
-class Look:
+class NodeLook:
     """All that a test can ask of one node.
 
     Attributes:
@@ -64,7 +64,7 @@ class Look:
         return any(self.says) or bool(self.beside)
 
     @classmethod
-    def of(cls, node: etree._Element) -> Look:
+    def of(cls, node: etree._Element) -> NodeLook:
         chosen = functions.chosen(node)
         return cls(
             functions.name(node),
@@ -106,26 +106,26 @@ class Said:
         return frozenset(functions.quotes(functions.plain(self.text)))
 
 
-class Looks:
+class NodeLooks:
     """Looks by number: screens hold few that no other screen holds."""
 
     def __init__(self) -> None:
-        self.all: list[Look] = []
-        self._numbers: dict[Look, int] = {}
+        self.all: list[NodeLook] = []
+        self._numbers: dict[NodeLook, int] = {}
         self._seen: dict[tuple[str, ...], int] = {}
 
     def number(self, node: etree._Element) -> int:
         """The number of a node's look."""
         if len(node) or _flags(node) & ON_OR_OFF:  # then what is around it counts, too
-            return self._of(Look.of(node))
+            return self._of(NodeLook.of(node))
         key = tuple(
             part for pair in node.items() if pair[0] not in ("index", "bounds", "drawing-order") for part in pair
         )
         if key not in self._seen:
-            self._seen[key] = self._of(Look.of(node))
+            self._seen[key] = self._of(NodeLook.of(node))
         return self._seen[key]
 
-    def _of(self, look: Look) -> int:
+    def _of(self, look: NodeLook) -> int:
         if look not in self._numbers:
             self._numbers[look] = len(self.all)
             self.all.append(look)
@@ -146,7 +146,7 @@ class Sight:
     items: dict[str, tuple[tuple[int, int], ...]]
 
     @classmethod
-    def of(cls, state: bytes, looks: Looks, *, system: bool) -> Sight:
+    def of(cls, state: bytes, looks: NodeLooks, *, system: bool) -> Sight:
         """A screen from its XML, with the status bar or without."""
         root = markup.parse(state, "a state")
         if not system:
@@ -192,7 +192,7 @@ MAX_WRONG = 6_000
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ScreenEvidence:
     """Rows, in no particular order.
 
     Attributes:
@@ -207,7 +207,7 @@ class Evidence:
         near: (rows,) whether the row is a state of an expert that is no goal.
     """
 
-    looks: Looks
+    looks: NodeLooks
     sights: tuple[Sight, ...]
     said: tuple[Said, ...]
     experts: int
@@ -232,7 +232,7 @@ class Evidence:
         return float(self.wrong[hits].sum() + self.missed[~hits].sum())
 
     @classmethod
-    def of(cls, items: Sequence[Labelled], *, system: bool) -> Evidence:
+    def of(cls, items: Sequence[Labelled], *, system: bool) -> ScreenEvidence:
         """Rows from training demonstrations.
 
         Args:
@@ -272,7 +272,7 @@ class Evidence:
         kept = [*missed, *(goalless[i] for i in _spread(len(goalless), MAX_WRONG))]
         shown = {screen: place for place, screen in enumerate(dict.fromkeys(screen for screen, _ in kept))}
         texts = list(states)
-        looks = Looks()
+        looks = NodeLooks()
         return cls(
             looks,
             tuple(Sight.of(texts[screen], looks, system=system) for screen in shown),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.pattern import Pattern, Shows
-from grace_irl.synthesis.screen.reading import Around, Clause, Condition, Reading, Spoken, Test
+from grace_irl.synthesis.screen.pattern import NodePattern, Shows
+from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenReading, Spoken, Test
 
 CONDITION = 1.0
 """Each condition, before what it says."""
@@ -100,7 +100,7 @@ KNOWN = -0.5
 """A text of which the instruction holds a word."""
 
 
-class Parsimony:
+class ScreenPrices:
     """The prices of what is said about these screens.
 
     Args:
@@ -109,12 +109,12 @@ class Parsimony:
         tasks: how many tasks the goals are of; that many clauses are to be expected.
     """
 
-    def __init__(self, spoken: Collection[str], telling: Collection[Pattern], tasks: int) -> None:
+    def __init__(self, spoken: Collection[str], telling: Collection[NodePattern], tasks: int) -> None:
         self._spoken = {word for word in spoken if len(word) > 2}
         self._telling = frozenset(telling)
         self._tasks = tasks
 
-    def reading(self, reading: Reading) -> float:
+    def reading(self, reading: ScreenReading) -> float:
         """The cost of saying so much."""
         return sum(map(self.clause, reading.clauses)) + CLAUSE * max(0, len(reading.clauses) - self._tasks)
 
@@ -143,7 +143,7 @@ class Parsimony:
             case Spoken(words):
                 return SPOKEN + OR * (len(words) - 1)
 
-    def pattern(self, pattern: Pattern) -> float:
+    def pattern(self, pattern: NodePattern) -> float:
         if pattern in self._telling and pattern.shows in TOLD:
             return (
                 TOLD[pattern.shows]

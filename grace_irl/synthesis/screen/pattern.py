@@ -9,7 +9,7 @@ from typing import Literal
 
 from grace_irl.synthesis.quote import quoted
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, Look, Said
+from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, NodeLook, Said
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
 """What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing
@@ -19,7 +19,7 @@ SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Pattern:
+class NodePattern:
     """What a node must be; what is empty is left open.
 
     Attributes:
@@ -48,9 +48,9 @@ class Pattern:
     limit: float = 0.0
     aside: bool = False
 
-    def implies(self, other: Pattern) -> bool:
+    def implies(self, other: NodePattern) -> bool:
         """Whether every node that fits this pattern fits the other one."""
-        standard = Pattern()
+        standard = NodePattern()
         asked = ((getattr(other, field), getattr(self, field), getattr(standard, field)) for field in FIELDS)
         return all(value in (own, open_) for value, own, open_ in asked)
 
@@ -119,7 +119,7 @@ class Pattern:
         return f"{what} {' and '.join(which) or 'is there'}"
 
 
-FIELDS = tuple(field.name for field in fields(Pattern))
+FIELDS = tuple(field.name for field in fields(NodePattern))
 
 
 def shown(text: str) -> str:
@@ -127,32 +127,32 @@ def shown(text: str) -> str:
     return quoted(text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…")[1:-1]
 
 
-def plain_patterns(look: Look) -> Iterator[Pattern]:
+def plain_patterns(look: NodeLook) -> Iterator[NodePattern]:
     """All patterns that a node fits, whatever the instruction."""
     texts = sorted({text for text in look.says if text})
     words = {word for word in functions.words(*texts) if len(word) > 2 and not word.isdecimal()}
     if look.package:
-        yield Pattern(package=look.package)
+        yield NodePattern(package=look.package)
     names = ("", look.name) if look.name else ("",)
     for flag in ("", *sorted(look.flags)):
         if look.kind:
-            yield Pattern(kind=look.kind, flag=flag)
+            yield NodePattern(kind=look.kind, flag=flag)
         for name in names:
             if name:
-                yield Pattern(name=name, flag=flag)
+                yield NodePattern(name=name, flag=flag)
             for text in texts:
-                yield Pattern(name=name, says=text, flag=flag)
+                yield NodePattern(name=name, says=text, flag=flag)
     for name in names:
         for word in sorted(words):
-            yield Pattern(name=name, word=word)
+            yield NodePattern(name=name, word=word)
     for flag in sorted(look.flags & ON_OR_OFF):
         for text in look.beside:
-            yield Pattern(says=text, flag=flag, aside=True)
+            yield NodePattern(says=text, flag=flag, aside=True)
     if look.chosen is not None and look.name:
-        yield Pattern(name=look.name, chosen=look.chosen)
+        yield NodePattern(name=look.name, chosen=look.chosen)
 
 
-def told_patterns(look: Look, said: Said) -> Iterator[Pattern]:
+def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
     """All patterns that a node fits because of the instruction."""
     if not said.text:
         return
@@ -161,12 +161,12 @@ def told_patterns(look: Look, said: Said) -> Iterator[Pattern]:
             # One word that is the same means little unless it stands in a certain place.
             for name in dict.fromkeys((look.name,) if shows == "word" else ("", look.name)):
                 if name or shows != "word":
-                    yield Pattern(name=name, shows=shows, flag=flag)
+                    yield NodePattern(name=name, shows=shows, flag=flag)
     if look.beside:
         for shows in _shown(look.beside, said):
             for flag in sorted(look.flags & ON_OR_OFF):
                 for name in dict.fromkeys(("", look.name)):
-                    yield Pattern(name=name, shows=shows, flag=flag, aside=True)
+                    yield NodePattern(name=name, shows=shows, flag=flag, aside=True)
 
 
 def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:

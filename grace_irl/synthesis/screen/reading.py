@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from grace_irl.synthesis.screen.pattern import Pattern, shown
+from grace_irl.synthesis.screen.pattern import NodePattern, shown
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Test:
 
     __test__ = False  # a word that pytest looks for
 
-    pattern: Pattern
+    pattern: NodePattern
     count: int = 1
 
     def phrase(self) -> str:
@@ -29,7 +29,7 @@ class Around:
     """In the item around some node with the id `anchor` every pattern is fit by a node."""
 
     anchor: str
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[NodePattern, ...]
 
     def phrase(self) -> str:
         return f"around one {shown(self.anchor)} " + " and ".join(pattern.phrase() for pattern in self.patterns)
@@ -50,7 +50,7 @@ Clause = tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScreenReading:
     """Clauses, the most important first."""
 
     clauses: tuple[Clause, ...]
@@ -60,7 +60,7 @@ class Reading:
         return json.dumps([[_packed(condition) for condition in clause] for clause in self.clauses])
 
     @classmethod
-    def of(cls, text: str) -> Reading:
+    def of(cls, text: str) -> ScreenReading:
         return cls(tuple(tuple(_condition(entry) for entry in clause) for clause in json.loads(text)))
 
     def phrase(self) -> str:
@@ -86,13 +86,13 @@ def _condition(entry: dict[str, Any]) -> Condition:
     return Spoken(tuple(entry["words"]))
 
 
-def _short(pattern: Pattern) -> dict[str, Any]:
-    standard = asdict(Pattern())
+def _short(pattern: NodePattern) -> dict[str, Any]:
+    standard = asdict(NodePattern())
     return {field: value for field, value in asdict(pattern).items() if value != standard[field]}
 
 
-def _pattern(short: dict[str, Any]) -> Pattern:
-    known = {field.name: short[field.name] for field in fields(Pattern) if field.name in short}
+def _pattern(short: dict[str, Any]) -> NodePattern:
+    known = {field.name: short[field.name] for field in fields(NodePattern) if field.name in short}
     if "chosen" in known:
         known["chosen"] = tuple(known["chosen"])
-    return Pattern(**known)
+    return NodePattern(**known)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.synthesis.screen.conditions import Conditions, telling
-from grace_irl.synthesis.screen.evidence import MISSED, Evidence
-from grace_irl.synthesis.screen.parsimony import Parsimony
-from grace_irl.synthesis.screen.pattern import Pattern
-from grace_irl.synthesis.screen.reading import Around, Clause, Condition, Reading, Spoken, Test
+from grace_irl.synthesis.screen.conditions import ConditionSpace, telling
+from grace_irl.synthesis.screen.evidence import MISSED, ScreenEvidence
+from grace_irl.synthesis.screen.parsimony import ScreenPrices
+from grace_irl.synthesis.screen.pattern import NodePattern
+from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenReading, Spoken, Test
 from grace_irl.synthesis.screen.universe import Vocabulary
 
 MAX_CLAUSES = 6
@@ -29,7 +29,7 @@ SHARED = 0.95
 """What holds in this share of a clause's goals can be asked for, too."""
 
 
-class Found:
+class SearchSpace:
     """The rows, what can be said of them, and what readings cost.
 
     Args:
@@ -39,13 +39,13 @@ class Found:
 
     def __init__(self, items: Sequence[Labelled], *, system: bool) -> None:
         self.system = system
-        self.evidence = Evidence.of(items, system=system)
+        self.evidence = ScreenEvidence.of(items, system=system)
         words = {word for said in self.evidence.said[: self.evidence.experts] for word in said.words.split()}
         vocabulary = Vocabulary(self.evidence)
-        self.parsimony = Parsimony(words, telling(self.evidence, vocabulary), self.evidence.tasks)
-        self.conditions = Conditions(self.evidence, vocabulary, self.parsimony)
+        self.parsimony = ScreenPrices(words, telling(self.evidence, vocabulary), self.evidence.tasks)
+        self.conditions = ConditionSpace(self.evidence, vocabulary, self.parsimony)
 
-    def readings(self) -> list[Reading]:
+    def readings(self) -> list[ScreenReading]:
         """Readings to begin with, those of least cost first; none where nothing tells goals from other states."""
         none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
         groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
@@ -53,7 +53,7 @@ class Found:
         starts = [self._covering(pool, clean) for clean in CLEAN]
         starts += [*((clause,) for clauses in groups for clause in clauses[:1])]
         starts += [(clause,) for clause in groups[0]]
-        found = {self._improved(Reading(start), pool) for start in dict.fromkeys(starts) if start}
+        found = {self._improved(ScreenReading(start), pool) for start in dict.fromkeys(starts) if start}
         ranked = sorted(found, key=lambda reading: (self.cost(reading), reading.text()))
         return [reading for reading in ranked if self.cost(reading) < none][:FIRST]
 
@@ -90,35 +90,35 @@ class Found:
             left[clean.pop(best)] = 0.0
         return tuple(chosen)
 
-    def _improved(self, reading: Reading, pool: Sequence[Clause]) -> Reading:
+    def _improved(self, reading: ScreenReading, pool: Sequence[Clause]) -> ScreenReading:
         """The reading, changed one clause at a time as long as that costs less."""
         cost = self.cost(reading)
         while True:
             best = min(self._changed(reading, pool), key=self.cost, default=reading)
             if self.cost(best) >= cost - 1e-9:
-                return Reading(tuple(sorted(reading.clauses, key=self._covered)))
+                return ScreenReading(tuple(sorted(reading.clauses, key=self._covered)))
             reading, cost = best, self.cost(best)
 
     def _covered(self, clause: Clause) -> tuple[float, str]:
         """Minus the goals that a clause covers, in nats, and what to sort by where they are equal."""
         return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
 
-    def _changed(self, reading: Reading, pool: Sequence[Clause]) -> Iterator[Reading]:
+    def _changed(self, reading: ScreenReading, pool: Sequence[Clause]) -> Iterator[ScreenReading]:
         """Readings with a clause more, or less, or another one in its place."""
         clauses = reading.clauses
         more = [clause for clause in pool if clause not in clauses]
         if len(clauses) < MAX_CLAUSES:
-            yield from (Reading((*clauses, clause)) for clause in more)
+            yield from (ScreenReading((*clauses, clause)) for clause in more)
         for at in range(len(clauses)):
             if len(clauses) > 1:
-                yield Reading(clauses[:at] + clauses[at + 1 :])
-                yield from (Reading((*clauses[:at], clause, *clauses[at + 1 :])) for clause in more)
+                yield ScreenReading(clauses[:at] + clauses[at + 1 :])
+                yield from (ScreenReading((*clauses[:at], clause, *clauses[at + 1 :])) for clause in more)
 
-    def cost(self, reading: Reading) -> float:
+    def cost(self, reading: ScreenReading) -> float:
         """What a reading gets wrong and what it says, in nats."""
         return self.evidence.cost(self.hits(reading)) + self.parsimony.reading(reading)
 
-    def hits(self, reading: Reading) -> NDArray[np.bool_]:
+    def hits(self, reading: ScreenReading) -> NDArray[np.bool_]:
         """(rows,) what a reading takes for goals."""
         hits = np.stack([self.clause_hits(clause) for clause in reading.clauses])
         return np.asarray(hits.any(axis=0), dtype=np.bool_)
@@ -137,9 +137,9 @@ class Found:
         looking = (clause for clause in clauses if any(not isinstance(one, Spoken) for one in clause))
         return list(dict.fromkeys(looking))[:count]
 
-    def fuller(self, reading: Reading, most: int = 3) -> Reading:
+    def fuller(self, reading: ScreenReading, most: int = 3) -> ScreenReading:
         """The same reading with more of what all goals of each clause share: what the instruction says first."""
-        return Reading(tuple(self._fuller(clause, most) for clause in reading.clauses))
+        return ScreenReading(tuple(self._fuller(clause, most) for clause in reading.clauses))
 
     def _fuller(self, clause: Clause, most: int) -> Clause:
         chosen = list(clause)
@@ -179,7 +179,7 @@ def _in_order(conditions: Sequence[Condition]) -> Clause:
     return tuple(sorted(kept, key=_order))
 
 
-def _more(one: Pattern, other: Pattern) -> bool:
+def _more(one: NodePattern, other: NodePattern) -> bool:
     """Whether a pattern asks for all that another one does, and for more."""
     return one != other and one.implies(other)
 

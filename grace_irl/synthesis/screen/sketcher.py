@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.synthesis.screen.reading import Clause, Condition, Reading, Spoken
-from grace_irl.synthesis.screen.search import Found
+from grace_irl.synthesis.screen.reading import Clause, Condition, ScreenReading, Spoken
+from grace_irl.synthesis.screen.search import SearchSpace
 from grace_irl.synthesis.screen.source import write_source
 
 SYSTEM = 6.0
@@ -27,10 +27,10 @@ class UiSketcher:
     """
 
     def __init__(self, items: Sequence[Labelled]) -> None:
-        self._found = Found(items, system=False)
+        self._found = SearchSpace(items, system=False)
         self._readings = self._found.readings()
         if not self._readings or self._wrong(self._readings[0], self._found) > UNSURE:
-            wider = Found(items, system=True)
+            wider = SearchSpace(items, system=True)
             readings = wider.readings()
             if readings and (
                 not self._readings or wider.cost(readings[0]) + SYSTEM < self._found.cost(self._readings[0])
@@ -38,7 +38,7 @@ class UiSketcher:
                 self._found, self._readings = wider, readings
 
     @staticmethod
-    def _wrong(reading: Reading, found: Found) -> float:
+    def _wrong(reading: ScreenReading, found: SearchSpace) -> float:
         return found.evidence.cost(found.hits(reading))
 
     def initial(self) -> list[str]:
@@ -49,22 +49,22 @@ class UiSketcher:
     def mutate(self, sketch: str, seed: int) -> str:
         """Drops, adds or exchanges a condition of one clause, or drops the clause."""
         rng = np.random.default_rng(seed)
-        clauses = list(Reading.of(sketch).clauses)
+        clauses = list(ScreenReading.of(sketch).clauses)
         at = int(rng.integers(len(clauses)))
         if len(clauses) > 1 and rng.random() < 0.1:
-            return Reading(tuple(clauses[:at] + clauses[at + 1 :])).text()
+            return ScreenReading(tuple(clauses[:at] + clauses[at + 1 :])).text()
         clauses[at] = self._varied(clauses[at], rng)
-        return Reading(tuple(clauses)).text()
+        return ScreenReading(tuple(clauses)).text()
 
     def source(self, sketch: str) -> str:
-        return write_source(Reading.of(sketch), system=self._found.system)
+        return write_source(ScreenReading.of(sketch), system=self._found.system)
 
     def prior(self, sketch: str) -> float:
         """Minus what the reading costs more than the best one."""
-        return min(0.0, self._found.cost(self._readings[0]) - self._found.cost(Reading.of(sketch)))
+        return min(0.0, self._found.cost(self._readings[0]) - self._found.cost(ScreenReading.of(sketch)))
 
     def reasoning(self, sketch: str) -> str:
-        return f"The goal is reached where {Reading.of(sketch).phrase()}."
+        return f"The goal is reached where {ScreenReading.of(sketch).phrase()}."
 
     def _varied(self, clause: Clause, rng: np.random.Generator) -> Clause:
         conditions = list(clause)

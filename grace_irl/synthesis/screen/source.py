@@ -12,7 +12,7 @@ from textwrap import fill, indent
 from grace_irl.programs.parsing import parse
 from grace_irl.synthesis.quote import quoted
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.reading import Around, Clause, Condition, Reading, Spoken, Test
+from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenReading, Spoken, Test
 
 
 def quote(names: Iterable[str], own_imports: Iterable[str] = ()) -> tuple[list[str], list[str]]:
@@ -86,7 +86,7 @@ KEPT = {
 """What a program keeps of the instruction, by the attribute that its conditions ask for."""
 
 
-def write_source(reading: Reading, *, system: bool) -> str:
+def write_source(reading: ScreenReading, *, system: bool) -> str:
     """The program of a reading.
 
     Args:

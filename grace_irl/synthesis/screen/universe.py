@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.synthesis.screen.evidence import Evidence
-from grace_irl.synthesis.screen.pattern import Pattern, plain_patterns, told_patterns
+from grace_irl.synthesis.screen.evidence import ScreenEvidence
+from grace_irl.synthesis.screen.pattern import NodePattern, plain_patterns, told_patterns
 from grace_irl.synthesis.screen.reading import Condition
 
 BEAM = 16
@@ -23,10 +23,10 @@ GROWN = 24
 class Vocabulary:
     """Patterns by number, and those that each look fits."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        self.patterns: list[Pattern] = []
+    def __init__(self, evidence: ScreenEvidence) -> None:
+        self.patterns: list[NodePattern] = []
         self._evidence = evidence
-        self._numbers: dict[Pattern, int] = {}
+        self._numbers: dict[NodePattern, int] = {}
         self._plain: dict[int, frozenset[int]] = {}
         self._told: dict[tuple[int, int], frozenset[int]] = {}
         self._numbered: dict[tuple[int, int], NDArray[np.int32]] = {}
@@ -79,7 +79,7 @@ class Vocabulary:
             self._numbered[key] = np.array(found, dtype=np.int32)
         return self._numbered[key]
 
-    def _of(self, patterns: Iterable[Pattern]) -> frozenset[int]:
+    def _of(self, patterns: Iterable[NodePattern]) -> frozenset[int]:
         found = []
         for pattern in patterns:
             if pattern not in self._numbers:

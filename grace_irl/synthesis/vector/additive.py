@@ -141,7 +141,7 @@ class Additive:
     bias: float
 
 
-class Table:
+class TermTable:
     """States under every term of a vocabulary, standardised, with labels.
 
     Args:
@@ -241,7 +241,7 @@ class AdditiveSketcher:
         kept = np.sort(np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))]))
         values = _rows([self.numbers.values(stack) for stack in stacks], kept)
         experts = values[positive[kept]]
-        self._table = Table(vocabulary(experts, values, MAX_PAIRED, MAX_WATCHED), values, positive[kept])
+        self._table = TermTable(vocabulary(experts, values, MAX_PAIRED, MAX_WATCHED), values, positive[kept])
 
     @property
     def _always(self) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.ui import forest, markup
-from grace_irl.demos.ui.record import Record
+from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.demos.ui.tfrecord import write_record
 
 SCREENS = (
@@ -26,11 +26,11 @@ def png(width: int, height: int, content: bytes = b"") -> bytes:
     return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height) + content
 
 
-def episode(number: int = 5, screens: Sequence[str] = SCREENS, **parts: Any) -> Record:
+def episode(number: int = 5, screens: Sequence[str] = SCREENS, **parts: Any) -> EpisodeRecord:
     """An episode with everything that AndroidControl has."""
     trees = [forest.forest_of(markup.parse(screen)).SerializeToString() for screen in screens]
     steps = range(len(screens) - 1)
-    record = Record(
+    record = EpisodeRecord(
         number,
         f"set alarm {number}",
         tuple(trees),
@@ -42,7 +42,7 @@ def episode(number: int = 5, screens: Sequence[str] = SCREENS, **parts: Any) -> 
     return replace(record, **parts)
 
 
-def shard(path: Path, records: Sequence[Record | bytes], zipped: bool = True) -> Path:
+def shard(path: Path, records: Sequence[EpisodeRecord | bytes], zipped: bool = True) -> Path:
     """A file of records."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wb") if zipped else path.open("wb") as stream:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from grace_irl.demos import load
 from grace_irl.demos.files import open_source
-from grace_irl.demos.ui.record import Record
+from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.errors import InputError
 from tests.demos.ui.shards import SCREENS, episode, png, shard
 
@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[bytes, str]] = {
 def test_refused(name: str, tmp_path: Path) -> None:
     data, words = FAULTS[name]
     with pytest.raises(InputError) as caught:
-        Record.parse(data, "shard: record 4")
+        EpisodeRecord.parse(data, "shard: record 4")
     message = str(caught.value)
     assert message.startswith("shard: record 4")
     assert words in message
@@ -112,7 +112,7 @@ def test_features_that_are_optional(name: str) -> None:
     def remove(feature: Any) -> None:
         del feature[name]
 
-    found = Record.parse(changed(remove), "shard")
+    found = EpisodeRecord.parse(changed(remove), "shard")
     assert getattr(found, name) == ()
     assert replace(found, **{name: getattr(GOOD, name)}) == GOOD
 
@@ -120,7 +120,7 @@ def test_features_that_are_optional(name: str) -> None:
 def test_round_trip() -> None:
     for record in (GOOD, replace(GOOD, actions=(), about={"ä": [None, 1.5]}), episode(-7, SCREENS[:1])):
         data = record.serialise()
-        assert Record.parse(data, "shard") == record
+        assert EpisodeRecord.parse(data, "shard") == record
         assert record.serialise() == data
 
 
@@ -142,7 +142,7 @@ def test_mutated_records_are_read_or_refused(seed: int, count: int) -> None:
             case _:
                 data[place:place] = data[place : place + rng.randrange(20)]
     try:
-        record = Record.parse(bytes(data), "shard: record 0")
+        record = EpisodeRecord.parse(bytes(data), "shard: record 0")
     except InputError:
         return
     assert len(record.actions) in (0, len(record.trees) - 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grace_irl.propose.chat import Completion
 from grace_irl.propose.client.dialect import answers, shared_out
-from grace_irl.propose.client.errors import Failure
+from grace_irl.propose.client.errors import CallFailure
 
 
 def body(*choices: dict[str, Any], **more: Any) -> bytes:
@@ -87,7 +87,7 @@ def test_choices_are_in_the_order_of_their_indices_and_never_more_than_asked_for
     ],
 )
 def test_broken_bodies(given: bytes, kind: str) -> None:
-    with pytest.raises(Failure) as raised:
+    with pytest.raises(CallFailure) as raised:
         answers(given, 1, 0.0)
     assert raised.value.kind == kind
 
@@ -102,7 +102,7 @@ JSON = st.recursive(
 
 @given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_bytes_of_any_kind_are_answers_or_a_failure(given: bytes) -> None:
-    with contextlib.suppress(Failure):
+    with contextlib.suppress(CallFailure):
         assert answers(given, 1, 0.0)
 
 

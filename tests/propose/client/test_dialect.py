@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grace_irl.propose.client.dialect import Dialect
-from grace_irl.propose.client.errors import Failure
+from grace_irl.propose.client.errors import CallFailure
 from grace_irl.propose.protocol import AnswerFormat, Prompt
 
 PROMPT = Prompt("who you are", "what to do")
@@ -18,9 +18,9 @@ def payload(dialect: Dialect, prompt: Prompt = PROMPT, n: int = 2, answer: Answe
     return dialect.payload(prompt, model="m", temperature=0.5, max_tokens=99, n=n, seed=7, answer=answer)
 
 
-def refusal(message: str, status: int = 400) -> Failure:
+def refusal(message: str, status: int = 400) -> CallFailure:
     kind: Any = "server error" if status >= 500 else "rejected"
-    return Failure(kind, f"HTTP {status}", status=status, said=message, body={})
+    return CallFailure(kind, f"HTTP {status}", status=status, said=message, body={})
 
 
 def test_a_request_says_all_of_it() -> None:

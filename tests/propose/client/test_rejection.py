@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grace_irl.propose.client.errors import Failure
+from grace_irl.propose.client.errors import CallFailure
 from grace_irl.propose.client.rejection import (
     Overflow,
     declined,
@@ -19,8 +19,8 @@ from grace_irl.propose.client.rejection import (
 SENT = {"temperature", "seed", "n", "response_format", "max_tokens"}
 
 
-def failure(message: str, status: int = 400, **body: Any) -> Failure:
-    return Failure("rejected", f"HTTP {status}", status=status, said=message, body={"message": message, **body})
+def failure(message: str, status: int = 400, **body: Any) -> CallFailure:
+    return CallFailure("rejected", f"HTTP {status}", status=status, said=message, body={"message": message, **body})
 
 
 OVERFLOWS = {
@@ -123,7 +123,7 @@ def test_a_context_that_is_too_short(name: str) -> None:
         failure("the context length is fine", 429),
     ],
 )
-def test_what_is_no_overflow(given: Failure) -> None:
+def test_what_is_no_overflow(given: CallFailure) -> None:
     assert overflow(given) is None
 
 
@@ -168,7 +168,7 @@ def test_what_is_no_overflow(given: Failure) -> None:
         (failure("temperature", 500), set()),
     ],
 )
-def test_parameters_that_a_server_refuses(given: Failure, expected: set[str]) -> None:
+def test_parameters_that_a_server_refuses(given: CallFailure, expected: set[str]) -> None:
     assert rejected_parameters(given, SENT) == expected
 
 
@@ -186,7 +186,7 @@ def test_only_what_was_sent_is_refused() -> None:
         (failure("temperature must be", 400), False),
     ],
 )
-def test_a_model_that_a_server_does_not_have(given: Failure, expected: bool) -> None:
+def test_a_model_that_a_server_does_not_have(given: CallFailure, expected: bool) -> None:
     assert unknown_model(given) is expected
 
 
@@ -198,7 +198,7 @@ def test_a_model_that_a_server_does_not_have(given: Failure, expected: bool) -> 
         (failure("the system is down", 500), False),
     ],
 )
-def test_a_template_without_a_system_text(given: Failure, expected: bool) -> None:
+def test_a_template_without_a_system_text(given: CallFailure, expected: bool) -> None:
     assert refuses_system_role(given) is expected
 
 

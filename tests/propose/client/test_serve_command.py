@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grace_irl.propose.client.serve_command import Gpu, Machine, ServeCommand, Weights, serve_command
+from grace_irl.propose.client.serve_command import Gpu, Machine, ModelWeights, ServeCommand, serve_command
 
 CPU = Machine((), 24.0)
 
@@ -32,26 +32,26 @@ def flags(command: ServeCommand) -> dict[str, str]:
         # 7B in 16 bits on a large card: nothing special, and the model's own context where it is known to be shorter
         (
             cards(1, 80),
-            Weights(14, False, 131072),
+            ModelWeights(14, False, 131072),
             {"--max-model-len": "32768"},
             ["--quantization", "--tensor-parallel-size"],
         ),
-        (cards(1, 80), Weights(14, False, 4096), {"--max-model-len": "4096"}, []),
-        (cards(1, 80), Weights(14, False, None), {"--max-model-len": "auto"}, []),
+        (cards(1, 80), ModelWeights(14, False, 4096), {"--max-model-len": "4096"}, []),
+        (cards(1, 80), ModelWeights(14, False, None), {"--max-model-len": "auto"}, []),
         # 7B on 16 GiB: 8 bits, where the card can
-        (cards(1, 16), Weights(14, False, 32768), {"--quantization": "fp8", "--max-model-len": "16384"}, []),
-        (cards(1, 16, 7.0), Weights(14, False, 32768), {"--max-model-len": "8192"}, ["--quantization"]),
-        (cards(1, 16), Weights(14, True, 32768), {}, ["--quantization"]),
+        (cards(1, 16), ModelWeights(14, False, 32768), {"--quantization": "fp8", "--max-model-len": "16384"}, []),
+        (cards(1, 16, 7.0), ModelWeights(14, False, 32768), {"--max-model-len": "8192"}, ["--quantization"]),
+        (cards(1, 16), ModelWeights(14, True, 32768), {}, ["--quantization"]),
         # 70B on eight cards of 80: four of them
-        (cards(8, 80), Weights(140, False, 32768), {"--tensor-parallel-size": "4"}, ["--quantization"]),
-        (cards(3, 80), Weights(140, False, 32768), {"--tensor-parallel-size": "2", "--quantization": "fp8"}, []),
-        (cards(1, 80), Weights(None, False, None), {"--max-model-len": "auto"}, ["--quantization"]),
+        (cards(8, 80), ModelWeights(140, False, 32768), {"--tensor-parallel-size": "4"}, ["--quantization"]),
+        (cards(3, 80), ModelWeights(140, False, 32768), {"--tensor-parallel-size": "2", "--quantization": "fp8"}, []),
+        (cards(1, 80), ModelWeights(None, False, None), {"--max-model-len": "auto"}, ["--quantization"]),
         # without a card
-        (CPU, Weights(3.0, False, 32768), {"--max-model-len": "16384", "--dtype": "bfloat16"}, ["--quantization"]),
-        (CPU, Weights(3.0, False, 8192), {"--max-model-len": "8192"}, ["--gpu-memory-utilization"]),
+        (CPU, ModelWeights(3.0, False, 32768), {"--max-model-len": "16384", "--dtype": "bfloat16"}, ["--quantization"]),
+        (CPU, ModelWeights(3.0, False, 8192), {"--max-model-len": "8192"}, ["--gpu-memory-utilization"]),
     ],
 )
-def test_flags(machine: Machine, size: Weights, expected: dict[str, str], absent: list[str]) -> None:
+def test_flags(machine: Machine, size: ModelWeights, expected: dict[str, str], absent: list[str]) -> None:
     found = flags(serve_command("m", machine, size))
     assert expected.items() <= found.items()
     assert not [flag for flag in absent if flag in found]
@@ -62,14 +62,14 @@ def test_flags(machine: Machine, size: Weights, expected: dict[str, str], absent
 @pytest.mark.parametrize(
     ("machine", "size", "words"),
     [
-        (cards(1, 80), Weights(200, True, None), "will do better"),
-        (cards(1, 80), Weights(None, False, None), "how large it is"),
-        (cards(1, 16), Weights(14, False, None), "kept in 8 bits"),
-        (CPU, Weights(3, False, None), "no GPU found"),
-        (CPU, Weights(60, False, None), "a smaller model"),
+        (cards(1, 80), ModelWeights(200, True, None), "will do better"),
+        (cards(1, 80), ModelWeights(None, False, None), "how large it is"),
+        (cards(1, 16), ModelWeights(14, False, None), "kept in 8 bits"),
+        (CPU, ModelWeights(3, False, None), "no GPU found"),
+        (CPU, ModelWeights(60, False, None), "a smaller model"),
     ],
 )
-def test_what_a_person_is_told(machine: Machine, size: Weights, words: str) -> None:
+def test_what_a_person_is_told(machine: Machine, size: ModelWeights, words: str) -> None:
     assert words in " ".join(serve_command("m", machine, size).notes)
 
 
@@ -77,13 +77,13 @@ def test_what_a_person_is_told(machine: Machine, size: Weights, words: str) -> N
     ("gib", "needed", "cache"), [(24.0, 3.0, "5"), (4.0, 3.0, "1"), (512.0, 3.0, "16"), (2.0, 9.0, "1")]
 )
 def test_the_cache_on_a_cpu(gib: float, needed: float, cache: str) -> None:
-    command = serve_command("m", Machine((), gib), Weights(needed, False, None))
+    command = serve_command("m", Machine((), gib), ModelWeights(needed, False, None))
     assert command.environment["VLLM_CPU_KVCACHE_SPACE"] == cache
 
 
 def test_what_the_user_says_goes_first() -> None:
     command = serve_command(
-        "m", cards(1, 16), Weights(14, False, None), max_model_len=1234, quantization="awq", extra=["--seed", "3"]
+        "m", cards(1, 16), ModelWeights(14, False, None), max_model_len=1234, quantization="awq", extra=["--seed", "3"]
     )
     found = flags(command)
     assert (found["--max-model-len"], found["--quantization"]) == ("1234", "awq")
@@ -93,7 +93,7 @@ def test_what_the_user_says_goes_first() -> None:
 def test_a_folder_is_served_under_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "my model"
     folder.mkdir()
-    command = serve_command(str(folder), CPU, Weights(None, False, None))
+    command = serve_command(str(folder), CPU, ModelWeights(None, False, None))
     assert (command.model, flags(command)["--served-model-name"]) == ("my model", "my model")
     assert command.arguments[2] == str(folder)
     assert shlex.split(str(command))[-len(command.arguments) :] == list(command.arguments)
@@ -111,6 +111,6 @@ def test_a_folder_is_served_under_its_name(tmp_path: Path) -> None:
 )
 def test_where_it_is_reached(host: str, url: str) -> None:
     more: dict[str, Any] = {"host": host, "port": 81}
-    command = serve_command("m", CPU, Weights(None, False, None), **more)
+    command = serve_command("m", CPU, ModelWeights(None, False, None), **more)
     assert command.url == url
     assert (flags(command)["--host"], flags(command)["--port"]) == (host, "81")

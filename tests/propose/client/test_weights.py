@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grace_irl.propose.client.serve_command import Weights, weights
+from grace_irl.propose.client.serve_command import ModelWeights, weights
 
 BILLION = 1e9 * 2 / 2**30  # in 16 bits
 
@@ -37,18 +37,18 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 4096}))
     for place in range(2):
         (tmp_path / f"model-{place}.safetensors").write_bytes(b"\0" * 2**20)
-    assert weights(str(tmp_path)) == Weights(2 / 1024, False, 4096)
+    assert weights(str(tmp_path)) == ModelWeights(2 / 1024, False, 4096)
 
 
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ('{"quantization_config": {"bits": 4}}', Weights(None, True, None)),
-        ('{"text_config": {"max_position_embeddings": 99}}', Weights(None, False, 99)),
-        ("[]", Weights(None, False, None)),
-        ("{", Weights(None, False, None)),
+        ('{"quantization_config": {"bits": 4}}', ModelWeights(None, True, None)),
+        ('{"text_config": {"max_position_embeddings": 99}}', ModelWeights(None, False, 99)),
+        ("[]", ModelWeights(None, False, None)),
+        ("{", ModelWeights(None, False, None)),
     ],
 )
-def test_folders_that_say_little(config: str, expected: Weights, tmp_path: Path) -> None:
+def test_folders_that_say_little(config: str, expected: ModelWeights, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(config)
     assert weights(str(tmp_path)) == expected

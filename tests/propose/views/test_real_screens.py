@@ -12,7 +12,7 @@ from lxml import etree
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.propose.briefing import Budget, brief
+from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
 from grace_irl.propose.tokens import estimate
@@ -107,7 +107,7 @@ def test_prompts_keep_their_total(screens: list[str], name: str, total: int) -> 
         rewards={item.trajectory.digest: np.zeros(len(item.positive)) for item in whole.train},
         trajectories=whole.train[:1],
     )
-    prompt = OPERATORS[name](brief(whole, budget=Budget(total=total)), given)
+    prompt = OPERATORS[name](brief(whole, budget=PromptBudget(total=total)), given)
     assert estimate(prompt.text) <= total
     if name != "repair":
         assert "#digital_clock" in prompt.user
@@ -117,6 +117,6 @@ def test_prompts_keep_their_total(screens: list[str], name: str, total: int) -> 
 def test_a_scale_asks_for_a_share(screens: list[str], scale: float) -> None:
     whole = estimate(OPERATORS["initialise"](brief(problem(screens)), Material(seed=1)).text)
     scaled = estimate(
-        OPERATORS["initialise"](brief(problem(screens), budget=Budget(scale=scale)), Material(seed=1)).text
+        OPERATORS["initialise"](brief(problem(screens), budget=PromptBudget(scale=scale)), Material(seed=1)).text
     )
     assert scaled <= scale * whole * 1.05

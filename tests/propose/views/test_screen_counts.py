@@ -7,7 +7,7 @@ import numpy as np
 from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role, Trajectory
-from grace_irl.propose.views.outline import Outline
+from grace_irl.propose.views.outline import ScreenOutline
 from grace_irl.propose.views.screen_words import (
     MAX_SCREENS,
     Counted,
@@ -38,7 +38,7 @@ def table(screens: list[Counted], tokens: int) -> str:
 
 
 def said(items: list[Labelled], tokens: int) -> str:
-    found = reached(items, Outline.of)
+    found = reached(items, ScreenOutline.of)
     return words_table(found, sharing(found), tokens)
 
 
@@ -60,7 +60,7 @@ ITEMS = [
 
 
 def test_telling_closed_form() -> None:
-    screens = sampled(ITEMS, Outline.of)
+    screens = sampled(ITEMS, ScreenOutline.of)
     assert telling(screens, "default") == [
         Telling("Switch #onoff checked", APP, 3, 0),
         Telling("TextView #clock with any text", APP, 3, 1),
@@ -76,7 +76,7 @@ def test_telling_by_task_counts_the_others_once() -> None:
         *[item([START, alarm("8:25", True)], task="alarm")] * 2,
         *[item([START, screen(node("TextView", "Paused"))], task="pause")] * 2,
     ]
-    text = table(sampled(items, Outline.of), 500)
+    text = table(sampled(items, ScreenOutline.of), 500)
     assert text.splitlines() == [
         "Nodes that positive screens have and few of the 4 others (training data; counts, no proof):",
         "task alarm, 2 screens:",
@@ -85,20 +85,20 @@ def test_telling_by_task_counts_the_others_once() -> None:
         "task pause, 2 screens:",
         "  2 and 0 others: TextView 'Paused'",
     ]
-    assert table(sampled(items, Outline.of), 45).splitlines() == text.splitlines()[:3]
-    assert table(sampled(items, Outline.of), 10) == ""
+    assert table(sampled(items, ScreenOutline.of), 45).splitlines() == text.splitlines()[:3]
+    assert table(sampled(items, ScreenOutline.of), 10) == ""
 
 
 def test_nothing_tells_where_all_are_alike() -> None:
-    assert telling(sampled([item([START, START])], Outline.of), "default") == []
-    assert table(sampled([item([START, START], rule="all")], Outline.of), 500) == ""
+    assert telling(sampled([item([START, START])], ScreenOutline.of), "default") == []
+    assert table(sampled([item([START, START], rule="all")], ScreenOutline.of), 500) == ""
 
 
 def test_the_background_is_what_nine_of_ten_have_once() -> None:
     states = [screen(node("TextView", "Every"), node("View", "Twice"), node("View", "Twice"))] * 9
-    screens = sampled([item([*states, screen(node("TextView", "Other"))])], Outline.of)
+    screens = sampled([item([*states, screen(node("TextView", "Other"))])], ScreenOutline.of)
     assert [each.line for each in background(screens, shares(screens)).values()] == ["TextView 'Every'"]
-    fewer = sampled([item([*states[:8], *[screen(node("TextView", "Other"))] * 2])], Outline.of)
+    fewer = sampled([item([*states[:8], *[screen(node("TextView", "Other"))] * 2])], ScreenOutline.of)
     assert background(fewer, shares(fewer)) == {}
     assert background(screens[:4], shares(screens[:4])) == {}
 
@@ -106,13 +106,13 @@ def test_the_background_is_what_nine_of_ten_have_once() -> None:
 def test_many_screens_are_drawn_evenly_with_the_positive_ones() -> None:
     states = [START] * 400
     items = [item(states, role="negative")] * 10 + [item(states[:3])] * 30
-    looked_at = sampled(items, Outline.of)
+    looked_at = sampled(items, ScreenOutline.of)
     assert MAX_SCREENS / 3 < len(looked_at) <= MAX_SCREENS
     assert sum(bool(each.positive[step]) for each, step, _ in looked_at) == 30
 
 
 def test_sharing_closed_form() -> None:
-    (clock, day) = sharing(reached(ITEMS, Outline.of))
+    (clock, day) = sharing(reached(ITEMS, ScreenOutline.of))
     assert (clock.place, clock.own, clock.name) == ("TextView #clock text", 3, f"{APP}\nTextView #clock")
     # Only 9 and 30, 7 and 15, 8 and 25: none of them is in another instruction.
     assert clock.other == 0.0
@@ -122,13 +122,13 @@ def test_sharing_closed_form() -> None:
 
 
 def test_words_that_all_instructions_have_do_not_count() -> None:
-    found = reached(ITEMS, Outline.of)
+    found = reached(ITEMS, ScreenOutline.of)
     assert [sorted(each.words) for each in found] == [
         ["25", "8", "sunday"],
         ["30", "9", "monday"],
         ["15", "7", "monday"],
     ]
-    (alone,) = reached(ITEMS[:1], Outline.of)
+    (alone,) = reached(ITEMS[:1], ScreenOutline.of)
     assert {"alarm", "8", "25", "sunday"} <= alone.words
 
 
@@ -152,6 +152,6 @@ def test_without_instructions_or_goals_there_is_nothing_to_say() -> None:
 
 
 def test_positive_first_screens_count_whole() -> None:
-    (one,) = reached([item([alarm("8:25", True)], "alarm at 8:25")], Outline.of)
+    (one,) = reached([item([alarm("8:25", True)], "alarm at 8:25")], ScreenOutline.of)
     assert len(one.items) == 2
     assert np.all(one.words >= {"8", "25"})

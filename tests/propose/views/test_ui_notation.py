@@ -13,7 +13,7 @@ from lxml import etree
 
 from grace_irl.demos.ui import markup
 from grace_irl.propose.tokens import estimate
-from grace_irl.propose.views.outline import Outline
+from grace_irl.propose.views.outline import ScreenOutline
 from grace_irl.propose.views.ui import STATE
 from tests.propose.screens import APP, node, screen
 from tests.propose.views.outlines import lines, raw, trees, view
@@ -69,7 +69,9 @@ def test_odd_trees(one: list[Any], two: list[Any], tokens: int) -> None:
         assert all(line.startswith("  ") for line in text.split("\n")[1:])
     assert seen.state(before.encode()) == again.state(before.encode())
     assert seen.change(after.encode(), before.encode()) == again.change(after.encode(), before.encode())
-    alike = [item.key for item in Outline.of(before).items] == [item.key for item in Outline.of(after).items]
+    alike = [item.key for item in ScreenOutline.of(before).items] == [
+        item.key for item in ScreenOutline.of(after).items
+    ]
     assert (seen.change(before.encode(), after.encode()) == "no change") == alike
     assert estimate(seen.legend(500)) <= 500 + 300
     assert isinstance(seen.words(300), str)

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("minigrid")
 
-from grace_irl.rl.collect import Tally, collect
+from grace_irl.rl.collect import EpisodeTally, collect
 from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.levels import LEVELS
 from grace_irl.rl.levels.place_between import between
@@ -31,7 +31,7 @@ def colors(board: Any, kind: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_plan_solves_every_episode_and_the_last_state_is_the_goal(name: str) -> None:
-    tally = Tally()
+    tally = EpisodeTally()
     experts = collect(name, "bot", EPISODES, "expert", seed=7, tally=tally)
     assert len(experts) == EPISODES
     assert list(tally.lines()) == []  # no episode was given up

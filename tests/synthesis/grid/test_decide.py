@@ -15,8 +15,8 @@ from grace_irl.synthesis.grid.decide import (
     safest,
     shared_constants,
 )
-from grace_irl.synthesis.grid.evidence import Evidence
-from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, Reading
+from grace_irl.synthesis.grid.evidence import GridEvidence
+from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from grace_irl.synthesis.grid.scene import EVENTS, Scene
 from tests.propose.scenes import Row, marks, scene
@@ -33,8 +33,8 @@ EVERYTHING = [(1, 5, 0), (2, 6, 0), (3, 5, 0), (4, 6, 0)]
 BALL, KEY = EVERYTHING[0], EVERYTHING[1]
 
 
-def evidence(*scenes: tuple[Scene, set[int]]) -> Evidence:
-    return Evidence([one for one, _ in scenes], [marks(one.length, *states) for one, states in scenes])
+def evidence(*scenes: tuple[Scene, set[int]]) -> GridEvidence:
+    return GridEvidence([one for one, _ in scenes], [marks(one.length, *states) for one, states in scenes])
 
 
 FOUR = evidence((scene(2, [(1, "faced", BALL)], EVERYTHING), {1}))
@@ -80,12 +80,12 @@ def test_safest_is_never_worse_than_saying_nothing_or_one_thing(weights: list[fl
     assert loss(chosen) <= min(pressure, *(loss((column,)) for column in columns[1:])) + 1e-9
 
 
-def lexicon(of: Evidence, plan: Plan = Plan()) -> Lexicon:
+def lexicon(of: GridEvidence, plan: Plan = Plan()) -> Lexicon:
     return Lexicon(of, plan)
 
 
-def reading(of: Evidence, constants: dict[str, Filter], **meanings: Filter) -> Reading:
-    return Reading(
+def reading(of: GridEvidence, constants: dict[str, Filter], **meanings: Filter) -> GridReading:
+    return GridReading(
         {feature: of.index[f] for feature, f in constants.items()},  # type: ignore[misc]
         {word: of.index[f] for word, f in meanings.items()},
     )
@@ -95,7 +95,7 @@ SHUT, AJAR = (7, 5, 0), (7, 5, 1)
 IS_SHUT, IS_AJAR = Filter("channel 2", 0), Filter("channel 2", 1)
 
 
-def doors(opened: int, closed: int) -> Evidence:
+def doors(opened: int, closed: int) -> GridEvidence:
     """Experts that open a door at last, and negatives that close one."""
     experts = [(scene(3, [(2, "changed", AJAR)], [SHUT, BALL]), {2})] * opened
     return evidence(*experts, *[(scene(3, [(2, "changed", SHUT)], [AJAR, BALL]), set())] * closed)
@@ -136,7 +136,7 @@ def test_nothing_is_shared_without_goals() -> None:
     assert shared_constants(lexicon(of), reading(of, {"event": CHANGED})) == []
 
 
-def two_steps(first: Row) -> Evidence:
+def two_steps(first: Row) -> GridEvidence:
     """Something first, then a door is opened; negatives close it or face things."""
     rows = [first, (3, "changed", AJAR)]
     experts = [(scene(4, rows, [SHUT, BALL], "go mip dol ba"), {3})] * 6
@@ -153,7 +153,7 @@ def test_a_constant_does_not_undo_an_earlier_step() -> None:
     assert of.index[IS_AJAR] in shared_constants(lexicon(of, plan), reading(of, {"event": CHANGED}))
 
 
-def faced_balls(wrongly: int, states: int) -> Evidence:
+def faced_balls(wrongly: int, states: int) -> GridEvidence:
     """Experts face the ball in their last state; a negative of so many states faces a key of its colour in some."""
     key = (KEY[0], *BALL[1:])
     experts = [(scene(2, [(1, "faced", BALL)], [BALL, key], "go mip"), {1})] * 4
@@ -179,7 +179,7 @@ def test_pressure_keeps_what_happens() -> None:
     assert negative_pressure(lexicon(of), reading(of, {"event": TAKEN}, mip=KINDS[0])) == pytest.approx(1 / 7)
 
 
-def posterior(of: Evidence, best: Reading, chances: dict[str, dict[Filter | None, float]]) -> Posterior:
+def posterior(of: GridEvidence, best: GridReading, chances: dict[str, dict[Filter | None, float]]) -> Posterior:
     """Chances of the meanings named, 0 for all others."""
     words = {}
     for word, table in chances.items():

@@ -15,7 +15,7 @@ from grace_irl.synthesis.grid.evidence import (
     WRONG_STATE,
     WRONGLY_HIT,
     Columns,
-    Evidence,
+    GridEvidence,
     Stages,
 )
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter
@@ -31,7 +31,7 @@ def event(name: str) -> Filter:
     return Filter("event", EVENTS.index(name))
 
 
-def columns(evidence: Evidence, *filters: Filter) -> Columns:
+def columns(evidence: GridEvidence, *filters: Filter) -> Columns:
     return tuple(sorted(evidence.index[f] for f in filters))
 
 
@@ -77,7 +77,7 @@ ROWS = [
     ],
 )
 def test_fired(arrangement: str, steps: list[list[Filter]], fired: set[int]) -> None:
-    evidence = Evidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 7)])
+    evidence = GridEvidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 7)])
     chosen = tuple(columns(evidence, *step) for step in steps)
     found = evidence.fired(0, arranged(arrangement, chosen))
     assert found.shape == (8,)
@@ -86,7 +86,7 @@ def test_fired(arrangement: str, steps: list[list[Filter]], fired: set[int]) -> 
 
 def test_stages_of_several_steps() -> None:
     """Facing the key and taking something, in any order; only then facing a ball counts."""
-    evidence = Evidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 7)])
+    evidence = GridEvidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 7)])
     key, taken, ball = (
         (columns(evidence, *step),) for step in ([event("faced"), KEY], [event("taken")], [event("faced"), BALL])
     )
@@ -96,12 +96,12 @@ def test_stages_of_several_steps() -> None:
     assert np.flatnonzero(evidence.fired(0, ((taken,), (taken,), (key,)))).tolist() == [5]
 
 
-def beside(things: dict[tuple[int, int], tuple[int, int, int]], *acts: str) -> Evidence:
+def beside(things: dict[tuple[int, int], tuple[int, int, int]], *acts: str) -> GridEvidence:
     """The agent stands at (2, 2) and looks to (2, 3), where a red ball lies."""
     from tests.synthesis.grid.test_scene import PERCEPTION
 
     stack = World((6, 7), (2, 2), 40, {(2, 3): thing("red", "ball"), **things}).act(*acts).stack()
-    return Evidence([look(stack, (), PERCEPTION)], [marks(len(stack), len(stack) - 1)])
+    return GridEvidence([look(stack, (), PERCEPTION)], [marks(len(stack), len(stack) - 1)])
 
 
 FACED, TAKEN, PLACED = [event("faced")], [event("taken")], [event("placed")]
@@ -157,7 +157,7 @@ def cost(
     # A second scene only makes sure that every filter exists.
     other = scene(1, [(0, "faced", RED_KEY), (0, "faced", BLUE_BALL)])
     one = scene(length, rows, [RED_BALL] * things + [(2, 6, 0)])
-    evidence = Evidence([one, other], [marks(length, *positive), marks(1)])
+    evidence = GridEvidence([one, other], [marks(length, *positive), marks(1)])
     return evidence.cost(0, (((columns(evidence, event("faced"), *filters),),),))
 
 
@@ -192,7 +192,7 @@ def test_cost_of_a_scene(expected: float, case: dict[str, object]) -> None:
 
 def test_every_step_has_to_refer_to_something() -> None:
     one = scene(5, [(2, "faced", RED_BALL), (4, "faced", RED_KEY)], [RED_BALL, RED_BALL, RED_KEY, RED_KEY, RED_KEY])
-    evidence = Evidence([one], [marks(5, 4)])
+    evidence = GridEvidence([one], [marks(5, 4)])
     steps = (columns(evidence, event("faced"), BALL), columns(evidence, event("faced"), KEY))
     assert evidence.cost(0, arranged("then", steps)) == pytest.approx(math.log(2) + math.log(3))
 
@@ -200,7 +200,7 @@ def test_every_step_has_to_refer_to_something() -> None:
 def test_what_changes_is_no_reference() -> None:
     """A description may end in another state than it began with: only what lasts is looked up at the start."""
     shut, ajar = (1, 5, 0), (1, 5, 9)
-    evidence = Evidence([scene(3, [(2, "changed", ajar)], [shut, (2, 6, 0)])], [marks(3, 2)])
+    evidence = GridEvidence([scene(3, [(2, "changed", ajar)], [shut, (2, 6, 0)])], [marks(3, 2)])
     chosen = columns(evidence, event("changed"), Filter("channel 2", 9), BALL)
     assert evidence.cost(0, (((chosen,),),)) == 0.0
     assert evidence.matches(0, chosen) == 1
@@ -208,12 +208,12 @@ def test_what_changes_is_no_reference() -> None:
 
 
 def test_only_filters_that_tell_something_exist() -> None:
-    evidence = Evidence([scene(2, [(1, "faced", RED_BALL)], [RED_BALL, RED_KEY], sides=("ahead",))], [marks(2, 1)])
+    evidence = GridEvidence([scene(2, [(1, "faced", RED_BALL)], [RED_BALL, RED_KEY], sides=("ahead",))], [marks(2, 1)])
     assert evidence.filters == tuple(sorted({event("faced"), BALL, KEY, SEVERAL}))
 
 
 def test_rows_at_the_goal_and_rows_elsewhere() -> None:
-    evidence = Evidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 6)])
+    evidence = GridEvidence([scene(8, ROWS, [RED_BALL, BLUE_BALL, RED_KEY])], [marks(8, 6)])
     steps = (columns(evidence, event("faced"), BALL),)
     at_goal, elsewhere = evidence.split_rows(0, arranged("then", steps), marks(8, 6))
     codes = [evidence.index[f] for f in (BALL, KEY, RED, BLUE)]

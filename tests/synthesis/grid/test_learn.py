@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.synthesis.grid.evidence import Evidence
+from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import descend, learn, wander
-from grace_irl.synthesis.grid.lexicon import CLASS_ELSE, CONSTANT, MEANING, Lexicon, Posterior, Reading
+from grace_irl.synthesis.grid.lexicon import CLASS_ELSE, CONSTANT, MEANING, GridReading, Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import Filter, Plan
-from grace_irl.synthesis.grid.search import View, view
+from grace_irl.synthesis.grid.search import PerceivedStates, view
 from tests.propose.scenes import FACED, TINY, event, marks, reading, scene
 from tests.propose.worlds import COLOURS, KINDS, WORDS, go_to_set, labelled
 
@@ -22,17 +22,17 @@ TRUE = {
 
 
 @pytest.fixture(scope="module")
-def seen() -> View:
+def seen() -> PerceivedStates:
     return view(labelled(go_to_set(0, 10, 10)))
 
 
 @pytest.fixture(scope="module")
-def lexicon(seen: View) -> Lexicon:
+def lexicon(seen: PerceivedStates) -> Lexicon:
     return Lexicon(seen.evidence, Plan())
 
 
 @pytest.fixture(scope="module")
-def posterior(seen: View, lexicon: Lexicon) -> Posterior:
+def posterior(seen: PerceivedStates, lexicon: Lexicon) -> Posterior:
     return learn(lexicon, seen.events, 0)
 
 
@@ -55,7 +55,7 @@ def test_chances_sum_to_one_and_favour_the_truth(lexicon: Lexicon, posterior: Po
         assert likeliest == (lexicon.evidence.index[TRUE[word]] if word in TRUE else -1)
 
 
-def test_learning_is_deterministic(seen: View, lexicon: Lexicon, posterior: Posterior) -> None:
+def test_learning_is_deterministic(seen: PerceivedStates, lexicon: Lexicon, posterior: Posterior) -> None:
     again = learn(Lexicon(seen.evidence, Plan()), seen.events, 0)
     assert (again.best, again.cost, again.words) == (posterior.best, posterior.cost, posterior.words)
 
@@ -78,7 +78,7 @@ def test_two_words_that_always_go_together_stay_open() -> None:
         rows = [(t + 1, "faced", other) for t, other in enumerate(c for c in things if c != code)]
         scenes.append(scene(6, [*rows, (5, "faced", code)], things, said[code]))
         positives.append(marks(6, 5))
-    evidence = Evidence(scenes, positives)
+    evidence = GridEvidence(scenes, positives)
     lexicon = Lexicon(evidence, Plan())
     chances = learn(lexicon, [evidence.index[event("faced")]], 0).words
     is_ball, is_green = evidence.index[Filter("channel 0", 1)], evidence.index[Filter("channel 1", 4)]
@@ -99,7 +99,7 @@ def test_descend_ends_no_higher_and_where_nothing_nearby_is_lower(
     count = len(lexicon.evidence.filters)
     events = [c for c, f in enumerate(lexicon.evidence.filters) if f.feature == "event"]
     meanings = {word: int(rng.integers(count)) for word in lexicon.words if rng.random() < 0.6}
-    start = Reading({"event": int(rng.choice(events))}, meanings)
+    start = GridReading({"event": int(rng.choice(events))}, meanings)
     word = str(rng.choice(lexicon.words)) if freeze else None
     cost, end = descend(lexicon, start, frozen=word)
     assert cost <= lexicon.total(start) + 1e-9

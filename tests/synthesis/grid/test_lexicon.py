@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.lexicon import Lexicon, Reading
+from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon
 from grace_irl.synthesis.grid.meaning import Filter, Plan
 from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, reading
 
@@ -20,7 +20,7 @@ from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, reading
         (reading({"event": FACED}, lu=FIVE), "", True, set()),
     ],
 )
-def test_what_a_step_has_to_meet(one: Reading, words: str, described: bool, filters: set[Filter]) -> None:
+def test_what_a_step_has_to_meet(one: GridReading, words: str, described: bool, filters: set[Filter]) -> None:
     found = Lexicon(TINY, Plan()).columns(one, words.split(), described=described)
     assert {TINY.filters[column] for column in found} == filters
 

@@ -13,8 +13,8 @@ from grace_irl.synthesis.grid.lexicon import (
     MEANING,
     ORDER,
     SYNONYM,
+    GridReading,
     Lexicon,
-    Reading,
 )
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
@@ -41,5 +41,5 @@ from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
         (reading({"event": FACED}, go=TAKEN, lu=TAKEN), CONSTANT + 2 * MEANING + CLASS["event"]),
     ],
 )
-def test_price(one: Reading, price: float) -> None:
+def test_price(one: GridReading, price: float) -> None:
     assert Lexicon(TINY, Plan()).price(one) == pytest.approx(price)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grace_irl.synthesis.grid.perception import Agent, Perception
-from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Rows, Scene, look
+from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Scene, ThingRows, look
 from tests.propose.worlds import AGENT, CLOSED, DOOR, FLOOR, HEADINGS, OPEN, WALL, Code, World, thing
 
 PERCEPTION = Perception(Agent(0, AGENT, 2, tuple(sorted(HEADINGS.items()))), (FLOOR, WALL))
@@ -14,7 +14,7 @@ BALL, KEY = thing("red", "ball"), thing("blue", "key")
 SHUT, AJAR = (DOOR, 11, CLOSED), (DOOR, 11, OPEN)
 
 
-def rows(table: Rows) -> list[tuple[int, str, tuple[int, int], Code]]:
+def rows(table: ThingRows) -> list[tuple[int, str, tuple[int, int], Code]]:
     """(state, event, cell, code) of each row, sorted."""
     found = []
     for state, event, cell, code in zip(table.state, table.event, table.cells, table.codes, strict=True):

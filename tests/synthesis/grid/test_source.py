@@ -15,10 +15,10 @@ from grace_irl.demos import load
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.programs.check import read
-from grace_irl.synthesis.grid.lexicon import Lexicon, Reading, split_words
+from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, split_words
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Novel, Plan
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES
-from grace_irl.synthesis.grid.search import View, view
+from grace_irl.synthesis.grid.search import PerceivedStates, view
 from grace_irl.synthesis.grid.source import write_source
 from tests.propose.programs import (
     ARRANGEMENTS,
@@ -45,7 +45,7 @@ INSTRUCTIONS = (
 
 
 @cache
-def played(seed: int) -> View:
+def played(seed: int) -> PerceivedStates:
     """Three trajectories of a random agent under three instructions."""
     rng = np.random.default_rng(seed)
     items = []
@@ -61,15 +61,15 @@ def played(seed: int) -> View:
 
 
 @cache
-def shipped() -> View:
+def shipped() -> PerceivedStates:
     return view(label(load([SHIPPED]), "last").items)
 
 
-def program(seen: View, hypothesis: Hypothesis) -> str:
+def program(seen: PerceivedStates, hypothesis: Hypothesis) -> str:
     return checked(write_source(hypothesis, seen.perception, seen.vocabulary, seen.phrases))
 
 
-def assert_same(seen: View, plan: Plan, reading: Reading, novel: Novel = "ignore") -> None:
+def assert_same(seen: PerceivedStates, plan: Plan, reading: GridReading, novel: Novel = "ignore") -> None:
     """The program of a reading without guesses gives 1.0 where the tables fire, else 0.0."""
     filters = seen.evidence.filters
     constants = tuple(sorted(filters[column] for column in reading.constants.values()))
@@ -83,7 +83,7 @@ def assert_same(seen: View, plan: Plan, reading: Reading, novel: Novel = "ignore
 
 
 @st.composite
-def readings(draw: st.DrawFn, seen: View, plan: Plan) -> Reading:
+def readings(draw: st.DrawFn, seen: PerceivedStates, plan: Plan) -> GridReading:
     """A usual event, perhaps more constants, and meanings of words."""
     filters = seen.evidence.filters
     by_feature: dict[str, list[int]] = {}
@@ -96,7 +96,7 @@ def readings(draw: st.DrawFn, seen: View, plan: Plan) -> Reading:
     words = [word for word in seen.vocabulary if word not in dict(plan.separators)]
     columns = [column for column, f in enumerate(filters) if f != SEVERAL]
     meanings = draw(st.dictionaries(st.sampled_from(words), st.sampled_from(columns), max_size=3)) if words else {}
-    return Reading(constants, meanings)  # type: ignore[arg-type]
+    return GridReading(constants, meanings)  # type: ignore[arg-type]
 
 
 plans = st.dictionaries(st.sampled_from(("dol", "fen", "pick up")), st.sampled_from(ARRANGEMENTS), max_size=3).map(
@@ -142,7 +142,7 @@ def test_programs_on_the_demonstrations_that_ship(
 ) -> None:
     seen = shipped()
     index = seen.evidence.index
-    reading = Reading(
+    reading = GridReading(
         {"event": index[FACED], **{f: index[Filter(f, v)] for f, v in constants.items()}},  # type: ignore
         {word: index[Filter(*value)] for word, value in meanings.items() if Filter(*value) in index},  # type: ignore
     )

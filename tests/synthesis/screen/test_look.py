@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.evidence import Look, Looks, Sight
+from grace_irl.synthesis.screen.evidence import NodeLook, NodeLooks, Sight
 from tests.synthesis.screen.phone import WORDS, Phone, node, screen
 
 
-def looks_of(*trees: tuple[dict[str, object], list[object]]) -> list[Look]:
-    looks = Looks()
+def looks_of(*trees: tuple[dict[str, object], list[object]]) -> list[NodeLook]:
+    looks = NodeLooks()
     sight = Sight.of(screen(*trees).encode(), looks, system=True)
     return [looks.all[number] for number in sight.looks]
 
@@ -23,7 +23,7 @@ def test_nodes_that_look_alike_are_one_look() -> None:
         node(text="a", bounds="[0,0][1,1]"), node(text="a", bounds="[5,5][9,9]"), node(text="b")
     )
     assert one == same != other
-    looks = Looks()
+    looks = NodeLooks()
     Sight.of(screen(node(text="a"), node(text="a")).encode(), looks, system=True)
     assert len(looks.all) == 1
 
@@ -48,7 +48,7 @@ def test_items_are_those_of_programs(seed: int) -> None:
     phone = Phone(np.random.default_rng(seed))
     entries = [str(word) for word in phone.rng.choice(WORDS, int(phone.rng.integers(1, 5)))]
     state = phone.listed(entries, entries[:1]) if phone.rng.random() < 0.5 else phone.settings(["Location"])
-    looks = Looks()
+    looks = NodeLooks()
     sight = Sight.of(state.encode(), looks, system=False)
     parsed = functions.nodes(state)
     for name, spans in sight.items.items():

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.screen import functions
-from grace_irl.synthesis.screen.evidence import Looks, Said, Sight
-from grace_irl.synthesis.screen.pattern import Pattern, plain_patterns, told_patterns
+from grace_irl.synthesis.screen.evidence import NodeLooks, Said, Sight
+from grace_irl.synthesis.screen.pattern import NodePattern, plain_patterns, told_patterns
 from tests.synthesis.screen import phone as phones
 from tests.synthesis.screen.phone import Phone, node, screen
 
@@ -29,7 +29,7 @@ class Told:
         self.quotes = functions.quotes(functions.plain(said))
 
 
-def fits(pattern: Pattern, element: Any, said: str) -> bool:
+def fits(pattern: NodePattern, element: Any, said: str) -> bool:
     """Whether a node fits, by the expressions that programs contain."""
     names = {**vars(functions), "self": Told(said), "n": element}
     return all(eval(part, names) for part in pattern.expression("n"))
@@ -38,28 +38,28 @@ def fits(pattern: Pattern, element: Any, said: str) -> bool:
 @pytest.mark.parametrize(
     ("pattern", "there", "elsewhere"),
     [
-        (Pattern(name="fab"), {"id": "fab"}, {"id": "fab2"}),
-        (Pattern(kind="Switch"), {"cls": "Switch"}, {"cls": "SwitchCompat"}),
-        (Pattern(package="com.a"), {"package": "com.a"}, {"package": "com.a.b"}),
-        (Pattern(says="8:30 AM"), {"text": "8:30\u200aAM"}, {"text": "8:30 AM today"}),
-        (Pattern(says="Pause"), {"desc": "Pause"}, {"text": "pause"}),
-        (Pattern(word="cesium"), {"text": "Default (Cesium)"}, {"text": "Caesium"}),
-        (Pattern(flag="checked"), {"checked": True}, {"checked": False}),
-        (Pattern(name="a", flag="unchecked"), {"id": "a", "checkable": True}, {"id": "a", "checked": True}),
-        (Pattern(flag="selected"), {"selected": True}, {}),
-        (Pattern(flag="focused"), {"focused": True}, {}),
-        (Pattern(flag="disabled"), {"enabled": False}, {}),
-        (Pattern(flag="hidden"), {"visible-to-user": False}, {"visible-to-user": True}),
-        (Pattern(name="v", bound=">=", limit=1000.0), {"id": "v", "text": "1,000 m"}, {"id": "v", "text": "999"}),
-        (Pattern(name="v", bound="<=", limit=0.5), {"id": "v", "text": "0.25"}, {"id": "v", "text": "n/a"}),
-        (Pattern(shows="time"), {"text": "08:25"}, {"text": "09:25"}),
-        (Pattern(shows="number"), {"text": "3 pieces"}, {"text": "33"}),
-        (Pattern(shows="quote"), {"text": "tea"}, {"text": "tea time"}),
-        (Pattern(shows="name"), {"text": "Wi-Fi"}, {"text": "Wi-Fi 2"}),
-        (Pattern(name="x", shows="word"), {"id": "x", "text": "Timer 2"}, {"id": "x", "text": "Timers"}),
+        (NodePattern(name="fab"), {"id": "fab"}, {"id": "fab2"}),
+        (NodePattern(kind="Switch"), {"cls": "Switch"}, {"cls": "SwitchCompat"}),
+        (NodePattern(package="com.a"), {"package": "com.a"}, {"package": "com.a.b"}),
+        (NodePattern(says="8:30 AM"), {"text": "8:30\u200aAM"}, {"text": "8:30 AM today"}),
+        (NodePattern(says="Pause"), {"desc": "Pause"}, {"text": "pause"}),
+        (NodePattern(word="cesium"), {"text": "Default (Cesium)"}, {"text": "Caesium"}),
+        (NodePattern(flag="checked"), {"checked": True}, {"checked": False}),
+        (NodePattern(name="a", flag="unchecked"), {"id": "a", "checkable": True}, {"id": "a", "checked": True}),
+        (NodePattern(flag="selected"), {"selected": True}, {}),
+        (NodePattern(flag="focused"), {"focused": True}, {}),
+        (NodePattern(flag="disabled"), {"enabled": False}, {}),
+        (NodePattern(flag="hidden"), {"visible-to-user": False}, {"visible-to-user": True}),
+        (NodePattern(name="v", bound=">=", limit=1000.0), {"id": "v", "text": "1,000 m"}, {"id": "v", "text": "999"}),
+        (NodePattern(name="v", bound="<=", limit=0.5), {"id": "v", "text": "0.25"}, {"id": "v", "text": "n/a"}),
+        (NodePattern(shows="time"), {"text": "08:25"}, {"text": "09:25"}),
+        (NodePattern(shows="number"), {"text": "3 pieces"}, {"text": "33"}),
+        (NodePattern(shows="quote"), {"text": "tea"}, {"text": "tea time"}),
+        (NodePattern(shows="name"), {"text": "Wi-Fi"}, {"text": "Wi-Fi 2"}),
+        (NodePattern(name="x", shows="word"), {"id": "x", "text": "Timer 2"}, {"id": "x", "text": "Timers"}),
     ],
 )
-def test_each_kind_of_pattern(pattern: Pattern, there: dict[str, Any], elsewhere: dict[str, Any]) -> None:
+def test_each_kind_of_pattern(pattern: NodePattern, there: dict[str, Any], elsewhere: dict[str, Any]) -> None:
     one, other = (functions.nodes(screen(node(**values)))[0] for values in (there, elsewhere))
     assert fits(pattern, one, SAID)
     assert not fits(pattern, other, SAID)
@@ -73,7 +73,7 @@ def test_a_pattern_about_what_stands_beside() -> None:
         next(n for n in functions.nodes(screen(node(switch(title)))) if n.get("checked") == "true")
         for title in ("Wi-Fi", "NFC")
     )
-    for pattern in (Pattern(flag="checked", shows="name", aside=True), Pattern(says="Wi-Fi", aside=True)):
+    for pattern in (NodePattern(flag="checked", shows="name", aside=True), NodePattern(says="Wi-Fi", aside=True)):
         assert fits(pattern, wifi, SAID)
         assert not fits(pattern, nfc, SAID)
 
@@ -83,7 +83,7 @@ def test_a_pattern_about_what_is_chosen() -> None:
         chips = [node(text=day[0], desc=day, checkable=True, checked=day in on) for day in ("Saturday", "Sunday")]
         return functions.nodes(screen(node(*chips, id="days")))[0]
 
-    weekend = Pattern(name="days", chosen=("Saturday", "Sunday"))
+    weekend = NodePattern(name="days", chosen=("Saturday", "Sunday"))
     assert fits(weekend, days("Sunday", "Saturday"), "")
     assert not fits(weekend, days("Sunday"), "")
 
@@ -95,7 +95,7 @@ def test_programs_see_what_the_search_sees(seed: int) -> None:
     makes = (phones.timer_episode, phones.switch_episode, phones.entry_episode, phones.wandering)
     said, states = makes[int(phone.rng.integers(len(makes)))](phone)
     state = states[int(phone.rng.integers(len(states)))]
-    looks = Looks()
+    looks = NodeLooks()
     sight = Sight.of(state.encode(), looks, system=False)
     offered = [
         {*plain_patterns(looks.all[number]), *told_patterns(looks.all[number], Said(said))} for number in sight.looks
@@ -108,14 +108,14 @@ def test_programs_see_what_the_search_sees(seed: int) -> None:
 
 @pytest.mark.parametrize("field", ["name", "kind", "says", "word", "flag"])
 def test_more_implies_less(field: str) -> None:
-    more = replace(Pattern(name="fab", shows="time"), **{field: "x"})
-    less = Pattern(**{field: "x"})  # type: ignore[arg-type]
+    more = replace(NodePattern(name="fab", shows="time"), **{field: "x"})
+    less = NodePattern(**{field: "x"})  # type: ignore[arg-type]
     assert more.implies(less)
     assert not less.implies(more)
     assert more.implies(more)
 
 
 def test_every_pattern_can_be_said_in_words() -> None:
-    assert Pattern(name="onoff", flag="checked").phrase() == "onoff is checked"
-    assert Pattern(shows="time").phrase() == "something says a time of the instruction"
-    assert Pattern(kind="Button").phrase() == "some Button is there"
+    assert NodePattern(name="onoff", flag="checked").phrase() == "onoff is checked"
+    assert NodePattern(shows="time").phrase() == "something says a time of the instruction"
+    assert NodePattern(kind="Button").phrase() == "some Button is there"

@@ -9,9 +9,9 @@ import pytest
 
 from grace_irl.demos.labels import Problem
 from grace_irl.evaluate.ranking import Ranking, ranking
-from grace_irl.synthesis.screen.pattern import Pattern
-from grace_irl.synthesis.screen.reading import Around, Clause, Reading, Spoken, Test
-from grace_irl.synthesis.screen.search import Found
+from grace_irl.synthesis.screen.pattern import NodePattern
+from grace_irl.synthesis.screen.reading import Around, Clause, ScreenReading, Spoken, Test
+from grace_irl.synthesis.screen.search import SearchSpace
 from grace_irl.synthesis.screen.source import write_source
 from tests.synthesis.screen.phone import (
     Episode,
@@ -48,8 +48,8 @@ def judged(source: str, data: Problem) -> Ranking:
     return ranking(np.array(values), np.array(positive))
 
 
-def best(data: Problem) -> tuple[Reading, str]:
-    found = Found(data.items, system=False)
+def best(data: Problem) -> tuple[ScreenReading, str]:
+    found = SearchSpace(data.items, system=False)
     reading = found.readings()[0]
     return reading, write_source(reading, system=False)
 
@@ -139,15 +139,15 @@ def test_what_goes_by_is_no_goal() -> None:
     experts = [("t", ("go", [shown(False, int(rng.integers(50))), shown(True, 77)])) for _ in range(8)]
     data = problem_of(experts, [("t", ("go", [shown(False, int(rng.integers(50)))])) for _ in range(30)])
     reading, _ = best(data)
-    assert reading.clauses == ((Test(Pattern(name="onoff", flag="checked")),),)
+    assert reading.clauses == ((Test(NodePattern(name="onoff", flag="checked")),),)
 
 
-def goals_and_others(goals: Sequence[str], others: Sequence[str]) -> Reading:
+def goals_and_others(goals: Sequence[str], others: Sequence[str]) -> ScreenReading:
     data = problem_of([("t", ("go", [goal])) for goal in goals], [("t", ("go", [other])) for other in others])
     return best(data)[0]
 
 
-def only(reading: Reading) -> Clause:
+def only(reading: ScreenReading) -> Clause:
     assert len(reading.clauses) == 1
     return reading.clauses[0]
 
@@ -158,7 +158,7 @@ def test_absence() -> None:
 
     experts = [("t", ("go", [shown("loading"), shown()]))] * 4
     (condition,) = only(best(problem_of(experts, [("t", ("go", [shown("loading", "x")]))]))[0])
-    assert condition == Test(Pattern(name="loading"), 0)
+    assert condition == Test(NodePattern(name="loading"), 0)
 
 
 def test_numbers_of_things() -> None:
@@ -166,7 +166,7 @@ def test_numbers_of_things() -> None:
         return screen(node(*(node(id="row", text=f"entry {i * count}") for i in range(count))))
 
     (condition,) = only(goals_and_others([rows(n) for n in (3, 4, 6)], [rows(n) for n in (0, 1, 2, 2, 1)]))
-    assert condition == Test(Pattern(name="row"), 3)
+    assert condition == Test(NodePattern(name="row"), 3)
 
 
 def test_thresholds() -> None:
@@ -174,7 +174,7 @@ def test_thresholds() -> None:
         return screen(node(node(id="volume", text=f"{number:g}%")))
 
     (condition,) = only(goals_and_others([level(n) for n in (71, 80, 99)], [level(n) for n in (3, 20, 44, 50, 69)]))
-    assert condition == Test(Pattern(name="volume", bound=">=", limit=71.0))
+    assert condition == Test(NodePattern(name="volume", bound=">=", limit=71.0))
 
 
 def test_two_things_of_one_item() -> None:
@@ -190,14 +190,14 @@ def test_two_things_of_one_item() -> None:
     goals = [alarms(("7:00", True), ("9:00", False)), alarms(("9:00", True), ("7:00", True))]
     others = [alarms(("7:00", False), ("9:00", True)), alarms(("9:00", True), ("8:00", True)), alarms(("7:00", False))]
     (condition,) = only(goals_and_others(goals * 2, others * 2))
-    on = Pattern(name="on", flag="checked")
-    beside = Pattern(says="7:00", flag="checked", aside=True)
+    on = NodePattern(name="on", flag="checked")
+    beside = NodePattern(says="7:00", flag="checked", aside=True)
     assert (isinstance(condition, Around) and on in condition.patterns) or condition == Test(beside)
 
 
 def test_nothing_tells_equal_screens_apart() -> None:
     same = screen(node(text="a"))
-    found = Found(problem_of([("t", ("go", [same]))] * 3, [("t", ("go", [same]))] * 20).items, system=False)
+    found = SearchSpace(problem_of([("t", ("go", [same]))] * 3, [("t", ("go", [same]))] * 20).items, system=False)
     assert found.readings() == []
 
 
@@ -217,7 +217,7 @@ def test_what_programs_value_is_what_the_search_counted(system: bool) -> None:
     episodes = [("t", ("Set a timer", timer_episode(phone)[1])) for _ in range(5)]
     others = [("t", ("Set a timer", wandering(phone)[1])) for _ in range(15)]
     data = problem_of(episodes, others)
-    found = Found(data.items, system=system)
+    found = SearchSpace(data.items, system=system)
     for reading in found.readings():
         space: dict[str, object] = {}
         exec(write_source(reading, system=system), space)

@@ -17,7 +17,7 @@ from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.sandbox import open_sandbox
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
-from grace_irl.synthesis.screen.reading import Reading
+from grace_irl.synthesis.screen.reading import ScreenReading
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 from tests.synthesis.screen.phone import (
     Phone,
@@ -87,7 +87,7 @@ def test_chains_of_variations_stay_readings() -> None:
     sketch = sketcher.initial()[0]
     for seed in range(60):
         sketch = sketcher.mutate(sketch, seed)
-        reading = Reading.of(sketch)
+        reading = ScreenReading.of(sketch)
         assert reading.clauses
         assert all(reading.clauses)
         assert sketcher.prior(sketch) <= 0.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.synthesis.screen.pattern import Pattern
+from grace_irl.synthesis.screen.pattern import NodePattern
 from grace_irl.synthesis.screen.reading import Test
 from grace_irl.synthesis.screen.universe import Universe
 
 
 def named(count: int) -> list[Test]:
-    return [Test(Pattern(name=f"c{i}")) for i in range(count)]
+    return [Test(NodePattern(name=f"c{i}")) for i in range(count)]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -53,7 +53,7 @@ def test_what_holds_in_one_item_is_not_what_holds_in_several() -> None:
 def test_columns_that_tell_the_same_are_one() -> None:
     table = np.array([[1, 1, 1, 0], [0, 0, 1, 0]], dtype=np.bool_)
     universe = Universe(np.arange(2), 2, named(4), np.array([2.0, 1.0, 0.1, 0.1]), table)
-    assert universe.conditions == [Test(Pattern(name="c1"))]  # the cheap one; c2 holds everywhere and c3 nowhere
+    assert universe.conditions == [Test(NodePattern(name="c1"))]  # the cheap one; c2 holds everywhere and c3 nowhere
 
 
 def test_without_rows_there_is_nothing_to_find() -> None:

@@ -10,28 +10,28 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from grace_irl.synthesis.vector.additive import LEAST_FINE, RIDGE, Additive, Table
+from grace_irl.synthesis.vector.additive import LEAST_FINE, RIDGE, Additive, TermTable
 from grace_irl.synthesis.vector.term import Term, vocabulary
 
 
-def table(seed: int, count: int = 120, width: int = 4, gap: float = 1.0) -> Table:
+def table(seed: int, count: int = 120, width: int = 4, gap: float = 1.0) -> TermTable:
     """Experts that differ from the others by `gap` deviations in the first number and by their spread in the second."""
     rng = np.random.default_rng(seed)
     positive = np.arange(count) < count // 3
     states = rng.normal(size=(count, width))
     states[positive, 0] += gap
     states[positive, 1] *= 0.3
-    return Table(vocabulary(states[positive], states, 2), states, positive)
+    return TermTable(vocabulary(states[positive], states, 2), states, positive)
 
 
-def gradient(one: Table, chosen: list[int], beta: NDArray[np.float64]) -> NDArray[np.float64]:
+def gradient(one: TermTable, chosen: list[int], beta: NDArray[np.float64]) -> NDArray[np.float64]:
     columns = np.column_stack([np.ones(len(one.values)), one.values[:, chosen]])
     ridge = np.full(len(beta), RIDGE * len(columns) / 100)
     ridge[0] = 0.0
     return columns.T @ (one.weight * (one.positive - expit(columns @ beta))) - ridge * beta
 
 
-def penalised(one: Table, chosen: list[int]) -> float:
+def penalised(one: TermTable, chosen: list[int]) -> float:
     beta, likelihood = one.fit(chosen)
     return likelihood - 0.5 * RIDGE * len(one.values) / 100 * float((beta[1:] ** 2).sum())
 
@@ -73,7 +73,7 @@ def test_leaving_the_range_always_costs(seed: int, others: list[int], tame: bool
     positive = np.arange(120) < 40
     states = rng.normal(size=(120, 3))
     states[~positive] *= 0.2 if tame else 3.0
-    one = Table(vocabulary(states[positive], states, 2, 3), states, positive)
+    one = TermTable(vocabulary(states[positive], states, 2, 3), states, positive)
     assert one.terms[0].shape == "outside"
     chosen = [0, *others]
     beta, likelihood = one.fit(chosen)
@@ -145,14 +145,14 @@ def test_own_units_say_the_same_as_standardised_ones(seed: int, chosen: list[int
 
 
 def test_an_empty_vocabulary_has_nothing_to_grow() -> None:
-    one = Table([], np.zeros((4, 2)), np.array([True, False, True, False]))
+    one = TermTable([], np.zeros((4, 2)), np.array([True, False, True, False]))
     assert one.grow([]) == []
     assert one.reward([]) == Additive((), (), pytest.approx(0.0))
 
 
 def test_a_term_that_never_changes_weighs_nothing() -> None:
     states = np.column_stack([np.arange(8.0), np.full(8, 0.3)])
-    one = Table(
+    one = TermTable(
         [Term("minus", (i,), (c,), (1.0,), ((-9.0, 9.0),), c) for i, c in ((1, 0.1), (0, 0.0))],
         states,
         states[:, 0] > 3,

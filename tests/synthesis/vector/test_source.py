@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.programs.check import read
-from grace_irl.synthesis.vector.additive import Additive, Table, write_source
+from grace_irl.synthesis.vector.additive import Additive, TermTable, write_source
 from grace_irl.synthesis.vector.numbers import VectorNumbers
 from grace_irl.synthesis.vector.term import FORMULAS, Shape, Term, vocabulary
 from tests.propose.worlds import rewards
@@ -38,14 +38,14 @@ def value(reward: Additive, states: np.ndarray) -> np.ndarray:
 
 def table(
     seed: int, width: int = 5, scale: float = 1.0, shift: float = 0.0, watched: int = 5
-) -> tuple[Table, np.ndarray]:
+) -> tuple[TermTable, np.ndarray]:
     rng = np.random.default_rng(seed)
     states = rng.normal(size=(200, width))
     positive = np.arange(200) < 80
     states[positive, 0] += 1.0
     states[positive, 1] *= 0.4
     states = states * scale + shift
-    return Table(vocabulary(states[positive], states, 12, watched), states, positive), states
+    return TermTable(vocabulary(states[positive], states, 12, watched), states, positive), states
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e-4, 0.0), (1e4, 0.0), (1.0, 1e5), (1e-3, -50.0)])
