@@ -22,6 +22,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import names_code
 from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_settings
+from grace_irl.settings import declared
 
 DATA = ("data.demos", "data.negatives")
 """What demonstrations in memory stand for."""
@@ -29,26 +30,14 @@ DATA = ("data.demos", "data.negatives")
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
 """What each run of an expansion has of its own."""
 
-NAMED = {
-    "data.demos": "--demos",
-    "data.negatives": "--negatives",
-    "proposer.start_from": "--start-from",
-    "proposer.recording": "--set proposer.recording=",
-    "model.url": "--llm-url",
-    "model.context": "--context",
-    "expand.env": "--env",
-    "sandbox.wall_s": "--set sandbox.wall_s=",
-    "sandbox.cpu_s": "--set sandbox.cpu_s=",
-    "sandbox.memory_mb": "--set sandbox.memory_mb=",
-}
-"""Settings without which a run would be another one, and how the user says them."""
+NAMED = (
+    *DATA,
+    *("proposer.start_from", "proposer.recording", "model.url", "model.context", "expand.env"),
+    *("sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
+)
+"""Settings without which a run would be another one."""
 
-DROPPED = {
-    "data.goals": "--goals",
-    "expand.trust": "--trust-reward",
-    "sandbox.allow_weak": "--allow-weak-sandbox",
-    "sandbox.workers": "--workers",
-}
+DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
 """Settings that change no result of a run that goes on: without the user's word they have their defaults."""
 
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
@@ -168,10 +157,11 @@ def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[st
 
 
 def _flag(key: str, value: object) -> str:
-    flag = (NAMED | DROPPED)[key]
-    if value is True:
-        return flag
-    return f"{flag}{_shown(value)}" if flag.endswith("=") else f"{flag} {_shown(value)}"
+    """How the user says it."""
+    flag = declared(Config)[key].flag
+    if not flag:
+        return f"--set {key}={_shown(value)}"
+    return f"--{flag}" if value is True else f"--{flag} {_shown(value)}"
 
 
 def _shown(value: object) -> str:
