@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from grace_irl.demos.ui import markup
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 from tests.demos.ui.data import DUMPS, needs_android
 
 BOMB = (
