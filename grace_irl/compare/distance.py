@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grace_irl.compare.recovered import ProgramReward
 from grace_irl.errors import InputError
 from grace_irl.evaluate.epic import Reward, Transitions, epic_distance
-from grace_irl.rl.layouts import split_id
+from grace_irl.rl.matching import split_id
 from grace_irl.rl.method import PolicyProblem, TransitionReward
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.rl.layouts import split_id
+from grace_irl.rl.matching import split_id
 
 RETURNS = {"Hopper": 2_000.0, "Walker2d": 2_000.0, "HalfCheetah": 1_000.0}
 """Mean returns that the oracle must pass. A Hopper or Walker2d that stands still earns about 1,000 in 1,000 steps for

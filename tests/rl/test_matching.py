@@ -14,8 +14,7 @@ pytest.importorskip("mujoco")
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory  # noqa: E402
 from grace_irl.errors import InputError  # noqa: E402
 from grace_irl.rl.environments import make, quiet_models  # noqa: E402
-from grace_irl.rl.layouts import BODIES, layout  # noqa: E402
-from grace_irl.rl.matching import environment_for, told  # noqa: E402
+from grace_irl.rl.matching import BODIES, environment_for, layout, told  # noqa: E402  # noqa: E402
 from grace_irl.rl.views import VECTOR_FIELDS  # noqa: E402
 
 WIDTHS = [(name, width) for name, body in BODIES.items() for width in body.options]
