@@ -181,7 +181,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     last = {each.rpartition(".")[2]: each for each in reversed(candidates)}
     close = difflib.get_close_matches(name, candidates, 1)
     close = close or [last[each] for each in difflib.get_close_matches(name.rpartition(".")[2], last, 1)]
-    return f"did you mean {close[0]}? docs/settings.md lists all" if close else "docs/settings.md lists all"
+    meant = f"did you mean {close[0]}? " if close else ""
+    return f"{meant}expected one of docs/settings.md"
 
 
 def problem_of(error: ValidationError, known: Mapping[str, Setting]) -> str:

@@ -8,20 +8,20 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import ValidationError
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
 from grace_irl.runs import acting
-from grace_irl.runs.acting import authorised, plain_acting
+from grace_irl.runs.acting import authorised, plain_acting, runs_code
 from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml
-from grace_irl.runs.expand.round import ends
 from grace_irl.settings import Section, declared, problem_of, setting
 from grace_irl.toml import read_toml
+
+if TYPE_CHECKING:
+    from grace_irl.demos.trajectory import Demonstrations
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
@@ -138,6 +138,8 @@ class Settings:
         Raises:
             InputError: another number of policies than rounds, or too many rounds.
         """
+        from grace_irl.runs.expand.round import ends  # not above: it imports NumPy, and help reads this file
+
         asked, expand = self.comparison.keep, self.fit.expand
         if expand.rounds > MOST_KEPT:
             raise InputError(
@@ -159,8 +161,8 @@ class Settings:
 
     def acting(self) -> dict[str, object]:
         """The settings that act for the user (`grace_irl.runs.acting`), as JSON has them."""
-        named = {"env": self.comparison.env, "transfer": [*filter(names_code, self.comparison.transfer)]}
-        own = {key: value for key, value in named.items() if value and (key != "env" or names_code(str(value)))}
+        named = {"env": self.comparison.env, "transfer": [*filter(runs_code, self.comparison.transfer)]}
+        own = {key: value for key, value in named.items() if value and (key != "env" or runs_code(str(value)))}
         return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}
 
 
@@ -248,9 +250,9 @@ def authorised_settings(
     missing = [
         f"--transfer-env {shlex.quote(name)}"
         for name in comparison.transfer
-        if names_code(name) and name not in transfer and not (isinstance(known, list) and name in known)
+        if runs_code(name) and name not in transfer and not (isinstance(known, list) and name in known)
     ]
-    if env is None and names_code(comparison.env) and kept.get("compare.env") != comparison.env:
+    if env is None and runs_code(comparison.env) and kept.get("compare.env") != comparison.env:
         missing.insert(0, f"--env {shlex.quote(comparison.env)}")
     if missing:
         raise InputError(

@@ -20,7 +20,6 @@ from typing import Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
 from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_settings
 from grace_irl.settings import declared
 
@@ -43,9 +42,17 @@ DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers"
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
 """What a file of settings (`--config`) never says."""
 
+
+def runs_code(env: str) -> bool:
+    """Whether the name of an environment chooses code that runs here (`grace_irl.rl.adapters.names_code`)."""
+    from grace_irl.rl.adapters import names_code  # not above: it imports NumPy, and help reads this file
+
+    return names_code(env)
+
+
 _LIMITS = SandboxConfig()
 _ACTS: Mapping[str, Callable[[object], bool]] = {
-    "expand.env": lambda value: names_code(str(value)),  # a registered id runs nothing that is not installed
+    "expand.env": lambda value: runs_code(str(value)),  # a registered id runs nothing that is not installed
     "sandbox.wall_s": lambda value: float(str(value)) > _LIMITS.wall_s,
     "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
     "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
@@ -134,7 +141,7 @@ def shareable(config: Config) -> Config:
     """What a recording gives: search, fitness, stop rules and labels, and nothing that acts for whoever replays it."""
     data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
-    if names_code(expand.env):
+    if runs_code(expand.env):
         expand = expand.model_copy(update={"env": ""})
     return Config(
         method=config.method,
