@@ -13,7 +13,7 @@ from grace_irl.rl.adapters import is_adapter, names_code
 from grace_irl.rl.environments import make
 
 if TYPE_CHECKING:
-    from grace_irl.rl.observers import EnvironmentFactory
+    from grace_irl.rl.observed import EnvironmentFactory
 
 NEWEST = "v5"
 _POSITION = "exclude_current_positions_from_observation"
