@@ -205,7 +205,7 @@ for `--set section.key=value`. Its flag of `grace-irl fit` stands beside it. The
 values (…) have no variable.
 
 Precedence: defaults, `--config FILE`, `--set`, environment variables, flags. `"none"` unsets a value. A file cannot say
-what acts for the user ([security.md](security.md#who-says-what)). An unknown key is refused, and the line names the
+what acts for the user ([security.md](security.md#settings-that-act)). An unknown key is refused, and the line names the
 nearest key.
 
 `grace-irl fit --help` shows the flags that most runs need, `grace-irl fit --help-all` all of them.
