@@ -1,4 +1,4 @@
-"""From a model's raw answer to goal states (METHODS: Clean)."""
+"""From a model's raw answer to goal states (docs/runs.md, "Goal states")."""
 
 from __future__ import annotations
 
