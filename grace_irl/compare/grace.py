@@ -25,7 +25,7 @@ from grace_irl.runs.score import read_reward
 
 @dataclass(frozen=True)
 class GraceTrained(Trained):
-    """What GRACE has learnt.
+    """GRACE's result: a reward and its policies.
 
     Attributes:
         search_seconds: wall seconds before the learner began; None if search and training take turns.
