@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
+from grace_irl.rl.environments import names_code
 from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml

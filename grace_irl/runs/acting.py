@@ -20,7 +20,7 @@ from typing import Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
+from grace_irl.rl.environments import names_code
 from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_settings
 
 DATA = ("data.demos", "data.negatives")

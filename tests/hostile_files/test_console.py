@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.progress import ComparisonState, TextColumn
+from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -42,7 +42,7 @@ def test_a_console_lets_nothing_through() -> None:
     table.add_row(HOSTILE, Text(HOSTILE, style="bold"))
 
     def live(console: PlainConsole) -> None:
-        with ComparisonState(TextColumn("{task.description}", markup=False), console=console) as bar:
+        with Progress(TextColumn("{task.description}", markup=False), console=console) as bar:
             bar.add_task(HOSTILE)
             bar.refresh()
             print(HOSTILE)

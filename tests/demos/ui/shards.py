@@ -12,7 +12,7 @@ from typing import Any
 
 from grace_irl.demos.ui import forest, markup
 from grace_irl.demos.ui.record import EpisodeRecord
-from grace_irl.demos.ui.tfrecord import write_record
+from grace_irl.demos.ui.shard import write_record
 
 SCREENS = (
     '<hierarchy rotation="0"><node text="Alarm" class="android.widget.TextView" bounds="[0,0][9,9]"/></hierarchy>',
