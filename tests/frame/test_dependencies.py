@@ -33,7 +33,7 @@ ROOMS_OF_EXTRAS = {
     "stable-baselines3": ("grace_irl/rl/", "grace_irl/rewards/"),
     "torch": ("grace_irl/rl/",),
     "openai": ("grace_irl/propose/client/",),
-    "pillow": ("grace_irl/propose/pictures.py", "grace_irl/demos/ui/drawing.py", "grace_irl/demos/ui/drawing.py"),
+    "pillow": ("grace_irl/propose/pictures.py", "grace_irl/states/ui/drawing.py", "grace_irl/demos/ui/picture.py"),
     "protobuf": ("grace_irl/demos/ui/",),
     "google-crc32c": ("grace_irl/demos/ui/",),
     "pyyaml": ("grace_irl/demos/ui/",),

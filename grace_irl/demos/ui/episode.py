@@ -24,9 +24,9 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Screenshot, beside
 from grace_irl.demos.source import Allocate, build, stated_role, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
-from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.readers import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 
 METADATA = Metadata(kind="ui", view="uiautomator")
 
@@ -39,7 +39,7 @@ class ScreenEpisode:
     """One episode, opened; its screens are read when they are asked for.
 
     Attributes:
-        screens: gives the states in order, as canonical XML (`grace_irl.demos.ui.markup.write`), each time anew.
+        screens: gives the states in order, as canonical XML (`grace_irl.states.ui.markup.write`), each time anew.
         instruction: the goal, or "".
         task: name of the task.
         role: what the source says, or None.
