@@ -32,7 +32,7 @@ from grace_irl.runs.score import read_reward
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
-    from grace_irl.rl.evaluation import Signal
+    from grace_irl.rl.choice import Signal
     from grace_irl.rl.problems import Pay
 
 
@@ -97,7 +97,7 @@ class Recovered:
 
     def signal(self, method: str) -> Signal | None:
         """The signal that the method's learner had; None if it recovers no reward, so that nothing chooses."""
-        from grace_irl.rl.evaluation import Signal
+        from grace_irl.rl.choice import Signal
 
         if method == ORACLE:
             return Signal(lambda venv: venv)

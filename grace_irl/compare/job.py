@@ -233,7 +233,7 @@ class _Job:
         self, problem: PolicyProblem, trained: Trained, recovered: Recovered, outcome: TrainingOutcome
     ) -> tuple[TrainingOutcome, list[str]]:
         """The outcome with that of the policy that the training's own signal pays most."""
-        from grace_irl.rl.evaluation import Chosen, choose
+        from grace_irl.rl.choice import Chosen, choose
 
         last, signal = Kept(trained.steps, trained.policy), recovered.signal(self.name)
         chosen = Chosen(last, (), 0)

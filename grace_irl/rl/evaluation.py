@@ -1,32 +1,21 @@
-"""Measures policies on the true reward, and chooses the favourite of a training by its own signal.
-
-The signal is what the learner was paid, as it is at the end of training: the recovered reward, in the form in which
-policies get it, or the environment's own reward for PPO on the true reward. No other method's choice sees that one.
-"""
+"""Measures a policy on the true reward, in the same way whatever taught it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from grace_irl.errors import InputError
 from grace_irl.rl.environments import quiet
-from grace_irl.rl.method import Kept, Policy, PolicyProblem
-from grace_irl.rl.paid import StateInfo
-from grace_irl.rl.problems import Pay
+from grace_irl.rl.method import Policy
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
-
 
 SUCCESS = "is_success"
 """Key of the information of an episode's last step, as in Stable-Baselines3: whether the goal was reached."""
@@ -154,81 +143,3 @@ def _play(policy: Policy, make_env: Callable[[], Any], seeds: list[int], determi
                 memory = tuple(part[:, kept] for part in memory)
             running, starts = going, np.zeros(len(going), bool)
     return records
-
-
-@dataclass(frozen=True)
-class Signal:
-    """What the learner of a training was paid.
-
-    Attributes:
-        pay: wraps environments so that they pay it.
-        centred: the learner was paid it shifted to a running mean of 0; here the mean is over all episodes that are
-            played for a choice, the same for every policy.
-    """
-
-    pay: Pay
-    centred: bool = False
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The favourite.
-
-    Attributes:
-        policy: with the environment steps of training that it has had.
-        paid: mean payment of an episode of each policy, in their order.
-        steps: environment steps that were played to choose.
-    """
-
-    policy: Kept
-    paid: tuple[float, ...]
-    steps: int
-
-
-def choose(
-    policies: Sequence[Kept], problem: PolicyProblem, signal: Signal, episodes: int, seed: int, *, deterministic: bool
-) -> Chosen:
-    """The policy whose episodes are paid most; the later one of equals.
-
-    Args:
-        policies: kept along a training, the last one among them.
-        problem: whose environments they play in.
-        signal: what counts.
-        episodes: of each policy.
-        seed: of the environments and of the policies' draws, the same for each policy.
-        deterministic: take each state's likeliest action.
-
-    Raises:
-        GraceError: the reward fails on an episode.
-    """
-    # As many episodes in each lane, so that none plays on for nothing.
-    count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
-    totals, lengths, steps = [], [], 0
-    for each in policies:
-        lanes: list[Callable[[], Any]] = [lambda: StateInfo(problem.make_env())] * count
-        with closing(_Counting(signal.pay(DummyVecEnv(lanes)))) as venv, torch.random.fork_rng():
-            torch.manual_seed(seed)
-            venv.seed(seed)
-            found = evaluate_policy(each.policy, venv, episodes, deterministic, return_episode_rewards=True, warn=False)
-            steps += venv.steps
-        totals.append(np.mean(found[0]))
-        lengths.append(np.mean(found[1]))
-    mean = sum(totals) / sum(lengths) if signal.centred else 0.0
-    paid = np.array(totals) - mean * np.array(lengths)
-    best = max(range(len(policies)), key=lambda number: (np.nan_to_num(paid[number], nan=-np.inf), number))
-    return Chosen(policies[best], tuple(paid.tolist()), steps)
-
-
-class _Counting(VecEnvWrapper):
-    """Counts environment steps, those of episodes that are not played to their end among them."""
-
-    def __init__(self, venv: VecEnv) -> None:
-        super().__init__(venv)
-        self.steps = 0
-
-    def reset(self) -> VecEnvObs:
-        return self.venv.reset()
-
-    def step_wait(self) -> VecEnvStepReturn:
-        self.steps += self.num_envs
-        return self.venv.step_wait()

@@ -15,7 +15,7 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 from grace_irl.cli import main
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos.trajectory import Demonstrations, Metadata
-from grace_irl.rl.evaluation import Signal, choose
+from grace_irl.rl.choice import Signal, choose
 from grace_irl.rl.method import Kept, PolicyProblem
 from grace_irl.rl.problems import make_problem, net_pay
 from grace_irl.rl.trained import load_policy
