@@ -27,7 +27,7 @@ from grace_irl.runs.labelling import Labelling, marked
 from grace_irl.runs.store import Store
 
 if TYPE_CHECKING:
-    from grace_irl.rl.observers import EnvironmentFactory
+    from grace_irl.rl.observed import EnvironmentFactory
 
 
 def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:

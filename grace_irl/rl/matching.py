@@ -12,7 +12,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.environments import is_adapter, make, names_code
 
 if TYPE_CHECKING:
-    from grace_irl.rl.observers import EnvironmentFactory
+    from grace_irl.rl.observed import EnvironmentFactory
 
 NEWEST = "v5"
 _POSITION = "exclude_current_positions_from_observation"
