@@ -1,4 +1,4 @@
-"""What `imitation` needs of us: experts' episodes in its form, environments of a problem, and a logger."""
+"""Plumbing for `imitation`: experts' episodes in its form, environments of a problem, and a logger."""
 
 from __future__ import annotations
 
