@@ -21,8 +21,8 @@ from grace_irl.rl.method import PolicyProblem
 def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
     """One trajectory per episode.
 
-    `terminal` holds where the episode ended for whatever reason: a vectorised environment says `done` in both cases,
-    and a discriminator must be told the same of both sides.
+    `terminal` holds if the episode ended for whatever reason: a vectorised environment says `done` in both cases,
+    and a discriminator must get the same from both sides.
     """
     return [Trajectory(each.observations, each.actions, None, each.ended) for each in episodes]
 
@@ -63,7 +63,7 @@ def normalised(venv: VecEnv, problem: PolicyProblem, discount: float) -> VecEnv:
 
 @contextmanager
 def logger(problem: PolicyProblem) -> Iterator[HierarchicalLogger]:
-    """Writes TensorBoard's files into the problem's folder for logs, or nothing where it has none."""
+    """Writes TensorBoard's files into the problem's folder for logs, or nothing if it has none."""
     with TemporaryDirectory() as nowhere:
         found = configure(problem.log or Path(nowhere), ["tensorboard"] if problem.log else [])
         try:

@@ -38,7 +38,7 @@ class SortColors(RoomGridLevel):
         super().__init__(room_size=room_size, num_rows=1, num_cols=2, **options)
 
     def gen_mission(self) -> None:
-        """Places door, balls and agent; nothing lies where it blocks the door."""
+        """Places door, balls and agent; nothing blocks the door."""
         self.door, _ = self.add_door(LEFT, 0, door_idx=0, locked=False)
         red, blue = Ball("red"), Ball("blue")
         self.balls = {red: RIGHT, blue: LEFT}
@@ -55,7 +55,7 @@ class SortColors(RoomGridLevel):
         return 4
 
     def in_its_room(self, ball: Any) -> bool:
-        """Whether a ball lies inside the room where it belongs, and not in the door."""
+        """Whether a ball lies inside its room, and not in the door."""
         x, y = cell_of(ball.cur_pos)
         (left, top), (width, height) = (self.get_room(self.balls[ball], 0).top, self.get_room(self.balls[ball], 0).size)
         return bool(left < x < left + width - 1 and top < y < top + height - 1)
@@ -85,7 +85,7 @@ class SortColors(RoomGridLevel):
         return (x - 1, y), (x + 1, y)
 
     def _free(self, room: int) -> list[Cell]:
-        """Empty cells of a room where a ball blocks neither the door nor the agent."""
+        """Empty cells of a room in which a ball blocks neither the door nor the agent."""
         (left, top), (width, height) = self.get_room(room, 0).top, self.get_room(room, 0).size
         cells = [(x, y) for x in range(left + 1, left + width - 1) for y in range(top + 1, top + height - 1)]
         taken = {cell_of(self.agent_pos), *self._beside_the_door()}
@@ -93,7 +93,7 @@ class SortColors(RoomGridLevel):
 
 
 def between(one: Cell, other: Cell) -> list[Cell]:
-    """The cells strictly between two cells of a row or a column; none where they share neither."""
+    """The cells strictly between two cells of a row or a column; none if they share neither."""
     (x, y), (u, v) = one, other
     if x == u:
         return [(x, row) for row in range(min(y, v) + 1, max(y, v))]
@@ -105,7 +105,7 @@ def between(one: Cell, other: Cell) -> list[Cell]:
 class PlaceBetweenInstr(ActionInstr):
     """Done when the object itself is dropped strictly between the two others.
 
-    Where one of the others is moved so that the object lies between them, nobody has put it there, and the episode
+    If one of the others is moved so that the object lies between them, nobody has put it there, and the episode
     goes on.
 
     Args:
@@ -135,7 +135,7 @@ class PlaceBetweenInstr(ActionInstr):
         return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
 
     def cells(self) -> list[Cell]:
-        """Where the object may go; nowhere while one of the others is carried, or once it was a box and was opened."""
+        """Cells for the object; none while one of the others is carried, or once it was a box and was opened."""
         one, other = self.ends
         return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
 
@@ -165,7 +165,7 @@ class PlaceBetween(RoomGridLevel):
         self.instrs = PlaceBetweenInstr(moved, (ends[0], ends[1]))
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """To the object, and to where it goes."""
+        """Steps to the object, and to its goal."""
         return 2
 
     def plan(self) -> Any:
@@ -257,7 +257,7 @@ def cell_of(position: Any) -> Cell:
 
 
 def step_towards(level: Any, target: Cell) -> Any | None:
-    """The first action on a shortest way to face a cell; None where the agent faces it.
+    """The first action on a shortest way to face a cell; None if the agent faces it.
 
     Closed doors on the way are opened. Everything else that stands in a cell is gone around.
 

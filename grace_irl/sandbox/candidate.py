@@ -102,7 +102,7 @@ class Reward:
         self.instance = instance
 
     def debug(self, *arguments: Any) -> str:
-        """debug_fn's text about a state; "" where there is no debug_fn.
+        """debug_fn's text about a state; "" if there is no debug_fn.
 
         Args:
             arguments: (state) or, after the first step of a program that takes actions, (state, action,
@@ -116,7 +116,7 @@ class Reward:
         return str(method(*arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
-        """terms_fn's named components of the reward just given; {} where there is no terms_fn.
+        """terms_fn's named components of the reward just given; {} if there is no terms_fn.
 
         Arguments as for `debug`.
 
@@ -151,7 +151,7 @@ def number(value: Any, said: str = "reward_fn returned") -> float:
 
 
 def constructor(owner: type) -> Callable[[Any, str], Any]:
-    """How to make a Reward: with extra_info by position or by name, or with nothing."""
+    """The way to make a Reward: with extra_info by position or by name, or with nothing."""
     made_by = vars(owner).get("__init__")
     if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap
         return lambda made, extra_info: made(extra_info)
@@ -183,7 +183,7 @@ _FRAMES = 12
 
 @dataclass(frozen=True)
 class ProgramFailure:
-    """How a program failed: a `Status`, one line for a person, its own lines for a repair."""
+    """Failure of a program: a `Status`, one line for a person, its own lines for a repair."""
 
     status: Status
     message: str
@@ -197,7 +197,7 @@ def explain(error: BaseException, phase: Status, source: str, where: str = "") -
         error: what the program raised.
         phase: the status of an ordinary exception at this point: "init" or "runtime".
         source: the program's text.
-        where: which trajectory and state, or "".
+        where: trajectory and state, or "".
     """
     if isinstance(error, ContractError):
         return ProgramFailure("contract", str(error))
@@ -234,7 +234,7 @@ def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
 
 
 def _text(error: BaseException) -> str:
-    """`Type: message`, where the message is the program's and may itself misbehave."""
+    """`Type: message`; the message is the program's and may itself misbehave."""
     name = type(error).__name__
     try:
         said = str(error)

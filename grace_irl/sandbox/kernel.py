@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 
 # Enough to compute, to allocate memory that is not executable, to take signals, to use the descriptors it
-# holds and to end. Nothing that opens, creates, names another process, or starts one; where an argument could
+# holds and to end. Nothing that opens, creates, names another process, or starts one; if an argument could
 # name another process, `_RULES` judges it.
 _X86_64 = {
     "read": 0,
@@ -83,7 +83,7 @@ _AARCH64 = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """What the filter needs to know of a machine.
+    """Facts about a machine that the filter needs.
 
     Attributes:
         audit: its AUDIT_ARCH value: calls by another calling convention (i386 on x86-64) kill the process.
@@ -112,7 +112,7 @@ _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 
 @dataclass(frozen=True)
 class Rule:
-    """What one argument of an allowed call must be.
+    """Condition on one argument of an allowed call.
 
     A rule looks at the lower 32 bits. The kernel takes these arguments as 32 bits and drops what lies above; of
     `prot`, which has 64, the bit in question is among the lower ones.
@@ -130,7 +130,7 @@ class Rule:
     without: int = 0
 
     def instructions(self, gap: int) -> list[bytes]:
-        """BPF that goes on to what lies `gap` instructions after it, or where it refuses, to the one after that."""
+        """BPF that goes on to what lies `gap` instructions after it, or, if it refuses, to the one after that."""
         tests = [(_EQUAL, value, True) for value in self.values]
         tests += [(_AT_LEAST, self.below, False)] if self.below else []
         tests += [(_ANY_BIT, self.without, False)] if self.without else []
@@ -170,10 +170,10 @@ _RULES = {
 
 
 def architecture() -> Architecture | None:
-    """This machine's, or None where no table is known."""
+    """This machine's, or None if no table is known."""
     if sys.platform != "linux":
         return None
-    return ARCHITECTURES.get(os.uname().machine)  # `platform` would keep the host's name where a program finds it
+    return ARCHITECTURES.get(os.uname().machine)  # `platform` would keep the host's name in reach of a program
 
 
 def build_filter(arch: Architecture) -> bytes:
@@ -272,7 +272,7 @@ class SeccompFilter:
         """Filter every thread of this process from here on; there is no way back.
 
         `prctl` would filter the calling thread only. The kernel answers with a thread's number, and filters none,
-        where a thread has a filter of its own: that is a failure, too.
+        if a thread has a filter of its own: that is a failure, too.
         """
         return bool(_libc.syscall(*self._call) == 0)
 
@@ -281,7 +281,7 @@ class Ruleset:
     """A Landlock ruleset that governs everything this kernel's Landlock knows, and allows nothing.
 
     Attributes:
-        abi: the version that the kernel speaks; 0 where Landlock is missing or switched off.
+        abi: the version that the kernel speaks; 0 if Landlock is missing or switched off.
     """
 
     def __init__(self, arch: Architecture) -> None:
@@ -311,7 +311,7 @@ def release_free_memory() -> None:
 
 
 def become_nobody() -> bool:
-    """Where the host is root: go on as the user that owns nothing."""
+    """Go on as the user that owns nothing, if the host is root."""
     if os.geteuid() != 0:
         return False
     try:
