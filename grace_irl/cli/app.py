@@ -49,6 +49,11 @@ def misused(error: Exception) -> str | None:
         print(context.get_help())
         return ""
     said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    if (option := getattr(error, "option_name", "")) and context and context.info_name == "fit":
+        from grace_irl.runs.config import other_method
+
+        if other := other_method(option, ""):
+            said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
     return f"{said}; see {context.command_path} --help" if context else said
 
 

@@ -23,6 +23,7 @@ from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
+from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
 from grace_irl.runs.labelling import Labelling
@@ -157,6 +158,8 @@ def resume(
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = resolve(sets=sets, flags=flags, base=began)
         _require_compatible(began, config, store)
+        if vouched is None:
+            require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         demonstrations, rule = _loaded(config, parts.demonstrations)
         labelling = labellings.resumed(demonstrations, rule, folder, store, notes_of(store, parts))
         problem = labelling.problem()

@@ -25,6 +25,7 @@ from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs.config import Config
+from grace_irl.runs.effects import author_of
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.record import candidate
@@ -277,7 +278,7 @@ def destination(config: Config) -> str:
 def settled(config: Config) -> Config:
     """The configuration with what it leaves to the kind of proposer: name, samples and lag."""
     proposer, search, model = config.proposer, config.search, config.model
-    name = proposer.name or ("llm" if model.url else "synthesis")
+    name = author_of(config)
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
     lag = search.lag or {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": search.population}.get(name, LAG)
     return config.model_copy(
