@@ -30,7 +30,7 @@ MOST_KEPT = 100
 
 
 class Comparison(Section):
-    """What is compared, and how it is measured."""
+    """The comparison: methods, budget and measurement."""
 
     panel: ClassVar[str] = "Training"
 
