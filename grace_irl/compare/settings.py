@@ -30,7 +30,7 @@ MOST_KEPT = 100
 
 
 class Comparison(Section):
-    """The comparison: methods, budget and measurement."""
+    """Methods, environments and measures of a comparison."""
 
     panel: ClassVar[str] = "Training"
 
