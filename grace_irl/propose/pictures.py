@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Problem
-from grace_irl.demos.trajectory import StateKind, Trajectory
+from grace_irl.demos.trajectory import Trajectory
 from grace_irl.demos.ui.picture import picture
 from grace_irl.errors import InputError
 from grace_irl.propose.tokens import estimate
@@ -25,7 +25,7 @@ CELL = 40  # pixels: room for three codes, one below the other
 LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
 LEAST_NUMBERED = 36
 
-LEGENDS: dict[StateKind, str] = {
+LEGENDS: dict[str, str] = {
     "grid": "One square per cell, first index downwards, its codes written in it; colours mean nothing.",
     "ui": (
         "Programs are handed the XML alone. In drawings frames are nodes where their bounds are; blue: clickable or "
@@ -61,7 +61,7 @@ def require_pictures(problem: Problem) -> None:
     require_kind(problem.metadata.kind)
 
 
-def require_kind(kind: StateKind) -> None:
+def require_kind(kind: str) -> None:
     """Raises InputError where states of a kind have no picture, or the library that draws is missing."""
     if kind not in LEGENDS:
         raise InputError(f"--images: {kind} states have no picture; expected grid or ui states: leave it out")
@@ -106,7 +106,7 @@ def pictures(titles: Mapping[str, Shown]) -> Pictures:
     return Pictures(tuple(files), tuple(captions), LEGENDS[kind])
 
 
-def most_of_captions(kind: StateKind) -> int:
+def most_of_captions(kind: str) -> int:
     """Tokens that the captions of a prompt take at most."""
     longest = "screenshot of state 1000 of Trajectory 10, positive, WRONG"
     return estimate(Pictures((), (longest,) * PICTURES, LEGENDS[kind]).text)

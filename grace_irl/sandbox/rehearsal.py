@@ -14,6 +14,7 @@ from grace_irl.sandbox.failure import ProgramFailure
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.parcel import Content, Views, seal_parcel
 from grace_irl.sandbox.wire import SOURCE_AT, Job
+from grace_irl.states import kind_of
 
 _TIMES = 20  # CPython 3.11 rewrites a function at its 8th call, and each place in it after a few more
 _STATES = 16
@@ -29,7 +30,7 @@ class Reward:
 
     def reward_fn(self, state):
         self.count += 1
-        value = float(state[0]) if state.ndim == 1 else float(np.sum(state[:, :, 0] == 1))
+        value = float(np.sum(state == 1))
         return value / self.count + len(self.words)
 """
 
@@ -37,7 +38,8 @@ class Reward:
 def rehearse() -> None:
     """Parse, check, compile and score, a few times over, for a vector and for a grid."""
     for states in (np.ones((_STATES, 4)), np.ones((_STATES, 3, 3, 3), np.uint8)):
-        parcel = seal_parcel([Content(states, None, b"go there")], states.dtype)
+        kind = kind_of(states, "rehearsal")
+        parcel = seal_parcel(kind, kind.layout(states), [Content((states,), None, b"go there")])
         for _ in range(_TIMES):
             _play(parcel)
         memory.close(parcel)

@@ -14,7 +14,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from grace_irl.evaluate.log_pi import clone
 from grace_irl.propose.protocol import Proposal
-from grace_irl.states.screen import pack, text
+from grace_irl.states.texts import pack, text
 from tests.cli.test_commands import command, last_object
 from tests.demos.conftest import screen
 

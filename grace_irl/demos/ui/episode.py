@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import Header
 from grace_irl.demos.screenshots import Screenshot
-from grace_irl.demos.source import Allocate, build, total_bytes
+from grace_irl.demos.source import build, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.states.kind import Allocate
 
 METADATA = Metadata(kind="ui", view="uiautomator")
 
@@ -121,6 +122,10 @@ class AnnotatedTrajectory(Trajectory):
 
     action_texts: tuple[str, ...] = ()
     step_instructions: tuple[str, ...] = ()
+
+    def without_words(self) -> AnnotatedTrajectory:
+        """See `Trajectory`."""
+        return replace(self, action_texts=(), step_instructions=())
 
     @classmethod
     def of(cls, trajectory: Trajectory, action_texts: tuple[str, ...], step_instructions: tuple[str, ...]) -> Self:

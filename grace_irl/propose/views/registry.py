@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.demos.trajectory import Metadata, StateKind
+from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.propose.views.grid import GridView
 from grace_irl.propose.views.ui import UiView
 from grace_irl.propose.views.vector import VectorView
 from grace_irl.propose.views.view import View
 
-VIEWS: dict[StateKind, Callable[[Sequence[Labelled], Metadata], View]] = {
+VIEWS: dict[str, Callable[[Sequence[Labelled], Metadata], View]] = {
     "grid": GridView,
     "ui": UiView,
     "vector": VectorView,

@@ -8,7 +8,7 @@ from grace_irl.demos import save
 from grace_irl.demos.summary import summarise
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 from grace_irl.states.ui.census import ScreenCensus, Spread
 
