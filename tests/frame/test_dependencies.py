@@ -240,7 +240,8 @@ for module in pkgutil.walk_packages(grace_irl.__path__, "grace_irl."):
     try:
         importlib.import_module(module.name)
     except ModuleNotFoundError as error:
-        if not module.name.startswith("grace_irl.rl.") or error.name.partition(".")[0] not in SIMULATORS:
+        training = module.name.startswith(("grace_irl.rl.", "grace_irl.rewards."))
+        if not training or error.name.partition(".")[0] not in SIMULATORS:
             raise
         learning.append(module.name)
     count += 1
