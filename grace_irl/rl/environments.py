@@ -10,7 +10,7 @@ from typing import Any
 
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import is_adapter, make_adapted
-from grace_irl.rl.views import MiniGridView, StateView, VectorStateView
+from grace_irl.rl.views import MiniGridView, SpaceView, StateView
 
 GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
 
@@ -87,7 +87,7 @@ def make(
             "BabyAI-GoToObj-v0 or Hopper-v5"
         ) from None
     view: StateView = (
-        MiniGridView(environment_id) if is_grid else VectorStateView(environment_id, environment.observation_space)
+        MiniGridView(environment_id) if is_grid else SpaceView(environment_id, environment.observation_space)
     )
     view.prepare(environment)
     return environment, view

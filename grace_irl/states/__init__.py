@@ -50,6 +50,11 @@ def kind_of_state(state: Any) -> StateKind | None:
     return next((kind for kind in KINDS.values() if kind.recognises_state(state)), None)
 
 
+def kind_of_space(space: Any) -> StateKind | None:
+    """The kind of observations of a Gymnasium space; None if no kind recognises it."""
+    return next((kind for kind in KINDS.values() if kind.recognises_space(space)), None)
+
+
 def as_state(state: Any, kind: StateKind | None = None) -> Any:
     """One state as a program is handed it: a fresh, writable copy.
 

@@ -56,6 +56,10 @@ class GridKind(StateKind):
             )
         require_numbers(states, where)
 
+    def numbers(self, states: States) -> NDArray[np.float64]:
+        """See `StateKind`."""
+        return np.asarray(states.reshape(len(states), -1), np.float64)
+
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""
         return [(part.name, len(part.shape), part.is_text) for part in parts] == [("", 3, False)]
@@ -77,6 +81,11 @@ class GridKind(StateKind):
     def as_state(self, state: Any) -> NDArray[np.int64]:
         """See `StateKind`."""
         return np.array(state, np.int64, order="C")
+
+    def recognises_space(self, space: Any) -> bool:
+        """See `StateKind`."""
+        shape, dtype = getattr(space, "shape", None) or (), getattr(space, "dtype", None)
+        return len(shape) == 3 and shape[2] == CHANNELS and dtype is not None and dtype.kind in "iu"
 
     def census(self, states: States) -> Census:
         """See `StateKind`."""

@@ -106,10 +106,13 @@ class StateKind(ABC):
         plural: what messages call several states.
         expected: what the states of a trajectory are, for messages.
         shows_actions: programs may reward transitions between such states.
-        prompts_actions: prompts explain what an action is.
+        prompts_actions: prompts explain what an action is; not for kinds whose actions are small numbers that say
+            nothing which two states in a row do not say.
         sides: the sides of a state that may differ between trajectories, by name; () if all states have one shape.
         heavy: a state takes kilobytes, so files are read in small batches.
+        parsed: programs parse states, which takes CPU by the byte.
         annotated: episodes may carry screenshots and actions in words.
+        plain_space: a Gymnasium space alone tells that its observations are states of this kind.
         named_fields: the numbers of a state may have names (`Metadata.fields`).
         label: the label rule of data that do not say theirs ("all" or "last").
         view: the view of states in files that do not say theirs.
@@ -123,7 +126,9 @@ class StateKind(ABC):
     prompts_actions: ClassVar[bool] = True
     sides: ClassVar[tuple[str, ...]] = ()
     heavy: ClassVar[bool] = False
+    parsed: ClassVar[bool] = False
     annotated: ClassVar[bool] = False
+    plain_space: ClassVar[bool] = False
     named_fields: ClassVar[bool] = False
     label: ClassVar[Literal["all", "last"]] = "all"
     view: ClassVar[str] = ""
@@ -194,6 +199,11 @@ class StateKind(ABC):
     def size(self, states: States) -> int:
         """Numbers of one state, if all states have as many; else 0."""
         return int(np.prod(self.shape(states), dtype=np.int64))
+
+    def numbers(self, states: States) -> NDArray[np.float64] | None:
+        """All numbers of each state in a row, `(T+1, n)`; None of a kind whose states are no numbers."""
+        del states
+        return None
 
     def identity(self, states: States) -> tuple[object, object]:
         """What a digest begins with: shape and type."""
@@ -275,6 +285,31 @@ class StateKind(ABC):
     def copied(self, state: Any) -> Any:
         """A copy of an environment's observation, because simulators reuse their buffers."""
         return np.array(state)
+
+    # Environments
+
+    def recognises_space(self, space: Any) -> bool:
+        """Whether observations of a Gymnasium space may be states of this kind."""
+        del space
+        return False
+
+    def space(self, state: Any) -> Any:
+        """The Gymnasium space of states like this one, as wide as their type allows.
+
+        Raises:
+            ImportError: Gymnasium is not installed.
+        """
+        from gymnasium.spaces import Box
+
+        array = np.asarray(state)
+        low, high = (-np.inf, np.inf) if array.dtype.kind == "f" else (0, np.iinfo(array.dtype).max)
+        return Box(low, high, array.shape, array.dtype.type)
+
+    def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
+        """How a trajectory's states differ from the observations of a space: theirs, and the space's; None if they may
+        be of it, or if the kind does not say."""
+        del states, space
+        return None
 
     # Looking at states
 

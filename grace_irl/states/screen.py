@@ -20,6 +20,7 @@ class ScreenKind(StateKind):
     expected = "screens (T+1,) in UTF-8 bytes"
     shows_actions = False
     heavy = True
+    parsed = True
     annotated = True
     view = "uiautomator"
     stored_as = "text: the XML of a screen"

@@ -25,6 +25,7 @@ class VectorKind(StateKind):
     name = "vector"
     plural = "vectors"
     expected = "numbers (T+1, n)"
+    plain_space = True
     named_fields = True
 
     def recognises(self, states: States) -> bool:
@@ -67,6 +68,10 @@ class VectorKind(StateKind):
         """See `StateKind`."""
         return f"states of {states.shape[1]} numbers beside {beside} with {others.shape[1]}; expected one width"
 
+    def numbers(self, states: States) -> NDArray[np.float64]:
+        """See `StateKind`."""
+        return np.asarray(states.reshape(len(states), -1), np.float64)
+
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""
         return [(part.name, len(part.shape), part.is_text) for part in parts] == [("", 1, False)]
@@ -83,6 +88,16 @@ class VectorKind(StateKind):
     def as_state(self, state: Any) -> NDArray[np.float64]:
         """See `StateKind`."""
         return np.array(state, np.float64, order="C")
+
+    def recognises_space(self, space: Any) -> bool:
+        """See `StateKind`."""
+        return len(getattr(space, "shape", None) or ()) == 1 and getattr(space, "dtype", None) is not None
+
+    def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
+        """See `StateKind`: the widths, where the space has one."""
+        if not self.recognises_space(space) or space.shape[0] == states.shape[1]:
+            return None
+        return f"{states.shape[1]} numbers", f"{space.shape[0]} numbers"
 
     def census(self, states: States) -> Census:
         """See `StateKind`."""

@@ -22,6 +22,7 @@ MAX_FIELDS = 24
 class VectorView:
     """Vectors `(n,)`: rows of numbers, each rounded to about a tenth of its field's deviation."""
 
+    modules, tokens_of, helps = "numpy", "codes", True
     restated = FULL_GOAL
     recalls = 1
     coarser = None  # a state has one form

@@ -30,7 +30,7 @@ def test_counts() -> None:
     assert census.classes == {"android.widget.TextView": 6}  # of the different ones
     assert census.nodes == Spread(0, (3 * 2 + 2 * 4) / 6, 4)
     assert census.sizes == Spread(len(empty), (3 * len(one) + 2 * len(two) + len(empty)) / 6, len(two))
-    about = census.to_json(1)
+    about = census.to_json((), 1)["screens"]
     assert about["packages"] == {"a.clock": 3}
     assert (about["distinct_packages"], about["nodes"]["max"]) == (3, 4)
 
@@ -47,7 +47,7 @@ def test_what_is_no_screen() -> None:
 def test_a_summary_has_it(screens: Demonstrations, tmp_path: object) -> None:
     path = f"{tmp_path}/set.parquet"
     save(screens, path)
-    about = summarise(path).to_json()
+    about = summarise(path).to_json((), )["screens"]
     assert about["shapes"] == [{"shape": [], "dtype": "str", "trajectories": 4}]
     assert (about["screens"]["screens"], about["screens"]["distinct"]) == (10, 6)
     assert about["label"] == "last"
