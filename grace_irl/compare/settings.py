@@ -170,7 +170,7 @@ def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
 
 
 def read_settings(folder: Path) -> Settings:
-    """What `Settings.write` wrote.
+    """Settings that `Settings.write` wrote.
 
     Raises:
         InputError: the folder is none of a comparison.
@@ -190,7 +190,7 @@ def authorised_settings(
     sets: tuple[str, ...],
     flags: Mapping[str, object],
 ) -> Settings:
-    """What a folder holds, with only those acting settings that somebody answers for: the user who made it on this
+    """Settings of a folder, with only those acting settings that somebody answers for: the user who made it on this
     machine, or this command's words.
 
     Args:

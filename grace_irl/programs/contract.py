@@ -15,7 +15,7 @@ MAX_SOURCE_BYTES = 64 * 1024
 """Longest source, UTF-8 bytes."""
 
 FILENAME = "reward.py"
-"""What a program's own lines are called in a traceback."""
+"""The file name of a program's own lines in a traceback."""
 
 MODULE = "reward"
 """`__name__` of the module that a source becomes, so that `if __name__ == "__main__":` blocks stay quiet."""
@@ -24,7 +24,7 @@ REWARD_CLASS = "Reward"
 REWARD_METHOD = "reward_fn"
 DEBUG_METHOD = "debug_fn"
 DEBUG_SETS = "debug"
-"""The module-level function that compares sets of states, where a program has one."""
+"""The module-level function that compares sets of states, if a program has one."""
 
 ALLOWED_MODULES = frozenset(
     {
@@ -86,7 +86,7 @@ NUMPY_FILES = frozenset(
         *("memmap", "DataSource", "open_memmap", "ctypeslib", "f2py", "testing"),
     }
 )
-"""What numpy offers to read and write files, or to reach foreign memory."""
+"""Names of numpy that read or write files, or reach foreign memory."""
 
 
 ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
@@ -94,7 +94,7 @@ ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
 
 
 def as_action(action: Any) -> Any:
-    """One action as a program is handed it: a fresh array of float64, or a number where the action is one."""
+    """One action as a program gets it: a fresh array of float64, or a number if the action is one."""
     found = np.array(action, dtype=ACTION_DTYPE, order="C")
     return found if found.ndim else found[()]
 
@@ -107,7 +107,7 @@ class SourceProblem:
     """One thing that a source may not do, or lacks.
 
     Attributes:
-        line: where, from 1; 0 for the source as a whole.
+        line: its line, from 1; 0 for the source as a whole.
         text: what it is and what to do instead.
         kind: the `Status` that a run of the source gives.
     """

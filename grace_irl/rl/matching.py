@@ -165,11 +165,8 @@ def _check(
 def told(demonstrations: Demonstrations, name: str = "") -> str:
     """One line where older data meets a newer environment; "" where there is nothing to tell."""
     chosen = name or demonstrations.metadata.environment
-    if (
-        split_id(chosen)[0] not in BODIES
-        or not demonstrations.metadata.state_kind.named_fields
-        or not demonstrations.items
-    ):
+    fits = demonstrations.metadata.state_kind.named_fields and demonstrations.items
+    if split_id(chosen)[0] not in BODIES or not fits:
         return ""
     found, options = layout(chosen, demonstrations.items[0].trajectory.states.shape[1])
     if found == chosen and not options:

@@ -49,7 +49,7 @@ class Package:
     lengths: NDArray[np.int64]
 
     def portions(self, positions: NDArray[np.int64], most: int = PORTION_BYTES) -> Iterator[slice]:
-        """Cut a run into what one child is shown: slices of `positions` of at most so many bytes, or one trajectory."""
+        """Cut a run into slices of `positions`, one for each child: at most `most` bytes, or one trajectory."""
         start, taken = 0, 0
         shown: set[int] = set()
         for at, index in enumerate(positions.tolist()):

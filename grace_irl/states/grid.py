@@ -84,7 +84,8 @@ class GridKind(StateKind):
 
     def recognises_space(self, space: Any) -> bool:
         """See `StateKind`."""
-        shape, dtype = getattr(space, "shape", None) or (), getattr(space, "dtype", None)
+        shape: tuple[int, ...] = getattr(space, "shape", None) or ()
+        dtype = getattr(space, "dtype", None)
         return len(shape) == 3 and shape[2] == CHANNELS and dtype is not None and dtype.kind in "iu"
 
     def census(self, states: States) -> Census:
