@@ -7,7 +7,7 @@ from typing import Any
 
 from grace_irl.programs.contract import FILENAME, as_action
 from grace_irl.sandbox.candidate import Candidate
-from grace_irl.sandbox.generators import Generators
+from grace_irl.sandbox.slots import Generators
 from grace_irl.states import as_state
 
 

@@ -148,11 +148,12 @@ def observer_for(view: StateView, state: NDArray[Any]) -> Observer:
     Raises:
         InputError: states that no policy of ours reads.
     """
-    kind = view.metadata.kind
-    if kind not in OBSERVERS:
+    kind = view.metadata.state_kind
+    if kind.name not in OBSERVERS or not kind.recognises_state(state):
         known = " or ".join(kind_named(name).plural for name in OBSERVERS)
-        raise InputError(f"states of kind {kind!r}; expected {known}: PPO reads no others")
-    return OBSERVERS[kind](view, state)
+        found = f"{kind.plural} of shape {np.shape(state)}"
+        raise InputError(f"states that are {found}; expected {known}: PPO reads no others")
+    return OBSERVERS[kind.name](view, state)
 
 
 def _grid_observer(view: StateView, state: NDArray[Any]) -> Observer:

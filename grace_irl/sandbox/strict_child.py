@@ -11,9 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from grace_irl.programs.contract import ACTION_DTYPE
-from grace_irl.sandbox.candidate import Candidate, Reward, number
+from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.child import debug_text, prepare
-from grace_irl.sandbox.failure import ProgramFailure, explain
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.wire import CODES
 from grace_irl.states.layout import LENGTH, StateLayout

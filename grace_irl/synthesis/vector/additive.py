@@ -15,9 +15,17 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.synthesis.quote import packed, quoted
-from grace_irl.synthesis.vector.numbers import WIDTH, Numbers
-from grace_irl.synthesis.vector.term import FAR, FORMULAS, Shape, Term, shown, vocabulary
+from grace_irl.synthesis.vector.terms import (
+    FAR,
+    FORMULAS,
+    WIDTH,
+    Numbers,
+    Shape,
+    Term,
+    shown,
+    vocabulary,
+)
+from grace_irl.text import packed, quoted
 
 
 def write_source(reward: Additive, numbers: Numbers) -> str:

@@ -47,9 +47,7 @@ def test_what_is_no_screen() -> None:
 def test_a_summary_has_it(screens: Demonstrations, tmp_path: object) -> None:
     path = f"{tmp_path}/set.parquet"
     save(screens, path)
-    about = summarise(path).to_json(
-        (),
-    )["screens"]
+    about = summarise(path).to_json()
     assert about["shapes"] == [{"shape": [], "dtype": "str", "trajectories": 4}]
     assert (about["screens"]["screens"], about["screens"]["distinct"]) == (10, 6)
     assert about["label"] == "last"
