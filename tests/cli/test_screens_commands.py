@@ -84,5 +84,5 @@ def test_convert_and_inspect(demos: Path, tmp_path: Path, capsys: pytest.Capture
 
 def test_cloning_says_that_it_takes_no_screens() -> None:
     trajectory = Trajectory(pack([screen("a"), screen("b")]), actions=np.zeros(1))
-    with pytest.raises(InputError, match=r"screens \(kind ui\); --log-pi cloned needs vectors or grids"):
+    with pytest.raises(InputError, match=r"screens \(kind ui\); --log-pi cloned needs states of numbers"):
         clone([trajectory], [trajectory])
