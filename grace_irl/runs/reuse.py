@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import shown
+from grace_irl.methods.registry import method
 from grace_irl.programs.export import sound
 from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
 from grace_irl.runs.config import Config
@@ -53,10 +54,11 @@ def library(store: Store, config: Config) -> tuple[str, int]:
             f"no function is in {SHARED} valid programs ({valid} valid programs, {len(records)} in all); "
             "there is nothing to write: let the run go on"
         )
+    account = method(config.method).account
     text = library_source(
         shared,
         {name: record.program for name, record in records.items()},
-        {name: f"fitness {shown(record.evaluation.fitness)}" for name, record in records.items()},
+        {name: f"{account.score} {shown(record.evaluation.score)}" for name, record in records.items()},
         title="Functions and classes that several reward programs of one run share, best first.",
         facts=(
             f"Written by grace-irl {__version__} from {len(records)} programs; method {config.method}, "
