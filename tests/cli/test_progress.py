@@ -65,5 +65,5 @@ def test_a_log_has_one_line_for_a_generation(
 
 
 def test_a_run_without_a_model_does_not_speak_of_tokens() -> None:
-    plain = replace(ANSWERED, live=Live(in_flight=8), best=None)
+    plain = replace(ANSWERED, live=Live(in_flight=8), best=None, headline="")
     assert said(plain) == "9 programs, none valid yet"
