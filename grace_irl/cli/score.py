@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, print_json, say, table_of
-from grace_irl.cli.memory import MaxMemory
+from grace_irl.cli.options import MaxMemory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.methods.separated import metrics_figures

@@ -25,10 +25,10 @@ from grace_irl.runs.score import read_reward
 
 @dataclass(frozen=True)
 class GraceTrained(Trained):
-    """What GRACE has learnt.
+    """GRACE's result: a reward and its policies.
 
     Attributes:
-        search_seconds: wall seconds before the learner began; None where search and training take turns.
+        search_seconds: wall seconds before the learner began; None if search and training take turns.
     """
 
     search_seconds: float | None = 0.0
@@ -46,7 +46,7 @@ class Grace:
         folder: of the run, or of the expansion; goes on with what is there.
         demonstrations: as they were loaded.
         reward: a reward file instead of a search; None: search.
-        note: is told of the search.
+        note: gets lines about the search.
     """
 
     config: Config
@@ -94,7 +94,7 @@ class Grace:
         return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 
     def _run(self, config: Config) -> Run:
-        """Searches, or goes on where a search was killed."""
+        """Searches, or resumes a search that was killed."""
         parts = fits.Parts(demonstrations=self.demonstrations, note=self.note)
         expands = config.expand.rounds > 0
         began = (self.folder / "rounds" / "0" / "run" if expands else self.folder).exists()

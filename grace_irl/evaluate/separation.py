@@ -19,7 +19,7 @@ KEY = "separation"
 
 @dataclass(frozen=True)
 class Metrics:
-    """How well rewards tell expert from negative states, on one split (docs/fitness.md).
+    """Separation of expert from negative states by rewards, on one split (docs/fitness.md, "Metrics").
 
     Attributes:
         fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE eq. 4.1).

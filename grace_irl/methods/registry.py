@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation
@@ -14,6 +14,7 @@ from grace_irl.runs.config import Config
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Search
 from grace_irl.search.reshaping import Reshaping
+from grace_irl.settings import Section
 
 
 def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:  # noqa: ARG001
@@ -29,6 +30,7 @@ class Method:
         summary: one line for help.
         make_search: from the resolved configuration to a search.
         account: how its evaluations read.
+        sections: its own settings by the name of their section (`grace_irl.settings`).
     """
 
     name: str
@@ -36,6 +38,7 @@ class Method:
     make_search: Callable[[Config], Search]
     account: Account
     panels: Callable[[Evaluation | None, Sequence[Evaluation]], Sequence[Panel]] = _no_panels
+    sections: Mapping[str, type[Section]] = field(default_factory=dict)
 
 
 def _evolution(config: Config) -> Search:

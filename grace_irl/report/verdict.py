@@ -13,11 +13,11 @@ from grace_irl.runs.expand.round import Round, became
 
 GAP = 0.05  # of accuracy between training and held-out data that is worth a warning
 FEW = 5  # positive held-out states, below which a figure says little
-SHARED = 3  # numbers of states that several trajectories have, before a reward is said to count
+SHARED = 3  # numbers of states that several trajectories have, before the report calls a reward a counter
 
 
 def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
-    """What a reader should not overlook, most important first."""
+    """Warnings for the reader, most important first."""
     train, held_out = separation.train, separation.held_out
     found = []
     if held_out is not None and separation.threshold is None:
@@ -77,7 +77,7 @@ def _counts(evidence: EvidencePanel) -> bool:
 
 
 def cautions(rounds: Sequence[Round]) -> list[str]:
-    """What a reader of an expansion should not overlook."""
+    """Warnings for the reader of an expansion."""
     found = []
     for each in rounds:
         if each.alike:
