@@ -308,9 +308,11 @@ class ToySettings(Section):
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    grace = methods.METHODS["grace"]
-    made = methods.Method("toy", "a toy", grace.make_search, grace.account, sections={"toy": ToySettings})
-    monkeypatch.setitem(vars(methods)["METHODS"], "toy", made)
+    known = methods.METHODS
+    made = methods.Method(
+        "toy", "a toy", known["grace"].make_search, known["grace"].account, sections={"toy": ToySettings}
+    )
+    monkeypatch.setitem(known, "toy", made)
 
 
 @pytest.mark.usefixtures("toy")
