@@ -220,6 +220,9 @@ def _print(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "generations": run.generations,
                 "seconds": run.seconds,
                 "proposer": run.proposer,
+                "label": run.label.rule if run.label else "",
+                "label_reason": run.label.reason if run.label else "",
+                "notes": run.notes,
                 "reason": run.reason,
                 "rounds": run.rounds,
             }

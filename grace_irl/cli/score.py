@@ -10,6 +10,7 @@ from rich.table import Table
 
 from grace_irl.cli.console import console, metrics_object, metrics_table, print_json, say
 from grace_irl.cli.memory import MaxMemory
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import BEST_HERE
 from grace_irl.runs.score import RoleScore
@@ -98,6 +99,7 @@ def score(
                 "threshold": found.threshold,
                 "threshold_from": found.threshold_from,
                 "label": found.label,
+                "label_reason": found.label_reason,
                 "monotonicity": found.monotonicity,
                 "trajectories": found.trajectories,
             }
@@ -112,7 +114,8 @@ def score(
         say(f"accuracy: {BEST_HERE}, reward > {found.threshold:.6g} (the file carries none)")
     out.print(_roles_table(found.roles))
     fitted = f"{found.scale:.6g} * r + {found.offset:.6g}"
-    say(f"label {found.label}, calibration {found.calibration}: {fitted}")
+    say(RuleChoice(found.label, found.label_reason).line)
+    say(f"calibration {found.calibration}: {fitted}")
     if found.monotonicity is not None:
         say(f"Kendall tau of reward against time along expert trajectories: {found.monotonicity:.3f}")
 

@@ -207,7 +207,12 @@ def _load(
         gathering.expect(source, path)
     for source, (path, forced) in zip(sources, wanted, strict=True):
         gathering.take(source, path, forced or role_of(source, path))
-    return Demonstrations(metadata, gathering.items())
+    origins = [
+        (str(path), source.header.metadata)
+        for source, (path, forced) in zip(sources, wanted, strict=True)
+        if (forced or role_of(source, path)) != "negative"
+    ]
+    return Demonstrations(metadata, gathering.items(), tuple(origins))
 
 
 def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator[Demonstration]:

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.trajectory import LabelRule, Metadata
+from grace_irl.demos.label_rule import environment_rule
+from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 
 # Components of the observation, in order, as Gymnasium's documentation of each environment lists them
@@ -87,8 +88,8 @@ class VectorStateView:
                 f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
             )
         fields = vector_fields(environment_id)
-        label: LabelRule = "all"
-        self.metadata = Metadata("vector", fields if len(fields) == shape[0] else (), environment_id, "vector", label)
+        known = fields if len(fields) == shape[0] else ()
+        self.metadata = Metadata("vector", known, environment_id, "vector", environment_rule(environment_id))
 
     def prepare(self, environment: Any) -> None:
         """Nothing to prepare."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
@@ -50,7 +51,7 @@ def clean(
         checked = checked or _checked(config, labelling)
         create(folder, checked, labelling.problem(), labelling.answers)
     with RunLock(paths.lock), closing(Store(paths.database)) as store:
-        kept = labellings.resumed(demonstrations, "goal", folder, store, notes_of(store, parts))
+        kept = labellings.resumed(demonstrations, RuleChoice("goal", ""), folder, store, notes_of(store, parts))
         if kept.silent or not any(row.positives for row in store.trajectories()):
             with opened_sandbox(config) as sandbox:
                 labelled(folder, checked or _checked(config, kept), kept, sandbox, store, parts)

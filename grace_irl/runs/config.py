@@ -27,7 +27,7 @@ class DataConfig(_Section):
     Attributes:
         demos: files, folders and Minari ids, roles from the files.
         negatives: more of them, all negative.
-        label: which expert states are positive; "" takes the rule from the data's metadata, else "all".
+        label: which expert states are positive; "" takes the rule that fits the data (`demos.label_rule`).
         goals: a file of goal states, for the label "goal"; "" takes the data's own marks, and a model is asked for
             what nobody marked.
         held_out: share of trajectories held out, per task and role; 0 holds out none.

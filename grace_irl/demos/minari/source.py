@@ -25,7 +25,7 @@ from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.arrow import Layout, box_of, described
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.readers import MAX_BYTES, read_json
 from grace_irl.errors import InputError
 from grace_irl.toml import from_json
@@ -225,8 +225,7 @@ class MinariSource:
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.
             environment = str(json.loads(about["env_spec"])["id"])
-        label: LabelRule = "last" if self._layout.kind == "grid" else "all"
-        return Header(Metadata(self._layout.kind, self._layout.fields, environment, label=label))
+        return Header(Metadata(self._layout.kind, self._layout.fields, environment))
 
 
 @dataclass(frozen=True)

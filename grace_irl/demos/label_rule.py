@@ -1,0 +1,244 @@
+"""The label rule that fits a set of demonstrations, decided in one way for every file format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, StateKind
+from grace_irl.errors import InputError
+
+# Names of environments without namespace and version, in lower case: Farama's Gymnasium, Gymnasium-Robotics, MiniGrid
+# and BabyAI, and the data sets of D4RL and Minari.
+GOAL_REACHING = (
+    *("babyai", "minigrid", "miniworld", "fetch", "antmaze", "pointmaze", "maze2d", "handreach", "handmanipulate"),
+    *("adroidhand", "frankakitchen", "kitchen", "mountaincar", "acrobot", "frozenlake", "cliffwalking", "taxi"),
+    "android",
+)
+"""How the names of environments begin in which an episode is for reaching a goal."""
+CONTINUING = (
+    *("hopper", "halfcheetah", "walker2d", "ant", "humanoid", "humanoidstandup", "swimmer", "inverted", "reacher"),
+    *("invertedpendulum", "inverteddoublependulum", "pusher", "cartpole", "pendulum", "bipedalwalker", "cheetah"),
+)
+"""First words of the names of environments in which every state of an expert is a good one."""
+GOAL_FIELD = "desired_goal"
+"""How Gymnasium's goal environments call the part of an observation that says what is to be reached."""
+
+KINDS: dict[StateKind, LabelRule] = {"vector": "all", "grid": "last", "ui": "last"}
+"""The rule for states of a kind of which nothing else is known."""
+WHY: dict[StateKind, str] = {
+    "vector": "no goal is known of, so every state of an expert counts as a good one",
+    "grid": "tasks on grids end where a goal is reached",
+    "ui": "tasks on screens end where a goal is reached",
+}
+
+MOST_NAMED = 2
+
+
+@dataclass(frozen=True)
+class RuleChoice:
+    """A label rule with the reason for it.
+
+    Attributes:
+        rule: which expert states are positive.
+        reason: in a few words.
+    """
+
+    rule: LabelRule
+    reason: str
+
+    @property
+    def line(self) -> str:
+        """Rule, reason and how to choose otherwise."""
+        others = ", ".join(rule for rule in ("all", "last", "goal") if rule != self.rule)
+        return f"label rule {self.rule}: {self.reason} (--label chooses otherwise: {others})"
+
+
+@dataclass(frozen=True)
+class _Vote:
+    """What one file says of the rule.
+
+    Attributes:
+        rule: the rule.
+        by: whether the file states it, or its environment is known.
+        name: of the file, or of the environment.
+    """
+
+    rule: LabelRule
+    by: Literal["file", "environment"]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} states {self.rule!r}" if self.by == "file" else f"{self.name} calls for {self.rule!r}"
+
+
+def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] = "") -> RuleChoice:
+    """Decides which expert states are positive.
+
+    The first of these that says something decides:
+
+    1. the user (`--label`);
+    2. what the files with expert trajectories state;
+    3. goal states, if every expert trajectory has its own marked;
+    4. the environments that the files name, if they are known ones, or observations with a desired goal;
+    5. how episodes ended: the environment ended the experts' and a time limit the negatives', or a time limit ended
+       all of the experts';
+    6. the kind of state.
+
+    True rewards are never looked at: the search must not learn from them, and a set without them has the same rule.
+
+    Args:
+        demonstrations: the set.
+        asked: the user's choice, or "".
+
+    Raises:
+        InputError: two files or environments call for different rules.
+    """
+    if asked:
+        return RuleChoice(asked, "as asked for with --label")
+    origins = demonstrations.origins or (("", demonstrations.metadata),)
+    votes = [vote for name, metadata in origins if (vote := _vote(name, metadata)) is not None]
+    _require_one_rule(votes)
+    stated = [vote for vote in votes if vote.by == "file"]
+    if stated:
+        names = [Path(vote.name).name for vote in stated]
+        said = f"{_listed(names)} {'state' if len(names) > 1 else 'states'} it" if names[0] else "the data state it"
+        return RuleChoice(stated[0].rule, said)
+    experts = demonstrations.select(role="expert")
+    marks = [item.goals for item in experts]
+    if any(marks) and None not in marks:
+        return RuleChoice("goal", f"all {len(marks)} expert trajectories have marked goal states")
+    if votes:
+        names = list(dict.fromkeys(vote.name for vote in votes))
+        return RuleChoice(votes[0].rule, _of_environments(votes[0].rule, names, experts))
+    return _by_endings(demonstrations) or _by_kind(demonstrations.metadata.kind)
+
+
+def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
+    """The rule that metadata state, or else that of their environment; "" if neither says one."""
+    vote = _vote("", metadata)
+    return vote.rule if vote is not None else ""
+
+
+def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
+    """The rule that earlier versions chose if nobody stated one, for recordings and comparisons that they began."""
+    from grace_irl.demos.minari.source import dataset_folder  # what else is here needs no reader
+
+    stated = demonstrations.metadata.label
+    minari = any(name and dataset_folder(name) is not None for name, _ in demonstrations.origins)
+    return stated or ("last" if minari and demonstrations.metadata.kind == "grid" else "all")
+
+
+def with_rule(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
+    """The set with a rule in its metadata, which every later stage goes by."""
+    return replace(demonstrations, metadata=replace(demonstrations.metadata, label=rule))
+
+
+def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> None:
+    """Refuses a set without what the rule needs: experts, and for "all" also negative trajectories.
+
+    For "last" and "goal" the other states of the experts are negative.
+
+    Raises:
+        InputError: no expert trajectory, or none that is negative for rule "all".
+    """
+    if not demonstrations.select(role="expert"):
+        raise InputError("demonstrations: no expert trajectory; expected at least one: name a file with --demos")
+    if choice.rule == "all" and not demonstrations.select(role="negative"):
+        raise InputError(
+            f"demonstrations: no negative trajectory, and label rule all ({choice.reason}) makes every expert state "
+            "positive; expected at least one: name a file with --negatives, or choose --label last if experts end at a "
+            "goal"
+        )
+
+
+def untested(demonstrations: Demonstrations) -> str:
+    """What a set without negative trajectories leaves untested, in one line; "" if it has some.
+
+    Args:
+        demonstrations: split.
+    """
+    if demonstrations.select(role="negative"):
+        return ""
+    held = len(demonstrations.select(split="held_out"))
+    tested = f"{held} held-out expert trajectories" if held else "no held-out trajectory"
+    return (
+        "no negative trajectories: the other states of experts are the negative ones, so nothing here tells goal "
+        f"states from states that experts never visit; accuracy is tested on {tested} of this kind only"
+    )
+
+
+def environment_rule(name: str) -> LabelRule | Literal[""]:
+    """The rule that fits a known environment, whatever its namespace and version; "" for others.
+
+    Args:
+        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2"; a function in a file of the user's own is not known.
+    """
+    if ".py" in name:
+        return ""
+    base = re.split(r"[/:]", name)[-1].casefold()
+    if base.startswith(GOAL_REACHING):
+        return "last"
+    return "all" if re.split(r"[-_]", base)[0] in CONTINUING else ""
+
+
+def _vote(name: str, metadata: Metadata) -> _Vote | None:
+    if metadata.label:
+        return _Vote(metadata.label, "file", name)
+    rule = environment_rule(metadata.environment)
+    if rule:
+        return _Vote(rule, "environment", metadata.environment)
+    if any(field.startswith(GOAL_FIELD) for field in metadata.fields):
+        return _Vote("last", "environment", metadata.environment or f"an environment with a {GOAL_FIELD}")
+    return None
+
+
+def _require_one_rule(votes: Sequence[_Vote]) -> None:
+    other = next((vote for vote in votes if vote.rule != votes[0].rule), None)
+    if other is not None:
+        raise InputError(
+            f"{votes[0]}, and {other}; expected one label rule in a fit: choose it with --label, or fit them apart"
+        )
+
+
+def _of_environments(rule: LabelRule, names: Sequence[str], experts: Sequence[Demonstration]) -> str:
+    if rule == "all":
+        return f"{_listed(names)} {'have' if len(names) > 1 else 'has'} no goal at which an episode ends"
+    ended = sum(item.trajectory.terminated for item in experts)
+    return (
+        f"episodes of {_listed(names)} are for reaching a goal; the environment ended {ended} of {len(experts)} expert "
+        "trajectories"
+    )
+
+
+def _by_endings(demonstrations: Demonstrations) -> RuleChoice | None:
+    """The rule by who ended the episodes.
+
+    That the environment ended the experts' episodes says nothing by itself: a fall ends them, too, and many data sets
+    of others mark a time limit in the same way. So it counts only beside negatives which a time limit ended.
+    """
+    experts, negatives = (demonstrations.select(role=role) for role in ("expert", "negative"))
+    if not experts:
+        return None
+    if all(item.trajectory.truncated and not item.trajectory.terminated for item in experts):
+        return RuleChoice("all", f"a time limit ended all {len(experts)} expert trajectories, so none shows a goal")
+    contrast = negatives and all(item.trajectory.truncated and not item.trajectory.terminated for item in negatives)
+    if contrast and all(item.trajectory.terminated for item in experts):
+        return RuleChoice(
+            "last",
+            f"the environment ended all {len(experts)} expert trajectories, and a time limit all {len(negatives)} "
+            "negative ones",
+        )
+    return None
+
+
+def _by_kind(kind: StateKind) -> RuleChoice:
+    return RuleChoice(KINDS[kind], WHY[kind])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
