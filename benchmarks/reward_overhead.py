@@ -32,7 +32,7 @@ from grace_irl.demos import load
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.rl.environments import make
 from grace_irl.rl.hyperparameters import hyperparameters
-from grace_irl.rl.observers import observed
+from grace_irl.rl.observed import observed
 from grace_irl.rl.ppo import make_learner, reward_of, training_venv
 
 GOAL = 0.9

@@ -25,7 +25,7 @@ from grace_irl.runs.fit import Parts
 from grace_irl.runs.labelling import marked, with_label
 
 if TYPE_CHECKING:
-    from grace_irl.rl.observers import EnvironmentFactory
+    from grace_irl.rl.observed import EnvironmentFactory
 
 
 @dataclass(frozen=True)

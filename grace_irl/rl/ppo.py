@@ -28,7 +28,8 @@ from grace_irl.rewards.scorer import Scorer
 from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_checkpoint
 from grace_irl.rl.curve import Point, point, to_json
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
-from grace_irl.rl.observers import EnvironmentFactory, GridObserver, Observed, Observer, observed
+from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
+from grace_irl.rl.observers import GridObserver, Observer
 from grace_irl.rl.rollouts import play
 from grace_irl.rl.trained import TrainedPolicy, network_settings
 

@@ -23,7 +23,8 @@ from grace_irl.rl.curve import Watching
 from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.method import Paid, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
-from grace_irl.rl.observers import EnvironmentFactory, VectorObserver, observe_trajectory, observed
+from grace_irl.rl.observed import EnvironmentFactory, observed
+from grace_irl.rl.observers import VectorObserver, observe_trajectory
 from grace_irl.rl.paid import NetVecEnv, ProgramVecEnv, StateInfo
 from grace_irl.rl.ppo import make_learner
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.rewards.scale import ProgressScorer, Scale
-from grace_irl.rewards.scorer import Answer, Begin
+from grace_irl.rewards.scorer import Begin, TurnRewards
 
 
 class Values:
@@ -19,10 +19,10 @@ class Values:
     def __init__(self) -> None:
         self.closed = False
 
-    def turn(self, slots: Sequence[int], actions: Any, states: Any, begins: Sequence[Begin] = ()) -> Answer:
+    def turn(self, slots: Sequence[int], actions: Any, states: Any, begins: Sequence[Begin] = ()) -> TurnRewards:
         del actions, begins
         values = np.array([float(state) for state in states])
-        return Answer(values, tuple({"value": value} for value in values.tolist()))
+        return TurnRewards(values, tuple({"value": value} for value in values.tolist()))
 
     def close(self) -> None:
         self.closed = True

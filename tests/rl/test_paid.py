@@ -17,7 +17,7 @@ from grace_irl.rewards.scale import Scale
 from grace_irl.rewards.trusted import TrustedScorer
 from grace_irl.rl.adapters import FunctionView
 from grace_irl.rl.horizon import FixedHorizon
-from grace_irl.rl.observers import Observed
+from grace_irl.rl.observed import Observed
 from grace_irl.rl.paid import NetVecEnv, ProgramVecEnv, StateInfo
 
 PROGRAM = """class Reward:
