@@ -147,13 +147,13 @@ def _is_minari(file: Path) -> bool:
     return file.is_dir() and dataset_folder(file.absolute()) is not None
 
 
-def role_of(source: Source, path: str | Path) -> Role | None:
+def role_of(header: Header, path: str | Path) -> Role | None:
     """The role that the file's metadata give to all episodes, or else its name; None where each has its own.
 
     Raises:
         InputError: neither says.
     """
-    stated = source.header.role
+    stated = header.role
     if stated == "mixed":
         return None
     if stated is not None:
@@ -206,11 +206,11 @@ def _load(
     for source, (path, _) in zip(sources, wanted, strict=True):
         gathering.expect(source, path)
     for source, (path, forced) in zip(sources, wanted, strict=True):
-        gathering.take(source, path, forced or role_of(source, path))
+        gathering.take(source, path, forced or role_of(source.header, path))
     origins = [
         (str(path), source.header.metadata)
         for source, (path, forced) in zip(sources, wanted, strict=True)
-        if (forced or role_of(source, path)) != "negative"
+        if (forced or role_of(source.header, path)) != "negative"
     ]
     return Demonstrations(metadata, gathering.items(), tuple(origins))
 
@@ -221,7 +221,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator
         memory = Memory()
         source = open_source(file, memory)
         with enough_memory(file):
-            yield from source.demonstrations(role or role_of(source, file), memory.empty)
+            yield from source.demonstrations(role or role_of(source.header, file), memory.empty)
 
 
 def describe(path: str | Path) -> list[tuple[str | Path, Header]]:

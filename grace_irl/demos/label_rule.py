@@ -27,13 +27,11 @@ CONTINUING = (
 GOAL_FIELD = "desired_goal"
 """How Gymnasium's goal environments call the part of an observation that says what is to be reached."""
 
-KINDS: dict[StateKind, LabelRule] = {"vector": "all", "grid": "last", "ui": "last"}
-"""The rule for states of a kind of which nothing else is known."""
-WHY: dict[StateKind, str] = {
-    "vector": "no goal is known of, so every state of an expert counts as a good one",
+GOAL_KINDS: dict[str, str] = {
     "grid": "tasks on grids end where a goal is reached",
     "ui": "tasks on screens end where a goal is reached",
 }
+"""Kinds of state whose experts end at a goal unless something else is known, with the reason."""
 
 MOST_NAMED = 2
 
@@ -75,6 +73,98 @@ class _Vote:
         return f"{self.name} states {self.rule!r}" if self.by == "file" else f"{self.name} calls for {self.rule!r}"
 
 
+@dataclass
+class RuleEvidence:
+    """What decides on the label rule of a set, gathered in one pass.
+
+    Attributes:
+        kind: of the states.
+        origins: name and metadata of each file that may hold experts.
+        experts, negatives: trajectories.
+        ended, cut: experts whose episode the environment ended, or a time limit.
+        negatives_cut: negatives whose episode a time limit ended.
+        marked, with_goals: experts whose goal states are marked, and those that have some.
+    """
+
+    kind: StateKind
+    origins: Sequence[tuple[str, Metadata]]
+    experts: int = 0
+    negatives: int = 0
+    ended: int = 0
+    cut: int = 0
+    negatives_cut: int = 0
+    marked: int = 0
+    with_goals: int = 0
+
+    @classmethod
+    def of(cls, demonstrations: Demonstrations) -> RuleEvidence:
+        """All that a set says."""
+        found = cls(demonstrations.metadata.kind, demonstrations.origins or (("", demonstrations.metadata),))
+        for item in demonstrations:
+            found.add(item)
+        return found
+
+    def add(self, demonstration: Demonstration) -> None:
+        """Counts one demonstration."""
+        trajectory = demonstration.trajectory
+        cut = trajectory.truncated and not trajectory.terminated
+        if demonstration.role == "negative":
+            self.negatives += 1
+            self.negatives_cut += cut
+            return
+        self.experts += 1
+        self.ended += trajectory.terminated
+        self.cut += cut
+        self.marked += demonstration.goals is not None
+        self.with_goals += bool(demonstration.goals)
+
+    def choice(self) -> RuleChoice:
+        """The rule that fits; see `choose_rule`.
+
+        Raises:
+            InputError: two files or environments call for different rules.
+        """
+        votes = [vote for name, metadata in self.origins if (vote := _vote(name, metadata)) is not None]
+        _require_one_rule(votes)
+        stated = [Path(vote.name).name for vote in votes if vote.by == "file"]
+        if stated:
+            verb = "state" if len(stated) > 1 else "states"
+            return RuleChoice(votes[0].rule, f"{_listed(stated)} {verb} it" if stated[0] else "the data state it")
+        if self.with_goals and self.marked == self.experts:
+            return RuleChoice("goal", f"goal states are marked in all {self.experts} expert trajectories")
+        if votes:
+            return RuleChoice(votes[0].rule, self._of_environments(votes))
+        if (found := self._by_endings()) is not None:
+            return found
+        if self.kind in GOAL_KINDS:
+            return RuleChoice("last", GOAL_KINDS[self.kind])
+        return RuleChoice("all", "no goal is known of, so every state of an expert counts as a good one")
+
+    def _of_environments(self, votes: Sequence[_Vote]) -> str:
+        names = list(dict.fromkeys(vote.name for vote in votes))
+        if votes[0].rule == "all":
+            return f"{_listed(names)} {'have' if len(names) > 1 else 'has'} no goal at which an episode ends"
+        ended = f"{self.ended} of {self.experts} expert trajectories"
+        return f"episodes of {_listed(names)} are for reaching a goal; the environment ended {ended}"
+
+    def _by_endings(self) -> RuleChoice | None:
+        """The rule by who ended the episodes.
+
+        That the environment ended the experts' episodes says nothing by itself: a fall ends them, too, and many data
+        sets of others mark a time limit in the same way. So it counts only beside negatives which a time limit ended.
+        """
+        if self.experts and self.cut == self.experts:
+            return RuleChoice("all", f"a time limit ended all {self.experts} expert trajectories, so none shows a goal")
+        contrast = self.negatives and self.negatives_cut == self.negatives
+        if contrast and self.experts and self.ended == self.experts:
+            return RuleChoice(
+                "last",
+                f"the environment ended all {self.experts} expert trajectories, and a time limit all "
+                f"{self.negatives} negative ones",
+            )
+        return None
+
+
 def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] = "") -> RuleChoice:
     """Decides which expert states are positive.
 
@@ -97,24 +187,7 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
     Raises:
         InputError: two files or environments call for different rules.
     """
-    if asked:
-        return RuleChoice(asked, "as asked for with --label")
-    origins = demonstrations.origins or (("", demonstrations.metadata),)
-    votes = [vote for name, metadata in origins if (vote := _vote(name, metadata)) is not None]
-    _require_one_rule(votes)
-    stated = [vote for vote in votes if vote.by == "file"]
-    if stated:
-        names = [Path(vote.name).name for vote in stated]
-        said = f"{_listed(names)} {'state' if len(names) > 1 else 'states'} it" if names[0] else "the data state it"
-        return RuleChoice(stated[0].rule, said)
-    experts = demonstrations.select(role="expert")
-    marks = [item.goals for item in experts]
-    if any(marks) and None not in marks:
-        return RuleChoice("goal", f"all {len(marks)} expert trajectories have marked goal states")
-    if votes:
-        names = list(dict.fromkeys(vote.name for vote in votes))
-        return RuleChoice(votes[0].rule, _of_environments(votes[0].rule, names, experts))
-    return _by_endings(demonstrations) or _by_kind(demonstrations.metadata.kind)
+    return RuleChoice(asked, "as asked for with --label") if asked else RuleEvidence.of(demonstrations).choice()
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
@@ -202,41 +275,6 @@ def _require_one_rule(votes: Sequence[_Vote]) -> None:
         raise InputError(
             f"{votes[0]}, and {other}; expected one label rule in a fit: choose it with --label, or fit them apart"
         )
-
-
-def _of_environments(rule: LabelRule, names: Sequence[str], experts: Sequence[Demonstration]) -> str:
-    if rule == "all":
-        return f"{_listed(names)} {'have' if len(names) > 1 else 'has'} no goal at which an episode ends"
-    ended = sum(item.trajectory.terminated for item in experts)
-    return (
-        f"episodes of {_listed(names)} are for reaching a goal; the environment ended {ended} of {len(experts)} expert "
-        "trajectories"
-    )
-
-
-def _by_endings(demonstrations: Demonstrations) -> RuleChoice | None:
-    """The rule by who ended the episodes.
-
-    That the environment ended the experts' episodes says nothing by itself: a fall ends them, too, and many data sets
-    of others mark a time limit in the same way. So it counts only beside negatives which a time limit ended.
-    """
-    experts, negatives = (demonstrations.select(role=role) for role in ("expert", "negative"))
-    if not experts:
-        return None
-    if all(item.trajectory.truncated and not item.trajectory.terminated for item in experts):
-        return RuleChoice("all", f"a time limit ended all {len(experts)} expert trajectories, so none shows a goal")
-    contrast = negatives and all(item.trajectory.truncated and not item.trajectory.terminated for item in negatives)
-    if contrast and all(item.trajectory.terminated for item in experts):
-        return RuleChoice(
-            "last",
-            f"the environment ended all {len(experts)} expert trajectories, and a time limit all {len(negatives)} "
-            "negative ones",
-        )
-    return None
-
-
-def _by_kind(kind: StateKind) -> RuleChoice:
-    return RuleChoice(KINDS[kind], WHY[kind])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.atomic import write_atomically
+from grace_irl.demos.label_rule import rule_of
 from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind, Trajectory
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
@@ -82,9 +83,9 @@ class ScrambleMap:
         return cls(seed, kind, width, order=order, scale=tuple(float(10.0**e) for e in exponents))
 
     def metadata(self, metadata: Metadata) -> Metadata:
-        """That of the copy: no environment gives such states, and fields have names that say nothing."""
+        """That of the copy: no environment gives such states, fields have names that say nothing, the rule stays."""
         fields = tuple(f"x{number}" for number in range(self.width))
-        return replace(metadata, fields=fields, environment="", view="scrambled")
+        return replace(metadata, fields=fields, environment="", view="scrambled", label=rule_of(metadata))
 
     def apply(self, demonstration: Demonstration) -> Demonstration:
         """The copy of one demonstration; codes and words that are new join the tables.

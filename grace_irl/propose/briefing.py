@@ -190,6 +190,7 @@ def brief(
             kind=problem.metadata.kind,
             answer_format=answer_format,
             rule=problem.rule,
+            negatives=any(item.demonstration.role == "negative" for item in problem),
             terse=terse,
             instructions=bool(instructions),
             action=_action(problem, items),
