@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from grace_irl.demos.gathering import Gathering
 from grace_irl.demos.header import Header, merge
@@ -286,14 +286,3 @@ def save(
     with open_writer(path, demonstrations.metadata, format, screenshots) as writer:
         for demonstration in demonstrations:
             writer.add(demonstration)
-
-
-def require_roles(demonstrations: Demonstrations, what: str = "demonstrations") -> None:
-    """Refuses a set that has no expert or no negative trajectory.
-
-    Raises:
-        InputError: a role is missing.
-    """
-    for role, hint in (("expert", "--demos"), ("negative", "--negatives")):
-        if not demonstrations.select(role=cast(Role, role)):
-            raise InputError(f"{what}: no {role} trajectory; expected at least one: name a file with {hint}")
