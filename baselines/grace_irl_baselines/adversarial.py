@@ -37,11 +37,11 @@ class Adversarial:
         demo_batch_size: experts' transitions in each step, and as many of the learner.
         disc_learning_rate: of Adam, for the discriminator.
         disc_weight_decay: of Adam, for the discriminator.
-        buffer_steps: the discriminator draws from so many of the learner's last steps, or from its last rollout where
+        buffer_steps: the discriminator draws from this number of the learner's last steps, or from its last rollout if
             that is longer.
         hidden: units of each hidden layer of the discriminator.
-        pays: what the learner is paid: the method's own "reward"; that "centred", shifted to a running mean of 0 with a
-            deviation of 1; or what is "positive" everywhere, -log(1 - D) (GAIL's own). "auto": "centred" where episodes
+        pays: the learner's reward: the method's own "reward"; that "centred", shifted to a running mean of 0 with a
+            deviation of 1; or what is "positive" everywhere, -log(1 - D) (GAIL's own). "auto": "centred" if episodes
             may end with success (label rules "last" and "goal"), so that a positive reward would pay for not
             finishing, and else "positive": experts do not end episodes early there. All but the centred one are scaled
             as the rewards of every other method are.

@@ -14,7 +14,7 @@ from grace_irl.rl.method import PolicyProblem
 
 @contextmanager
 def logger(problem: PolicyProblem) -> Iterator[HierarchicalLogger]:
-    """Writes TensorBoard's files into the problem's folder for logs, or nothing where it has none."""
+    """Writes TensorBoard's files into the problem's folder for logs, or nothing if it has none."""
     with TemporaryDirectory() as nowhere:
         found = configure(problem.log or Path(nowhere), ["tensorboard"] if problem.log else [])
         try:

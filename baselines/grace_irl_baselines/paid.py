@@ -25,7 +25,7 @@ def reward_of(trainer: AdversarialTrainer, pays: Literal["centred", "positive"])
 
 
 class Positive:
-    """-log(1 - D(s, a)), above 0 everywhere, of a trainer's discriminator as it is when asked.
+    """-log(1 - D(s, a)), above 0 everywhere, of a trainer's discriminator at the time of the call.
 
     For GAIL that is its reward. AIRL's discriminator has another logit, g(s, a) + gamma h(s') - h(s) - log pi(a|s).
 

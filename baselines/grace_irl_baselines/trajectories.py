@@ -13,8 +13,8 @@ from grace_irl.rl.episodes import ExpertEpisode
 def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
     """One trajectory per episode.
 
-    `terminal` holds where the episode ended for whatever reason: a vectorised environment says `done` in both cases,
-    and a discriminator must be told the same of both sides.
+    `terminal` holds if the episode ended for whatever reason: a vectorised environment says `done` in both cases,
+    and a discriminator must get the same from both sides.
     """
     return [Trajectory(each.observations, each.actions, None, each.ended) for each in episodes]
 

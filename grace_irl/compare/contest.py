@@ -49,7 +49,7 @@ class Contest:
 
         Args:
             settings: of the comparison.
-            workers: of the sandbox of each search, where the settings do not say.
+            workers: of the sandbox of each search, if the settings do not say.
             new: it begins now. One that began without a label rule in its settings is of an earlier version, and keeps
                 the rule of that.
 
@@ -80,11 +80,11 @@ class Contest:
         return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
 
     def cleaned(self, folder: Path, note: Callable[[str], None], checked: Config | None = None) -> Contest:
-        """With the goal states of the experts; what nobody said is asked for, once for all jobs.
+        """With the goal states of the experts; a model names the missing ones, once for all jobs.
 
         Args:
             folder: of the comparison; goes on with what is there.
-            note: is told what is asked and found.
+            note: gets a line for each question and answer.
             checked: as for `grace_irl.runs.clean.clean`.
 
         Raises:
@@ -112,12 +112,12 @@ class Contest:
         return replace(self, demonstrations=draw(self.demonstrations, count, seed)) if count else self
 
     def problem(self, seed: int, environment: str = "") -> PolicyProblem:
-        """What every method is set.
+        """The problem that every method solves.
 
         All methods learn from the same side of the split, which is the search's own.
 
         Args:
-            seed: of the split, where some demonstrations are held out.
+            seed: of the split, if some demonstrations are held out.
             environment: another one than the settings'.
 
         Raises:
@@ -147,8 +147,8 @@ class Contest:
 
         Args:
             name: `grace`, or one of `offered()`.
-            folder: where `grace` keeps its search.
-            note: is told of the search.
+            folder: the place of `grace`'s search.
+            note: gets lines about the search.
 
         Raises:
             InputError: no such method, or packages that it needs are missing.
@@ -189,7 +189,7 @@ class Contest:
         return hyperparameters(metadata.environment, metadata.kind).deterministic
 
     def interface(self, problem: PolicyProblem) -> str:
-        """What a reward network is bound to: the shape of observations, and the actions."""
+        """The interface of a reward network: the shape of observations, and the actions."""
         with closing(problem.make_env()) as environment:
             return f"observations of shape {environment.observation_space.shape} and {environment.action_space}"
 

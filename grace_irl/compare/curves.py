@@ -29,7 +29,7 @@ class Line:
     curves: Sequence[Sequence[Point]]
 
     def measure(self) -> str:
-        """`success` where every point has one, else `mean`, which is the return."""
+        """`success` if every point has one, else `mean`, which is the return."""
         known = [point.get("success") is not None for curve in self.curves for point in curve]
         return "success" if known and all(known) else "mean"
 

@@ -31,7 +31,7 @@ class GraceTrained(Trained):
     """What GRACE has learnt.
 
     Attributes:
-        search_seconds: wall seconds before the learner began; None where search and training take turns.
+        search_seconds: wall seconds before the learner began; None if search and training take turns.
     """
 
     search_seconds: float | None = 0.0
@@ -49,7 +49,7 @@ class Grace:
         folder: of the run, or of the expansion; goes on with what is there.
         demonstrations: as they were loaded.
         reward: a reward file instead of a search; None: search.
-        note: is told of the search.
+        note: gets lines about the search.
     """
 
     config: Config
@@ -101,7 +101,7 @@ class Grace:
         return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 
     def _run(self, config: Config) -> Run:
-        """Searches, or goes on where a search was killed."""
+        """Searches, or resumes a search that was killed."""
         parts = fits.Parts(demonstrations=self.demonstrations, note=self.note, reason=REASON)
         expands = config.expand.rounds > 0
         began = (self.folder / "rounds" / "0" / "run" if expands else self.folder).exists()

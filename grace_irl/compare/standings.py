@@ -139,7 +139,7 @@ class Standing:
         choosing: mean environment steps played to choose, which are none of training; None as `favourite`.
         epic: mean EPIC distance over the runs that have one.
         rate: mean environment steps a second.
-        note: what must be said beside it; "" for nothing.
+        note: a remark for the tables; "" for none.
     """
 
     method: str

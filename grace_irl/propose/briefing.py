@@ -67,12 +67,12 @@ class PromptBudget:
         words: what their words go with.
         context: text of the user's own.
         trajectories: of all trajectories in a prompt.
-        negative: of one negative trajectory, where expert trajectories hold negative states, too (rules "last" and
+        negative: of one negative trajectory, if expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
-        negative_screens: the same where states are screens, each of which takes as much as several grids.
-        dense: of one trajectory where every expert state is positive (rule "all"): the statistics say more.
+        negative_screens: the same if states are screens, each of which takes as much as several grids.
+        dense: of one trajectory if every expert state is positive (rule "all"): the statistics say more.
         source: of a parent's source.
-        debug: what debug(expert_states, negative_states) said.
+        debug: the text of debug(expert_states, negative_states).
         traceback: of a repair.
         experts, negatives: trajectories of either role in a prompt, at most; at least one for every task.
         failures: wrong trajectories in a prompt, at most.
@@ -224,7 +224,7 @@ def brief(
 
 
 def _action(problem: Problem, items: Sequence[Labelled]) -> str:
-    """What an action is, where a program may read them; "" elsewhere.
+    """What an action is, if a program may read them; "" elsewhere.
 
     Grids go without: their actions are small numbers that an environment's players know by heart, and say
     nothing that two states in a row do not say.
@@ -236,7 +236,7 @@ def _action(problem: Problem, items: Sequence[Labelled]) -> str:
 
 
 def _distinct(instructions: Sequence[str], tokens: int) -> str:
-    """The different instructions, most frequent first, each with how often it occurs where that is more than once."""
+    """The different instructions, most frequent first, each with its count if that is more than one."""
     lines: list[str] = []
     counted = sorted(Counter(instructions).items(), key=lambda entry: (-entry[1], entry[0]))
     for text, count in counted:

@@ -19,9 +19,9 @@ class JsonAnswer:
     """What an answer in JSON holds.
 
     Attributes:
-        code: value of the first code key; "" where it is no text.
+        code: value of the first code key; "" if it is no text.
         reasoning: value of the first reasoning key, or "".
-        whole: False where the end of the object is missing.
+        whole: False if the end of the object is missing.
     """
 
     code: str
@@ -30,9 +30,9 @@ class JsonAnswer:
 
 
 def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
-    """The object that carries code, also within fences, before or behind other text; None where there is none."""
+    """The object that carries code, also within fences, before or behind other text; None if there is none."""
     whole = _carrying(objects(text, strict=True), code_keys, reasoning_keys)
-    # Where line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
+    # If line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
     return whole or _broken(text, code_keys, reasoning_keys) or _carrying(objects(text), code_keys, reasoning_keys)
 
 

@@ -70,7 +70,7 @@ def _reward(path: str) -> str:
 
 
 def read(path: Path) -> tuple[CurvePoint, ...]:
-    """The points of a curve; () where there is no whole one."""
+    """The points of a curve; () if there is no whole one."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return tuple(

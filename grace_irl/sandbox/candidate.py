@@ -95,7 +95,7 @@ class Reward:
         self.instance = instance
 
     def debug(self, *arguments: Any) -> str:
-        """debug_fn's text about a state; "" where there is no debug_fn.
+        """debug_fn's text about a state; "" if there is no debug_fn.
 
         Args:
             arguments: (state) or, after the first step of a program that takes actions, (state, action,
@@ -109,7 +109,7 @@ class Reward:
         return str(method(*arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
-        """terms_fn's named components of the reward just given; {} where there is no terms_fn.
+        """terms_fn's named components of the reward just given; {} if there is no terms_fn.
 
         Arguments as for `debug`.
 

@@ -29,7 +29,7 @@ def explain(error: BaseException, phase: Status, source: str, where: str = "") -
         error: what the program raised.
         phase: the status of an ordinary exception at this point: "init" or "runtime".
         source: the program's text.
-        where: which trajectory and state, or "".
+        where: trajectory and state, or "".
     """
     if isinstance(error, ContractError):
         return ProgramFailure("contract", str(error))
@@ -66,7 +66,7 @@ def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
 
 
 def _text(error: BaseException) -> str:
-    """`Type: message`, where the message is the program's and may itself misbehave."""
+    """`Type: message`; the message is the program's and may itself misbehave."""
     name = type(error).__name__
     try:
         said = str(error)

@@ -70,7 +70,7 @@ class SeccompFilter:
         """Filter every thread of this process from here on; there is no way back.
 
         `prctl` would filter the calling thread only. The kernel answers with a thread's number, and filters none,
-        where a thread has a filter of its own: that is a failure, too.
+        if a thread has a filter of its own: that is a failure, too.
         """
         return bool(_libc.syscall(*self._call) == 0)
 
@@ -79,7 +79,7 @@ class Ruleset:
     """A Landlock ruleset that governs everything this kernel's Landlock knows, and allows nothing.
 
     Attributes:
-        abi: the version that the kernel speaks; 0 where Landlock is missing or switched off.
+        abi: the version that the kernel speaks; 0 if Landlock is missing or switched off.
     """
 
     def __init__(self, arch: Architecture) -> None:
@@ -109,7 +109,7 @@ def release_free_memory() -> None:
 
 
 def become_nobody() -> bool:
-    """Where the host is root: go on as the user that owns nothing."""
+    """Go on as the user that owns nothing, if the host is root."""
     if os.geteuid() != 0:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Plays a whole run through in the zygote, on a program and states of our own, before anything is forked.
+"""Plays a whole run in the zygote, on a program and states of our own, before any fork.
 
 The interpreter rewrites bytecode as it warms up, fills its caches of methods, and lays out its free lists. What the
 zygote did already, no child has to do on a page that it must first copy: 40 % of a child's page faults.

@@ -26,7 +26,7 @@ class Running:
 class Slots:
     """The episodes that one program is rewarding, by slot number.
 
-    An episode gets a fresh module and a fresh `Reward`, as offline; where the program uses `random`, it also gets
+    An episode gets a fresh module and a fresh `Reward`, as offline; if the program uses `random`, it also gets
     generators of its own that start from seed 0, and those of the process are put back after every call.
 
     Args:
@@ -100,7 +100,7 @@ def rewards_of(
 
     Args:
         numbers: their slots.
-        actions: one each, or None where the program takes none.
+        actions: one each, or None if the program takes none.
         states: the states reached.
         terms: ask for the components, too.
 

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 
 # Enough to compute, to allocate memory that is not executable, to take signals, to use the descriptors it
-# holds and to end. Nothing that opens, creates, names another process, or starts one; where an argument could
+# holds and to end. Nothing that opens, creates, names another process, or starts one; if an argument could
 # name another process, `_RULES` judges it.
 _X86_64 = {
     "read": 0,
@@ -81,7 +81,7 @@ _AARCH64 = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """What the filter needs to know of a machine.
+    """Facts about a machine that the filter needs.
 
     Attributes:
         audit: its AUDIT_ARCH value: calls by another calling convention (i386 on x86-64) kill the process.
@@ -110,7 +110,7 @@ _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 
 @dataclass(frozen=True)
 class Rule:
-    """What one argument of an allowed call must be.
+    """Condition on one argument of an allowed call.
 
     A rule looks at the lower 32 bits. The kernel takes these arguments as 32 bits and drops what lies above; of
     `prot`, which has 64, the bit in question is among the lower ones.
@@ -128,7 +128,7 @@ class Rule:
     without: int = 0
 
     def instructions(self, gap: int) -> list[bytes]:
-        """BPF that goes on to what lies `gap` instructions after it, or where it refuses, to the one after that."""
+        """BPF that goes on to what lies `gap` instructions after it, or, if it refuses, to the one after that."""
         tests = [(_EQUAL, value, True) for value in self.values]
         tests += [(_AT_LEAST, self.below, False)] if self.below else []
         tests += [(_ANY_BIT, self.without, False)] if self.without else []
@@ -168,10 +168,10 @@ _RULES = {
 
 
 def architecture() -> Architecture | None:
-    """This machine's, or None where no table is known."""
+    """This machine's, or None if no table is known."""
     if sys.platform != "linux":
         return None
-    return ARCHITECTURES.get(os.uname().machine)  # `platform` would keep the host's name where a program finds it
+    return ARCHITECTURES.get(os.uname().machine)  # `platform` would keep the host's name in reach of a program
 
 
 def build_filter(arch: Architecture) -> bytes:

@@ -81,7 +81,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the canaries found under one set of layers.
+    """Findings of the canaries under one set of layers.
 
     Attributes:
         layers: what the child had put on.
@@ -130,7 +130,7 @@ WARNED: frozenset[Letter] = frozenset({"B", "C", "D", "E"})
 
 @dataclass(frozen=True)
 class Tier:
-    """What holds on this machine.
+    """The strength of the sandbox on this machine.
 
     Attributes:
         letter: "A" (strongest) to "E".
@@ -162,7 +162,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
 
     Args:
         workers: runs at once; None for one per core.
-        allow_weak: take tier E, where nothing keeps generated code from the user's files.
+        allow_weak: take tier E, in which nothing keeps generated code from the user's files.
 
     Raises:
         SandboxError: only tier E is left and `allow_weak` is False, or no worker starts.
@@ -180,7 +180,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
 
 
 def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
-    """Open whatever there is, and say what it is worth.
+    """Open the strongest sandbox, and return its tier.
 
     Raises:
         SandboxError: no worker starts.
@@ -201,7 +201,7 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Which layers hold, each by itself and both together."""
+    """Find the layers that hold, each by itself and both together."""
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):
@@ -215,7 +215,7 @@ def _probe(pool: ZygotePool) -> Tier:
 
 
 def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
-    """The same pool with each zygote in a box of the operating system, where there is one that holds."""
+    """The same pool with each zygote in a box of the operating system, if there is one that holds."""
     boxes: Sequence[tuple[Letter, Callable[[], tuple[str, ...] | None]]] = (
         ("C", bubblewrap),
         ("D", macos_sandbox),

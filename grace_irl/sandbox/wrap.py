@@ -17,7 +17,7 @@ _FOOTPRINT_AT = 72  # sys/resource.h: 16 bytes of uuid, then 7 words before ri_p
 
 
 def resident_bytes(pid: int) -> int:
-    """Physical footprint of a process, bytes (libproc's proc_pid_rusage); 0 where it cannot be told."""
+    """Physical footprint of a process, bytes (libproc's proc_pid_rusage); 0 if it is unknown."""
     if sys.platform != "darwin":
         return 0
     buffer = ctypes.create_string_buffer(_RUSAGE_BYTES)
@@ -49,7 +49,7 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cach
 
 
 def bubblewrap() -> tuple[str, ...] | None:
-    """Namespaces of everything, and the interpreter's folders to be read; None where it is not installed."""
+    """Namespaces of everything, and the interpreter's folders to be read; None if it is not installed."""
     command = shutil.which("bwrap")
     if command is None:
         return None

@@ -31,7 +31,7 @@ _BODIES = {
     "inspect": run_inspection,
     "session": run_session,
 }
-"""What a child does, by the request's `op`; none returns."""
+"""The body of a child, by the request's `op`; none returns."""
 
 
 def serve(descriptor: int) -> None:
@@ -61,7 +61,7 @@ def serve(descriptor: int) -> None:
 
 
 class Zygote:
-    """What a zygote knows: how to fork. It keeps nothing of one request for the next."""
+    """The state of a zygote: how to fork. It keeps nothing of one request for the next."""
 
     def __init__(self, host: socket.socket, lockdown: Lockdown) -> None:
         self._host = host

@@ -13,7 +13,7 @@ from grace_irl.rl.levels.route import Cell, NoWayError, cell_of, step_towards
 
 
 def between(one: Cell, other: Cell) -> list[Cell]:
-    """The cells strictly between two cells of a row or a column; none where they share neither."""
+    """The cells strictly between two cells of a row or a column; none if they share neither."""
     (x, y), (u, v) = one, other
     if x == u:
         return [(x, row) for row in range(min(y, v) + 1, max(y, v))]
@@ -25,7 +25,7 @@ def between(one: Cell, other: Cell) -> list[Cell]:
 class PlaceBetweenInstr(ActionInstr):
     """Done when the object itself is dropped strictly between the two others.
 
-    Where one of the others is moved so that the object lies between them, nobody has put it there, and the episode
+    If one of the others is moved so that the object lies between them, nobody has put it there, and the episode
     goes on.
 
     Args:
@@ -55,7 +55,7 @@ class PlaceBetweenInstr(ActionInstr):
         return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
 
     def cells(self) -> list[Cell]:
-        """Where the object may go; nowhere while one of the others is carried, or once it was a box and was opened."""
+        """Cells for the object; none while one of the others is carried, or once it was a box and was opened."""
         one, other = self.ends
         return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
 
@@ -85,7 +85,7 @@ class PlaceBetween(RoomGridLevel):
         self.instrs = PlaceBetweenInstr(moved, (ends[0], ends[1]))
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """To the object, and to where it goes."""
+        """Steps to the object, and to its goal."""
         return 2
 
     def plan(self) -> Any:

@@ -17,7 +17,7 @@ def cell_of(position: Any) -> Cell:
 
 
 def step_towards(level: Any, target: Cell) -> Any | None:
-    """The first action on a shortest way to face a cell; None where the agent faces it.
+    """The first action on a shortest way to face a cell; None if the agent faces it.
 
     Closed doors on the way are opened. Everything else that stands in a cell is gone around.
 

@@ -34,7 +34,7 @@ class SortColors(RoomGridLevel):
         super().__init__(room_size=room_size, num_rows=1, num_cols=2, **options)
 
     def gen_mission(self) -> None:
-        """Places door, balls and agent; nothing lies where it blocks the door."""
+        """Places door, balls and agent; nothing blocks the door."""
         self.door, _ = self.add_door(LEFT, 0, door_idx=0, locked=False)
         red, blue = Ball("red"), Ball("blue")
         self.balls = {red: RIGHT, blue: LEFT}
@@ -51,7 +51,7 @@ class SortColors(RoomGridLevel):
         return 4
 
     def in_its_room(self, ball: Any) -> bool:
-        """Whether a ball lies inside the room where it belongs, and not in the door."""
+        """Whether a ball lies inside its room, and not in the door."""
         x, y = cell_of(ball.cur_pos)
         (left, top), (width, height) = (self.get_room(self.balls[ball], 0).top, self.get_room(self.balls[ball], 0).size)
         return bool(left < x < left + width - 1 and top < y < top + height - 1)
@@ -81,7 +81,7 @@ class SortColors(RoomGridLevel):
         return (x - 1, y), (x + 1, y)
 
     def _free(self, room: int) -> list[Cell]:
-        """Empty cells of a room where a ball blocks neither the door nor the agent."""
+        """Empty cells of a room in which a ball blocks neither the door nor the agent."""
         (left, top), (width, height) = self.get_room(room, 0).top, self.get_room(room, 0).size
         cells = [(x, y) for x in range(left + 1, left + width - 1) for y in range(top + 1, top + height - 1)]
         taken = {cell_of(self.agent_pos), *self._beside_the_door()}
