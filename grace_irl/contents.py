@@ -13,7 +13,7 @@ from pathlib import Path
 from grace_irl.errors import InputError
 
 BESIDE = ("-wal", "-shm")
-"""What SQLite keeps beside a run's database, under its name with these behind it."""
+"""Suffixes of the files that SQLite keeps beside a run's database."""
 
 
 def require_no_links(folder: Path) -> None:

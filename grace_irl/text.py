@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any, TextIO, cast
 
 KEPT = "\n\t"
 FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
@@ -38,3 +40,36 @@ def shows(sign: str) -> bool:
 def escaped(sign: str) -> str:
     """A character as a Python literal spells it: `\\x1b`, `\\u202e`, `\\U000e0041`."""
     return ascii(sign)[1:-1]
+
+
+class HarmlessStream:
+    """A text stream that spells out what would steer a terminal: of prints, warnings, logs and libraries alike.
+
+    A console of Rich (`grace_irl.cli.console`) writes past it, since it colours text that it has made harmless itself.
+
+    Args:
+        stream: where the text goes; everything but writing is its own.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes a text; returns how many characters were given."""
+        self.stream.write(harmless(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes several."""
+        for each in lines:
+            self.write(each)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "stream":  # before `__init__`, where a copy is made
+            raise AttributeError(name)
+        return getattr(self.stream, name)
+
+
+def harmless_stream(stream: TextIO) -> TextIO:
+    """The same stream, made harmless."""
+    return cast(TextIO, HarmlessStream(stream))

@@ -82,7 +82,7 @@ def _demonstration(item: Any) -> None:
 
 
 def _stages(found: Any) -> None:
-    """What comes after loading: a summary, labels, rows of the store, now and then a file."""
+    """The steps after loading: a summary, labels, rows of the store, now and then a file."""
     from grace_irl.demos import save
     from grace_irl.demos.labels import label
     from grace_irl.demos.split import split

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, metrics_object, metrics_table, print_json, say
-from grace_irl.cli.memory import MaxMemory
+from grace_irl.cli.options import MaxMemory
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import BEST_HERE
@@ -34,7 +34,7 @@ def score(
         str | None,
         typer.Option(
             help="Positive expert states: all, last, goal.",
-            show_default="by the data, else all",
+            show_default="what fits the data",
             envvar="GRACE_IRL_LABEL",
         ),
     ] = None,

@@ -48,7 +48,7 @@ class ComparisonFolder:
 
 @dataclass(frozen=True)
 class JobFolder:
-    """What one job leaves."""
+    """Files of one job."""
 
     path: Path
 
@@ -108,7 +108,7 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Look:
-    """What a point must have to be drawn."""
+    """Fields that a drawn point must have."""
 
     steps: float
     mean: float

@@ -28,7 +28,7 @@ REASON = "as the comparison has it"
 
 @dataclass(frozen=True)
 class GraceTrained(Trained):
-    """What GRACE has learnt.
+    """GRACE's result: a reward and its policies.
 
     Attributes:
         search_seconds: wall seconds before the learner began; None if search and training take turns.

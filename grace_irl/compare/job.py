@@ -117,7 +117,7 @@ class _Job:
         return result
 
     def _before(self) -> tuple[Recovered, JobResult] | None:
-        """What an earlier process of this job has learnt, where its reward can be carried on from here.
+        """The result of an earlier process of this job, if its reward can be carried on from here.
 
         A network cannot: loading one runs what its file says.
         """
@@ -185,7 +185,7 @@ class _Job:
         return trained, outcome
 
     def _evaluated(self, problem: PolicyProblem, policy: Policy, steps: int) -> Point:
-        """The episodes of the last evaluation, played by a policy that has had so many steps of training."""
+        """The episodes of the last evaluation, played by a policy after a given number of steps of training."""
         from grace_irl.rl.evaluation import evaluate
 
         episodes, deterministic = self.contest.settings.comparison.episodes, self.contest.deterministic(problem)
@@ -243,7 +243,7 @@ class _Job:
     def _carried(
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
-        """How a fresh policy learns elsewhere; a text where it cannot."""
+        """Learning of a fresh policy in another environment; a text if it cannot."""
         from grace_irl.rl.problems import learn_on
 
         reward = recovered.reward

@@ -20,7 +20,7 @@ OF_EXPERTS = 0.5
 
 @dataclass(frozen=True)
 class Oracle:
-    """When PPO on the true reward counts as having learnt.
+    """Rule by which PPO on the true reward counts as having learnt.
 
     Attributes:
         experts: mean return of the experts whose rewards were recorded; None if none were.
@@ -36,7 +36,7 @@ class Oracle:
         return cls(float(np.mean(totals)) if totals else None)
 
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
-        """Why no fraction of an oracle's mean score is quoted, in one line; "" if one is.
+        """The reason why no fraction of an oracle's mean score is quoted, in one line; "" if one is.
 
         Args:
             environment: the one of its training.

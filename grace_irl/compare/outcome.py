@@ -78,7 +78,7 @@ class TrainingOutcome:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a job has done so far.
+    """Progress of a job.
 
     Attributes:
         method, seed: which job.

@@ -258,7 +258,7 @@ def _flat(objective: Objective, edges: Edges) -> Calibration:
 
 
 def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """What was found, unless rounding made it worse than not to calibrate, or than a constant reward."""
+    """The result, unless rounding made it worse than not to calibrate, or than a constant reward."""
     with np.errstate(over="ignore", invalid="ignore"):  # of the largest rewards, uncalibrated
         reached = objective.value(found.scale, found.offset)
         for other in (_flat(objective, edges), Calibration()):

@@ -78,7 +78,7 @@ def root_name(node: ast.expr) -> str:
 
 
 def _refusal(module: str) -> str | None:
-    """Why a module may not be imported, or None if it may."""
+    """The refusal of an import, or None if it is allowed."""
     root = module.partition(".")[0]
     if root not in contract.ALLOWED_MODULES:
         allowed = "numpy, lxml and the standard library's pure parts (docs/contract.md)"

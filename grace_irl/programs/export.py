@@ -20,7 +20,7 @@ from grace_irl.programs.parsing import every_token, literal, matters, normalised
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"
-"""How the part begins that an export puts below a program."""
+"""The first line of the part that an export puts below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
 
 Numbers = tuple[float, float, float | None]  # scale, offset, threshold

@@ -32,7 +32,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Usage:
-    """How the programs of a run use a function.
+    """Use of a function by the programs of a run.
 
     Attributes:
         known: the function.
@@ -56,7 +56,7 @@ def segment(source: str, definition: Definition) -> str:
 
 
 def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
-    """How each function is used, those of the best programs first.
+    """The use of each function, those of the best programs first.
 
     Args:
         known: the functions of a run.

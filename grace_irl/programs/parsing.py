@@ -42,7 +42,7 @@ def literal(text: str) -> object:
 
 
 def why_not_compiled(source: str, filename: str) -> str:
-    """Why a file with this text does not compile, in a line; "" if it does. A process of its own tries it."""
+    """The reason why a file with this text does not compile, in a line; "" if it does. A new process tries it."""
     python = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _COMPILE, filename]
     try:
         tried = subprocess.run(

@@ -63,7 +63,7 @@ DIGEST_CHARS = 16
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SKIPPED_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_ignores"})
 _LATER_FIELDS = frozenset({"type_params", "default_value"})
-"""What trees of Python 3.11 have no place for: it counts if something stands in it."""
+"""Fields that trees of Python 3.11 do not have: they count if they hold something."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Identity:
 
 @dataclass
 class _Found:
-    """What a pass over a tree meets.
+    """Definitions and calls that a pass over a tree meets.
 
     Attributes:
         functions: without their calls, in order of appearance.
@@ -186,7 +186,7 @@ def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
 
 
 def _called(found: _Found) -> Counter[str]:
-    """How often each qualified name is called."""
+    """The number of calls of each qualified name."""
     names = {function.name for function in found.functions}
     calls: Counter[str] = Counter()
     for scope, owner, name in found.calls:

@@ -162,7 +162,7 @@ _CODE_LINE = re.compile(
 
 @dataclass(frozen=True)
 class Answer:
-    """What an answer holds.
+    """Content of an answer.
 
     Attributes:
         source: the program; "" unless kind is "program".

@@ -56,7 +56,7 @@ _SHARES = {
 
 @dataclass(frozen=True)
 class PromptBudget:
-    """How long prompts may be, in tokens as `tokens.estimate` counts them.
+    """Longest prompts and parts of them, in tokens as `tokens.estimate` counts them.
 
     Attributes:
         total: of a whole prompt, system part included: the model's context less its answer.
@@ -117,7 +117,7 @@ class PromptBudget:
 
 @dataclass(frozen=True, eq=False)
 class Briefing:
-    """What is the same in every prompt of a run, made once by `brief`.
+    """The part that is the same in every prompt of a run, made once by `brief`.
 
     Attributes:
         items: the training data, its tasks under neutral names. Held-out data is not in here, so that it cannot enter
@@ -224,7 +224,7 @@ def brief(
 
 
 def _action(problem: Problem, items: Sequence[Labelled]) -> str:
-    """What an action is, if a program may read them; "" elsewhere.
+    """Description of an action, if a program may read them; else "".
 
     Grids go without: their actions are small numbers that an environment's players know by heart, and say
     nothing that two states in a row do not say.

@@ -16,7 +16,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": 
 
 @dataclass(frozen=True)
 class JsonAnswer:
-    """What an answer in JSON holds.
+    """Content of an answer in JSON.
 
     Attributes:
         code: value of the first code key; "" if it is no text.
@@ -105,7 +105,7 @@ def _first(value: dict[str, object], keys: Sequence[str]) -> str:
 
 
 def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
-    """What can be saved of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
+    """The rest of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
     keys = "|".join(map(re.escape, code_keys))
     start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
     if start is None:

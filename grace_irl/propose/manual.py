@@ -92,7 +92,7 @@ class Manual:
             await asyncio.sleep(LOOK)
 
     def _look(self) -> None:
-        """What concerns all prompts: once in a while, however many wait."""
+        """Checks that concern all prompts: once in a while, however many wait."""
         now = time.monotonic()
         if now - self._looked < LOOK / 2:
             return

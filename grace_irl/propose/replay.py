@@ -11,7 +11,7 @@ from grace_irl.search.protocol import Request
 
 
 class Recording(Protocol):
-    """What a run's proposer answered."""
+    """Answers of a run's proposer."""
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
         """The answer to request `index`; attempt 1 is a repair."""

@@ -144,7 +144,7 @@ def number(value: Any, said: str = "reward_fn returned") -> float:
 
 
 def constructor(owner: type) -> Callable[[Any, str], Any]:
-    """How to make a Reward: with extra_info by position or by name, or with nothing."""
+    """The way to make a Reward: with extra_info by position or by name, or with nothing."""
     made_by = vars(owner).get("__init__")
     if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap
         return lambda made, extra_info: made(extra_info)

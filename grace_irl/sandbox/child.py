@@ -223,7 +223,7 @@ class ProgramPass:
 
 
 def debug_text(reward: Reward, *arguments: Any) -> str:
-    """What debug_fn says, or how it failed: a broken debug_fn does not make the rewards wrong."""
+    """The text of debug_fn, or its failure: a broken debug_fn does not make the rewards wrong."""
     try:
         return reward.debug(*arguments)
     except Exception as error:

@@ -15,7 +15,7 @@ _FRAMES = 12
 
 @dataclass(frozen=True)
 class ProgramFailure:
-    """How a program failed: a `Status`, one line for a person, its own lines for a repair."""
+    """Failure of a program: a `Status`, one line for a person, its own lines for a repair."""
 
     status: Status
     message: str

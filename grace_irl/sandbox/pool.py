@@ -78,7 +78,7 @@ class ZygotePool:
 
     @property
     def workers(self) -> int:
-        """How many runs go on at once."""
+        """Number of runs at once."""
         return self._workers
 
     @property

@@ -116,7 +116,7 @@ class Sandbox(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many runs go on at once."""
+        """Number of runs at once."""
         ...
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
