@@ -18,14 +18,14 @@ GOAL_REACHING = (
     *("adroidhand", "frankakitchen", "kitchen", "mountaincar", "acrobot", "frozenlake", "cliffwalking", "taxi"),
     "android",
 )
-"""How the names of environments begin in which an episode is for reaching a goal."""
+"""Beginnings of the names of environments whose episodes are for reaching a goal."""
 CONTINUING = (
     *("hopper", "halfcheetah", "walker2d", "ant", "humanoid", "humanoidstandup", "swimmer", "inverted", "reacher"),
     *("invertedpendulum", "inverteddoublependulum", "pusher", "cartpole", "pendulum", "bipedalwalker", "cheetah"),
 )
 """First words of the names of environments in which every state of an expert is a good one."""
 GOAL_FIELD = "desired_goal"
-"""How Gymnasium's goal environments call the part of an observation that says what is to be reached."""
+"""Name of the part of an observation that says what is to be reached, in Gymnasium's goal environments."""
 
 GOAL_KINDS: dict[str, str] = {
     "grid": "tasks on grids end where a goal is reached",
@@ -57,7 +57,7 @@ class RuleChoice:
 
 @dataclass(frozen=True)
 class _Vote:
-    """What one file says of the rule.
+    """The rule that one file calls for.
 
     Attributes:
         rule: the rule.
@@ -75,7 +75,7 @@ class _Vote:
 
 @dataclass
 class RuleEvidence:
-    """What decides on the label rule of a set, gathered in one pass.
+    """Evidence for the label rule of a set, gathered in one pass.
 
     Attributes:
         kind: of the states.
@@ -187,7 +187,7 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
     Raises:
         InputError: two files or environments call for different rules.
     """
-    return RuleChoice(asked, "as asked for with --label") if asked else RuleEvidence.of(demonstrations).choice()
+    return RuleChoice(asked, "chosen with --label") if asked else RuleEvidence.of(demonstrations).choice()
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
@@ -229,7 +229,7 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """What a set without negative trajectories leaves untested, in one line; "" if it has some.
+    """The warning of what a set without negative trajectories leaves untested, in one line; "" if it has some.
 
     Args:
         demonstrations: split.

@@ -36,7 +36,7 @@ def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     if config.proposer.name != "replay":
         return choose_rule(demonstrations, asked)
     if asked:
-        return RuleChoice(asked, "as recorded, or as asked for with --label")
+        return RuleChoice(asked, "as recorded, or as chosen with --label")
     return RuleChoice(earlier_rule(demonstrations), "as the version chose that made the recording")
 
 

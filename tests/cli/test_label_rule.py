@@ -205,7 +205,7 @@ def test_what_decides(found: Demonstrations, rule: str, reason: str) -> None:
     chosen = choose_rule(found)
     assert (chosen.rule, reason in chosen.reason) == (rule, True), chosen
     asked = choose_rule(found, "goal")
-    assert (asked.rule, asked.reason) == ("goal", "as asked for with --label")
+    assert (asked.rule, asked.reason) == ("goal", "chosen with --label")
 
 
 def test_rewards_have_no_say() -> None:
@@ -240,7 +240,7 @@ def test_tasks_of_environments_that_call_for_different_rules(
     assert not (tmp_path / "run").exists()
     found, told = fitted(capsys, *words, "--label", "all", "--out", str(tmp_path / "run"), *QUICK)
     assert found["label"] == "all"
-    assert "as asked for with --label" in line_of(told)
+    assert "chosen with --label" in line_of(told)
     assert main(["demos", "inspect", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["label_rule"].startswith("undecided: Hopper-v5")
 
