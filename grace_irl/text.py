@@ -1,9 +1,13 @@
-"""Text of others, made harmless: what steers a terminal, hides, or reorders what a reader sees becomes an escape."""
+"""Text of others, made harmless for a terminal, a page or a program.
+
+What steers a terminal, hides, or reorders what a reader sees becomes an escape; inside a program it is a literal.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO, cast
 
 KEPT = "\n\t"
@@ -40,6 +44,25 @@ def shows(sign: str) -> bool:
 def escaped(sign: str) -> str:
     """A character as a Python literal spells it: `\\x1b`, `\\u202e`, `\\U000e0041`."""
     return ascii(sign)[1:-1]
+
+
+def quoted(text: str) -> str:
+    """A Python string literal in double quotes on one line, with nothing in it that ends it or hides in it."""
+    inside = json.dumps(text, ensure_ascii=False)[1:-1]
+    # What cannot be seen, or not be written to a file, is spelt out: control and direction marks, lone surrogates.
+    plain = SELECTORS.sub(lambda found: escaped(found[0]), inside)
+    return f'"{harmless(plain)}"'
+
+
+def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str]:
+    """Lines of entries, each with its comma, as many to a line as fit."""
+    lines: list[str] = []
+    for entry in entries:
+        if lines and len(lines[-1]) + len(entry) + 2 <= width:
+            lines[-1] += f" {entry},"
+        else:
+            lines.append(f"{indent}{entry},")
+    return lines
 
 
 class HarmlessStream:

@@ -21,10 +21,8 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, Watch
-from grace_irl_baselines.environments import normalised, vectorised
-from grace_irl_baselines.logs import logger
-from grace_irl_baselines.paid import reward_of
-from grace_irl_baselines.trajectories import as_transitions
+from grace_irl_baselines.nets import reward_of
+from grace_irl_baselines.plumbing import as_transitions, logger, normalised, vectorised
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
-from grace_irl_baselines.environments import normalised, vectorised
-from grace_irl_baselines.logs import logger
+from grace_irl_baselines.plumbing import logger, normalised, vectorised
 
 
 @dataclass(frozen=True)

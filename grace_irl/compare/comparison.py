@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.compare.contest import Contest
-from grace_irl.compare.curves import Line, plot
+from grace_irl.compare.contest import Contest, require_cleanable
 from grace_irl.compare.folder import ComparisonFolder, read_curve
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.oracle import Oracle
@@ -24,13 +23,12 @@ from grace_irl.compare.settings import (
     read_settings,
 )
 from grace_irl.compare.standings import Standing, standings
-from grace_irl.compare.table import csv_text, markdown
+from grace_irl.compare.table import Line, csv_text, markdown, plot
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
+from grace_irl.rl.environments import names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
-from grace_irl.runs.clean import require_cleanable
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import RunLock, require_absent
 from grace_irl.runs.proposers import destination, settled

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from grace_irl.programs.contract import FILENAME, as_action, as_state
 from grace_irl.sandbox.candidate import Candidate
-from grace_irl.sandbox.generators import Generators
+from grace_irl.sandbox.slots import Generators
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:

@@ -12,8 +12,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.check import read
 from grace_irl.rewards.online import trusted_candidate
 from grace_irl.rewards.scorer import Begin, TurnRewards
-from grace_irl.sandbox.candidate import ContractError
-from grace_irl.sandbox.failure import explain
+from grace_irl.sandbox.candidate import ContractError, explain
 from grace_irl.sandbox.session import SessionLimits
 from grace_irl.sandbox.slots import Slots, rewards_of
 

@@ -44,8 +44,8 @@ WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandb
 
 
 def runs_code(env: str) -> bool:
-    """Whether the name of an environment chooses code that runs here (`grace_irl.rl.adapters.names_code`)."""
-    from grace_irl.rl.adapters import names_code  # not above: it imports NumPy, and help reads this file
+    """Whether the name of an environment chooses code that runs here (`grace_irl.rl.environments.names_code`)."""
+    from grace_irl.rl.environments import names_code  # not above: it imports NumPy, and help reads this file
 
     return names_code(env)
 

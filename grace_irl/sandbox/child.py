@@ -12,8 +12,7 @@ from grace_irl.programs import contract
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.check import SourceReading, read
 from grace_irl.programs.program import Identity, identify, text_id
-from grace_irl.sandbox.candidate import Candidate, Reward, number
-from grace_irl.sandbox.failure import ProgramFailure, explain
+from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.parcel import TrajectoryView

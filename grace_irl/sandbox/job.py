@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from grace_irl.programs.program import Definition, Within
 from grace_irl.sandbox import memory
+from grace_irl.sandbox.candidate import ProgramFailure
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.failure import ProgramFailure
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Status
 from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
 

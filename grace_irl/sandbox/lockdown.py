@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grace_irl.sandbox import kernel
-from grace_irl.sandbox.syscalls import architecture
+from grace_irl.sandbox.kernel import architecture
 
 SECCOMP, LANDLOCK = "seccomp", "landlock"
 LAYERS = (SECCOMP, LANDLOCK)

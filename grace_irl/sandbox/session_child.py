@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from grace_irl.programs.contract import ACTION_DTYPE
+from grace_irl.sandbox.candidate import ProgramFailure, explain
 from grace_irl.sandbox.child import prepare
-from grace_irl.sandbox.failure import ProgramFailure, explain
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.slots import Slots, rewards_of

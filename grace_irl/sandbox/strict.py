@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.sandbox import kernel, memory
+from grace_irl.sandbox.candidate import ProgramFailure
 from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
-from grace_irl.sandbox.failure import ProgramFailure
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.lockdown import CHILD_FAILED, Allowance, Lockdown, exit_status
 from grace_irl.sandbox.screen_parcel import LENGTH

@@ -18,10 +18,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
 from grace_irl.rl.method import PolicyProblem, load_method
-from grace_irl_baselines.environments import normalised
 from grace_irl_baselines.gail import Gail
-from grace_irl_baselines.nets import StateActionNet, shaped
-from grace_irl_baselines.paid import Positive
+from grace_irl_baselines.nets import Positive, StateActionNet, shaped
+from grace_irl_baselines.plumbing import normalised
 
 LENGTH = 3
 

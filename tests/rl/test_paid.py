@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.rewards.scale import Scale
 from grace_irl.rewards.trusted import TrustedScorer
-from grace_irl.rl.adapters import FunctionView
+from grace_irl.rl.environments import FunctionView
 from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.observed import Observed
 from grace_irl.rl.paid import NetVecEnv, ProgramVecEnv, StateInfo

@@ -45,7 +45,7 @@ def natural(path: Path) -> list[tuple[int, int | str]]:
 
 
 def _dump(path: Path, memory: Memory) -> Source:
-    from grace_irl.demos.ui.folder import open_dump
+    from grace_irl.demos.ui.episode import open_dump
 
     return open_dump(path, memory)
 
@@ -78,7 +78,7 @@ def open_episode(folder: Path, memory: Memory) -> Source:
     Raises:
         InputError: it cannot be used.
     """
-    from grace_irl.demos.ui.folder import open_folder
+    from grace_irl.demos.ui.episode import open_folder
 
     return open_folder(folder, memory)
 

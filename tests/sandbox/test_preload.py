@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import json
-from grace_irl.sandbox.allocator import fill_gaps
+from grace_irl.sandbox.preload import fill_gaps
 
 SIZE = 200  # bytes of text; the object takes 233, of the class of 240
 held = [bytes(SIZE) for _ in range(5000)]

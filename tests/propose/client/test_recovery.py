@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.propose.client.watch import Backoff
+from grace_irl.propose.client.recovery import Backoff
 
 
 @given(st.integers(1, 10_000))

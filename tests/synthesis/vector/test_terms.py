@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from grace_irl.synthesis.vector.term import FAR, FORMULAS, HINGES, PAIRS, RANGE, Shape, Term, shown, vocabulary
+from grace_irl.synthesis.vector.terms import FAR, FORMULAS, HINGES, PAIRS, RANGE, Shape, Term, shown, vocabulary
 
 ONE = (0.0, 1.0, -5.0, 5.0)
 """Centre, spread and range of a plain number."""

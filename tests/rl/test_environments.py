@@ -13,9 +13,8 @@ pytest.importorskip("gymnasium")
 
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import is_adapter
 from grace_irl.rl.collect import collect
-from grace_irl.rl.environments import make
+from grace_irl.rl.environments import is_adapter, make
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "custom_environment.py"
 

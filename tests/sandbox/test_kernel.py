@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from grace_irl.sandbox.syscalls import ARCHITECTURES, build_filter
+from grace_irl.sandbox.kernel import ARCHITECTURES, build_filter
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
 

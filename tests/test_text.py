@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.programs.characters import unseen
-from grace_irl.synthesis.quote import packed, quoted
+from grace_irl.text import packed, quoted
 
 characters = st.characters(codec=None, exclude_categories=())
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from grace_irl.propose.client.errors import CallFailure
-from grace_irl.propose.client.rejection import (
+from grace_irl.propose.client.errors import (
+    CallFailure,
     Overflow,
     declined,
     overflow,

@@ -9,9 +9,9 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.errors import InputError
 from grace_irl.programs.export import program_of
-from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.run import Run, opened
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
