@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, StateKind
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata
 from grace_irl.errors import InputError
+from grace_irl.states import kind_named
 
 # Names of environments without namespace and version, in lower case: Farama's Gymnasium, Gymnasium-Robotics, MiniGrid
 # and BabyAI, and the data sets of D4RL and Minari.
@@ -26,12 +27,6 @@ CONTINUING = (
 """First words of the names of environments in which every state of an expert is a good one."""
 GOAL_FIELD = "desired_goal"
 """Name of the part of an observation that says what is to be reached, in Gymnasium's goal environments."""
-
-GOAL_KINDS: dict[str, str] = {
-    "grid": "tasks on grids end where a goal is reached",
-    "ui": "tasks on screens end where a goal is reached",
-}
-"""Kinds of state whose experts end at a goal unless something else is known, with the reason."""
 
 MOST_NAMED = 2
 
@@ -78,7 +73,7 @@ class RuleEvidence:
     """Evidence for the label rule of a set, gathered in one pass.
 
     Attributes:
-        kind: of the states.
+        kind: name of the kind of the states.
         origins: name and metadata of each file that may hold experts.
         experts, negatives: trajectories.
         ended, cut: experts whose episode the environment ended, or a time limit.
@@ -86,7 +81,7 @@ class RuleEvidence:
         marked, with_goals: experts whose goal states are marked, and those that have some.
     """
 
-    kind: StateKind
+    kind: str
     origins: Sequence[tuple[str, Metadata]]
     experts: int = 0
     negatives: int = 0
@@ -136,8 +131,9 @@ class RuleEvidence:
             return RuleChoice(votes[0].rule, self._of_environments(votes))
         if (found := self._by_endings()) is not None:
             return found
-        if self.kind in GOAL_KINDS:
-            return RuleChoice("last", GOAL_KINDS[self.kind])
+        kind = kind_named(self.kind)
+        if kind.label == "last":
+            return RuleChoice("last", f"tasks on {kind.plural} end where a goal is reached")
         return RuleChoice("all", "no goal is known of, so every state of an expert counts as a good one")
 
     def _of_environments(self, votes: Sequence[_Vote]) -> str:

@@ -222,7 +222,7 @@ def _of_role(briefing: Briefing, role: str) -> list[Labelled]:
 def _shown(briefing: Briefing, item: Labelled, material: Material) -> Shown:
     """A trajectory to learn from, with the parent's rewards where there is one."""
     budget, negative = briefing.budget, item.demonstration.role == "negative"
-    sparse = budget.negative_screens if item.trajectory.kind == "ui" else budget.negative
+    sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
     limit = budget.dense if briefing.rule == "all" else sparse if negative else None
     return Shown(item, rewards=material.rewards.get(item.trajectory.digest), limit=limit)
 

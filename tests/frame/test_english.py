@@ -25,7 +25,7 @@ PHRASES = {
 QUESTION = re.compile(r"(?:What|Who|Whose|Which|How|Where|When|Why)\b")
 CITED = re.compile(r"\b(?P<page>[\w/]+\.md)\b(?:, \"(?P<heading>[^\"]+)\")?")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-NOT_HELD = re.compile(r"\b(?:METHODS|ARCHITECTURE|HOUSE|SANDBOX|STACK2?|STYLE|LLM)(?:\.md|: [A-Z]|, \")")
+NOT_HELD = re.compile(r"\b(?:METHODS|ARCHITECTURE|HOUSE|SANDBOX|STACK2?|STYLE|LLM)(?:\.md|: [A-Z]|, \"[A-Z])")
 """Pages of plans, which the repository does not hold."""
 OLD = (
     *("grace_irl/cli/", "grace_irl/demos/", "grace_irl/rl/", "grace_irl/runs/", "grace_irl/search/"),

@@ -19,7 +19,7 @@ from grace_irl.propose.protocol import Parent
 from grace_irl.propose.workbench import Workbench
 from grace_irl.sandbox import Sandbox, open_sandbox
 from grace_irl.search.protocol import Request
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.propose import screens
 
 HALF = """

@@ -111,9 +111,9 @@ def test_states_beyond_the_room_are_left_out_and_counted() -> None:
         trajectories[trajectory.digest] = trajectory
     evidence = gather(items)
     everything = Gallery(Data(Metadata("grid"), trajectories), evidence)
-    size = len(everything.grid(evidence.low[0]) or "")
+    size = len(everything.drawing(evidence.low[0]) or "")
     few = Gallery(Data(Metadata("grid"), trajectories), evidence, limit=2 * size)
-    shown = [few.grid(shot) is not None for shot in (*evidence.low, *evidence.high)]
+    shown = [few.drawing(shot) is not None for shot in (*evidence.low, *evidence.high)]
     assert 1 <= sum(shown) <= 2
     assert few.left_out == len(shown) - sum(shown)
     assert everything.left_out == 0

@@ -19,7 +19,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.report.write import report, write_report
 from grace_irl.runs.run import best_record, opened
 from grace_irl.runs.score import score
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.fakes.scripted_proposer import ScriptedProposer
 from tests.propose.screens import asking, things
 from tests.report.conftest import Given, fitted, program, vectors
