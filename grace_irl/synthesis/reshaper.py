@@ -8,6 +8,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Proposal
+from grace_irl.states.grid import GRID
 from grace_irl.synthesis.grid.meaning import Outline
 from grace_irl.synthesis.grid.perception import Agent, find_agent
 from grace_irl.synthesis.grid.progress import shapings
@@ -15,20 +16,24 @@ from grace_irl.synthesis.grid.recovery import recover
 from grace_irl.synthesis.grid.source import write_program
 
 FOREIGN = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"
+RESHAPED = (GRID.name,)
+"""Kinds whose programs can be reshaped."""
+
 UNSEEN = "cannot reshape: the program does not know which cell the agent is in"
 
 
 def why_not(problem: Problem) -> str:
-    """Whose rewards cannot be reshaped, where those for this data cannot; "" where they may well be."""
-    if problem.metadata.kind != "grid":
-        return {"vector": "vectors", "ui": "screens"}[problem.metadata.kind]
+    """The kind of states whose rewards cannot be reshaped, if those for this data cannot; else ""."""
+    kind = problem.metadata.state_kind
+    if kind.name not in RESHAPED:
+        return kind.plural
     return "grids labelled 'all'" if problem.rule == "all" else ""
 
 
 class Reshaper:
     """Reads a program from its text, so that it may come from another run, and writes it with progress.
 
-    Only where the text does not say which way the agent heads, the training data is looked at.
+    If the text does not show which way the agent heads, the training data does.
 
     Args:
         problem: labelled demonstrations.
@@ -58,7 +63,7 @@ class Reshaper:
         return Proposal(write_program(outline, found.happens, shaping), reasoning=about)
 
     def _with_heading(self, outline: Outline) -> Outline:
-        """The outline, with the heading of the same agent in the training data where the program has none."""
+        """The outline, with the heading of the same agent in the training data if the program has none."""
         agent = outline.perception.agent
         if agent is None or agent.heading_channel is not None:
             return outline

@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,10 +15,15 @@ import numpy as np
 from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
+from grace_irl.states.grid import GRID
+from grace_irl.states.screen import SCREEN
+from grace_irl.states.vector import VECTOR
+from grace_irl.synthesis.grid.perception import perceive
 from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
+from grace_irl.synthesis.vector.terms import GridNumbers, VectorNumbers
 
 
 class Sketcher(Protocol):
@@ -37,7 +42,7 @@ class Sketcher(Protocol):
         ...
 
     def prior(self, sketch: str) -> float:
-        """How plausible the data makes the sketch, nats below the best one."""
+        """Plausibility of the sketch, nats below the best one."""
         ...
 
     def reasoning(self, sketch: str) -> str:
@@ -52,7 +57,7 @@ EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 class Synthesiser:
     """Answers "initialise" with the readings of the data, best first, then variations of them; "mutate" with a
-    variation of the parent; "reshape" with the parent, which then pays for progress, too, where it watches grids.
+    variation of the parent; "reshape" with the parent, which then pays for progress, too, if it watches grids.
 
     Only training demonstrations are looked at. An answer depends on them, the seed, the request and its parents, and
     on nothing else: request i to initialise gets the i-th of all programs that differ, or the failure "exhausted".
@@ -70,7 +75,7 @@ class Synthesiser:
         self._sketchers: list[Sketcher] = []
         self._initial: list[tuple[int, str]] = []
         self._distinct: Iterator[tuple[int, str]] = iter(())
-        self._listed: list[tuple[int, str]] = []  # of the distinct ones, those that were asked for or passed by
+        self._listed: list[tuple[int, str]] = []  # of the distinct ones, those that were requested or passed by
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """One program; the first call reads the data, which can take seconds and does not yield (see `InThread`)."""
@@ -100,20 +105,12 @@ class Synthesiser:
             )
 
     def _read(self) -> None:
-        train = self._problem.train
-        if self._problem.metadata.kind == "grid" and self._problem.rule != "all":
-            happenings = GridSketcher(train, self._seed)
-            if happenings.possible:
-                self._sketchers.append(happenings)
-        if self._problem.metadata.kind == "ui":
-            self._sketchers.append(UiSketcher(train))
-        if not self._sketchers:
-            self._sketchers.append(AdditiveSketcher(train, self._problem.metadata.fields))
+        self._sketchers = SKETCHERS[self._problem.metadata.kind](self._problem, self._seed)
         self._initial = [(i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()]
         self._distinct = self._different()
 
     def _sketch(self, request: Request, parents: Sequence[Parent]) -> tuple[int, str] | None:
-        """The sketch that answers a request: from a parent that has one, else from the data alone; None where nothing
+        """The sketch that answers a request: from a parent that has one, else from the data alone; None if nothing
         is left to say."""
         for parent in parents:
             if parent.sketch:
@@ -162,3 +159,32 @@ class Synthesiser:
             repeats = 0
             seen.add(source)
             yield which, sketch
+
+
+def _vectors(problem: Problem, seed: int) -> list[Sketcher]:
+    del seed
+    stacks = [item.trajectory.states for item in problem.train]
+    return [AdditiveSketcher(problem.train, VectorNumbers.of(problem.metadata.fields, stacks[0].shape[1]))]
+
+
+def _grids(problem: Problem, seed: int) -> list[Sketcher]:
+    """Happenings on grids; for lack of any, a sum over counts and distances."""
+    if problem.rule != "all":
+        happenings = GridSketcher(problem.train, seed)
+        if happenings.possible:
+            return [happenings]
+    stacks = [item.trajectory.states for item in problem.train]
+    return [AdditiveSketcher(problem.train, GridNumbers.of(stacks, perceive(stacks).agent))]
+
+
+def _screens(problem: Problem, seed: int) -> list[Sketcher]:
+    del seed
+    return [UiSketcher(problem.train)]
+
+
+SKETCHERS: dict[str, Callable[[Problem, int], list[Sketcher]]] = {
+    VECTOR.name: _vectors,
+    GRID.name: _grids,
+    SCREEN.name: _screens,
+}
+"""The sketchers of each kind, given training data and a seed; the programs of the first sketcher come first."""
