@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,7 +107,7 @@ def method_of(arguments: Sequence[str]) -> str:
     The settings of a method are flags of `fit`.
     """
     words: dict[str, str] = {}
-    for flag, after in zip(arguments, [*arguments[1:], ""], strict=True):
+    for flag, after in pairwise([*arguments, ""]):
         name, found, value = flag.partition("=")
         words[name] = value if found else after
         if name == "--set" and words[name].partition("=")[0].strip() == "method":

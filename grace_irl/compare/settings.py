@@ -192,6 +192,8 @@ OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds"
 def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> None:
     """Refuse settings of a search that change nothing in this comparison.
 
+    A comparison without `grace` keeps them: `--resume --methods` may add it.
+
     Args:
         settings: of the comparison.
         given: settings of the search that the user gives, by key, and how (`grace_irl.runs.effects.words`).
@@ -203,12 +205,14 @@ def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> Non
     for key, flag in OVERRULED.items():
         if key in given:
             raise InputError(f"{given[key]} has no effect in a comparison; expected {flag}")
-    grace, searches = "grace" in comparison.methods, ("search.", "fitness.", "stop.", "proposer.start_from")
-    own = searches if grace else (*searches, "expand.")
-    idle = [how for key, how in given.items() if key.startswith(own)]
-    if idle and (not grace or comparison.reward):
-        why = "--reward takes the place of the search" if grace else "grace is not among its methods"
-        raise InputError(f"{', '.join(idle)}: no effect, since {why}; expected none of these settings")
+    if "grace" not in comparison.methods:
+        return
+    searches = ("search.", "fitness.", "stop.", "proposer.start_from")
+    idle = [how for key, how in given.items() if key.startswith(searches)]
+    if idle and comparison.reward:
+        raise InputError(
+            f"{', '.join(idle)}: no effect, since --reward takes the place of the search; expected one of both"
+        )
     always = ("expand.form", "expand.trust")  # of every training on a recovered reward
     require_effect(fit, {key: how for key, how in given.items() if key not in always})
 

@@ -435,12 +435,12 @@ def method_named(file: Path) -> str:
 
 def other_method(name: str, method: str) -> str:
     """Another method with a setting of this key, section or flag (with its dashes); "" if there is none."""
-    from grace_irl import methods
+    from grace_irl.methods.registry import METHODS
 
     def has(each: Setting) -> bool:
         return f"--{each.flag}" == name or each.key == name or each.key.startswith(f"{name}.")
 
-    others = (each for each in methods.METHODS if each != method)
+    others = (each for each in METHODS if each != method)
     return next((each for each in others if any(map(has, settings_of(each).values()))), "")
 
 
