@@ -175,7 +175,7 @@ def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> di
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What to write in place of a name that is unknown, for the second half of a message."""
+    """Second half of a message about an unknown name: the nearest one."""
     candidates = list(known)
     candidates += dict.fromkeys(each.partition(".")[0] for each in candidates)
     last = {each.rpartition(".")[2]: each for each in reversed(candidates)}

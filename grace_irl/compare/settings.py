@@ -30,7 +30,7 @@ MOST_KEPT = 100
 
 
 class Comparison(Section):
-    """What is compared, and how it is measured."""
+    """Methods, environments and measures of a comparison."""
 
     panel: ClassVar[str] = "Training"
 

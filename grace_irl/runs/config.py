@@ -43,7 +43,7 @@ class DataConfig(Section):
         flag="goals",
         unit="file",
         shown="the data's marks",
-        details="A model is asked for the goal states that neither the file nor the data mark.",
+        details="If neither the file nor the data mark a trajectory, a model names its goal states.",
     )
     held_out: float = setting(
         0.25, "Share of the trajectories to hold out, per task and role; 0: none.", flag="held-out", ge=0, lt=1

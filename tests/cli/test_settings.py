@@ -307,9 +307,9 @@ class ToySettings(Section):
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    grace = methods.METHODS["grace"]
-    made = methods.Method("toy", "a toy", grace.make_search, {"toy": ToySettings})
-    monkeypatch.setitem(methods.METHODS, "toy", made)
+    known = methods.METHODS
+    made = methods.Method("toy", "a toy", known["grace"].make_search, {"toy": ToySettings})
+    monkeypatch.setitem(known, "toy", made)
 
 
 @pytest.mark.usefixtures("toy")
