@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.atomic import part_of
-from grace_irl.demos.arena import ALIGNMENT
 from grace_irl.demos.header import Header, HeaderBuilder
+from grace_irl.demos.memory import ALIGNMENT
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
-"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or an arena's `allocate`."""
+"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or a region's `allocate`."""
 
 
 class Source(Protocol):
@@ -157,7 +157,7 @@ def stated_split(value: object, where: str) -> Split | None:
 
 
 def total_bytes(arrays: int, nbytes: int) -> int:
-    """Upper bound on what an arena needs for so many arrays of `nbytes` bytes in all, with their paddings."""
+    """Upper bound on what a region needs for this number of arrays of `nbytes` bytes in all, with their paddings."""
     return nbytes + arrays * ALIGNMENT
 
 
