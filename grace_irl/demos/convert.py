@@ -102,9 +102,7 @@ def scramble(
     elif seed < 0:
         raise InputError(f"--seed {seed}; expected 0 or more")
     else:
-        metadata = open_source(pairs[0][0]).header.metadata
-        width = _first(pairs[0][0]).trajectory.states.shape[1] if metadata.kind == "vector" else 0
-        table = ScrambleMap.draw(seed, metadata.kind, width)
+        table = ScrambleMap.draw(seed, _first(pairs[0][0]).trajectory)
     copied = [_copy(source, path, None, Stated(), table) for source, path in pairs]
     file = Path(target)
     beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None
@@ -155,7 +153,7 @@ def _copy(
     opened = open_source(source, memory)
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
-    role = stated.role or role_of(opened, source)
+    role = stated.role or role_of(opened.header, source)
     trajectories = states = 0
     with open_writer(target, metadata, format, screenshots) as writer:
         for demonstration in opened.demonstrations(role, memory.empty):
@@ -174,4 +172,4 @@ def _restated(header: Header, stated: Stated) -> Header:
 def _first(path: str | Path) -> Demonstration:
     memory = Memory()
     source = open_source(path, memory)
-    return next(iter(source.demonstrations(role_of(source, path), memory.empty)))
+    return next(iter(source.demonstrations(role_of(source.header, path), memory.empty)))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from numpy.typing import NDArray
-
-from grace_irl.programs.contract import FILENAME, as_action, as_state
+from grace_irl.programs.contract import FILENAME, as_action
 from grace_irl.sandbox.candidate import Candidate
 from grace_irl.sandbox.slots import Generators
+from grace_irl.states import as_state
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
@@ -44,17 +43,17 @@ class OnlineReward:
         with self._generators.lent():
             self._reward = candidate.start(extra_info).instance
 
-    def reward_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
+    def reward_fn(self, state: Any, *transition: Any) -> Any:
         """`reward_fn(state)`, or `reward_fn(state, action, next_state)`, of the program."""
         with self._generators.lent():
             return self._reward.reward_fn(*_handed(state, *transition))
 
-    def debug_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
+    def debug_fn(self, state: Any, *transition: Any) -> Any:
         """`debug_fn` of the program, with the same arguments; what it draws is drawn again by the next reward."""
         with self._generators.lent(kept=False):
             return self._reward.debug_fn(*_handed(state, *transition))
 
-    def terms_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
+    def terms_fn(self, state: Any, *transition: Any) -> Any:
         """`terms_fn` of the program, likewise."""
         with self._generators.lent(kept=False):
             return self._reward.terms_fn(*_handed(state, *transition))
@@ -65,7 +64,7 @@ class OnlineReward:
         return getattr(self._reward, name)
 
 
-def _handed(state: NDArray[Any] | str, *transition: Any) -> tuple[Any, ...]:
+def _handed(state: Any, *transition: Any) -> tuple[Any, ...]:
     if not transition:
         return (as_state(state),)
     action, *after = transition

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.rewards.scorer import Begin, TurnRewards
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session import RewardSession, SessionLimits
+from grace_irl.states import KINDS, kind_of_state
+from grace_irl.states.layout import StateLayout
 
 
 class SandboxedScorer:
@@ -61,12 +62,14 @@ class SandboxedScorer:
         if self._session is None:
             if not begins:
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
-            first = np.asarray(begins[0].state)
+            state = begins[0].state
+            kind = kind_of_state(state)
+            if kind is None:
+                raise InputError(f"{self._name}: a state that is {type(state).__name__}; expected {', '.join(KINDS)}")
             self._session = RewardSession(
                 self._source,
                 self._name,
-                first.dtype,
-                first.shape,
+                StateLayout.of(kind, state),
                 terms=self._terms,
                 limits=self._limits,
                 allow_weak=self._allow_weak,

@@ -29,7 +29,7 @@ from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_
 from grace_irl.rl.curve import Point, point, to_json
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
-from grace_irl.rl.observers import GridObserver, Observer
+from grace_irl.rl.observers import Observer
 from grace_irl.rl.rollouts import play
 from grace_irl.rl.trained import TrainedPolicy, network_settings
 
@@ -173,7 +173,7 @@ def make_learner(
     """
     policy_class, options = network_settings(observer, settings)
     if device == "auto":
-        device = "cuda" if isinstance(observer, GridObserver) and torch.cuda.is_available() else "cpu"
+        device = "cuda" if observer.wants_gpu and torch.cuda.is_available() else "cpu"
 
     def make(venv: VecEnv, seed: int) -> PPO:
         return PPO(

@@ -24,7 +24,7 @@ from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.method import Paid, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.rl.observed import EnvironmentFactory, observed
-from grace_irl.rl.observers import VectorObserver, observe_trajectory
+from grace_irl.rl.observers import observe_trajectory
 from grace_irl.rl.paid import NetVecEnv, ProgramVecEnv, StateInfo
 from grace_irl.rl.ppo import make_learner
 
@@ -68,7 +68,7 @@ def make_problem(
     def observe(trajectory: Trajectory) -> NDArray[Any]:
         return observe_trajectory(observer, trajectory)
 
-    seen = VectorObserver(observer.size + 1) if horizon and isinstance(observer, VectorObserver) else observer
+    seen = observer.flagged() if horizon else observer
     return PolicyProblem(
         demonstrations=demonstrations,
         make_env=make_env,

@@ -7,8 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.trajectory import LabelRule, Metadata
+from grace_irl.demos.label_rule import environment_rule
+from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
+from grace_irl.states import kind_of_space
+from grace_irl.states.grid import GRID
 
 # Components of the observation, in order, as Gymnasium's documentation of each environment lists them
 # ("Observation Space" of Hopper, HalfCheetah, Walker2d; v2, v4 and v5 agree). `z_torso`: height in metres;
@@ -54,8 +57,8 @@ class StateView(Protocol):
         """Called once, before the first reset."""
         ...
 
-    def state(self, environment: Any, observation: Any) -> NDArray[Any]:
-        """The state, `(n,)` or `(h, w, 3)`, after a reset or a step that gave this observation."""
+    def state(self, environment: Any, observation: Any) -> Any:
+        """The state, as its kind has it, after a reset or a step that gave this observation."""
         ...
 
     def instruction(self, environment: Any) -> str:
@@ -67,12 +70,12 @@ class StateView(Protocol):
         ...
 
 
-class VectorStateView:
-    """Observations that are vectors already (MuJoCo, classic control).
+class SpaceView:
+    """Observations that are states already (MuJoCo, classic control).
 
     Args:
         environment_id: a Gymnasium id; its name without version selects the field names.
-        observation_space: a `Box` of one dimension.
+        observation_space: one that tells alone what kind its observations are (`StateKind.plain_space`).
 
     Raises:
         InputError: another observation space.
@@ -81,21 +84,22 @@ class VectorStateView:
     has_goal = False
 
     def __init__(self, environment_id: str, observation_space: Any) -> None:
-        shape = getattr(observation_space, "shape", None)
-        if shape is None or len(shape) != 1:
+        kind = kind_of_space(observation_space)
+        if kind is None or not kind.plain_space:
             raise InputError(
                 f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
             )
-        fields = vector_fields(environment_id)
-        label: LabelRule = "all"
-        self.metadata = Metadata("vector", fields if len(fields) == shape[0] else (), environment_id, "vector", label)
+        self._kind = kind
+        fields = vector_fields(environment_id) if kind.named_fields else ()
+        named = fields if len(fields) == (getattr(observation_space, "shape", None) or (0,))[0] else ()
+        self.metadata = Metadata(kind.name, named, environment_id, kind.name, environment_rule(environment_id))
 
     def prepare(self, environment: Any) -> None:
         """Nothing to prepare."""
 
-    def state(self, environment: Any, observation: Any) -> NDArray[Any]:  # noqa: ARG002
+    def state(self, environment: Any, observation: Any) -> Any:  # noqa: ARG002
         """A copy, because simulators reuse their buffers."""
-        return np.array(observation)
+        return self._kind.copied(observation)
 
     def instruction(self, environment: Any) -> str:  # noqa: ARG002
         """No instruction."""
@@ -104,6 +108,10 @@ class VectorStateView:
     def success(self, terminated: bool, reward: float) -> bool:  # noqa: ARG002
         """A control task has no goal state."""
         return False
+
+
+MINIGRID = "minigrid-full"
+"""The view of whole grids of MiniGrid."""
 
 
 class MiniGridView:
@@ -116,7 +124,7 @@ class MiniGridView:
     has_goal = True
 
     def __init__(self, environment_id: str) -> None:
-        self.metadata = Metadata("grid", (), environment_id, "minigrid-full", "last")
+        self.metadata = Metadata(GRID.name, (), environment_id, MINIGRID, "last")
 
     def prepare(self, environment: Any) -> None:
         """Switches off the partial view, which `step` would compute and nobody here reads."""

@@ -30,7 +30,7 @@ from grace_irl.rl.hyperparameters import TABLE, Hyperparameters, hyperparameters
 from grace_irl.rl.ppo import CURVE, POLICY, STATE, TENSORBOARD, Training, reward_of, train
 from grace_irl.rl.rollouts import demonstrations, play
 from grace_irl.rl.trained import load_policy
-from grace_irl.rl.views import StateView, VectorStateView
+from grace_irl.rl.views import SpaceView, StateView
 
 FAST = Hyperparameters("test", n_envs=4, n_steps=32, batch_size=32, n_epochs=4, learning_rate=3e-3, net_arch=(32,))
 
@@ -66,7 +66,7 @@ class Reward:
 
 def lamp() -> tuple[Any, StateView]:
     environment = Lamp()
-    return environment, VectorStateView("", environment.observation_space)
+    return environment, SpaceView("", environment.observation_space)
 
 
 def numbers(training: Training) -> list[tuple[Any, ...]]:
@@ -270,4 +270,4 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 
 def test_metadata_of_a_custom_environment_needs_no_id() -> None:
-    assert lamp()[1].metadata == Metadata("vector", (), "", "vector", "all")
+    assert lamp()[1].metadata == Metadata("vector", (), "", "vector")
