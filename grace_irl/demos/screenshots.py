@@ -1,4 +1,4 @@
-"""Pictures of states: if they lie, read only when somebody asks."""
+"""Pictures of states: their places, and the pictures themselves when somebody reads them."""
 
 from __future__ import annotations
 
