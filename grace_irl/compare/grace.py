@@ -13,6 +13,7 @@ from grace_irl.compare.recovered import ProgramReward
 from grace_irl.demos import require_roles
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
+from grace_irl.rewards.file import read_reward
 from grace_irl.rl.method import Kept, PolicyProblem, Trained, Watch, unwatched
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
@@ -20,7 +21,6 @@ from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
-from grace_irl.runs.score import read_reward
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ class Grace:
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:
             return self._expanded(self._run(config), config, watch)
-        from grace_irl.rl.problems import learn_on, program_pay
+        from grace_irl.rl.learning import ProgramPay, learn_on
 
         begun = time.monotonic()
         run = None if self.reward else self._run(config)
         took = time.monotonic() - begun
         reward = self._reward(config, run)
-        pay = program_pay(reward.file, reward.form, allow_weak_sandbox=reward.allow_weak)
+        pay = ProgramPay(reward.file, reward.form, reward.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
         return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 

@@ -103,7 +103,7 @@ class _Job:
         Raises:
             GraceError: what stopped it.
         """
-        from grace_irl.rl.problems import one_thread
+        from grace_irl.rl.learning import one_thread
 
         with one_thread():
             method = self.contest.method(self.name, self.place.fit, print)
@@ -244,7 +244,7 @@ class _Job:
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
         """How a fresh policy learns elsewhere; a text where it cannot."""
-        from grace_irl.rl.problems import learn_on
+        from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward
         if self.name == ORACLE:

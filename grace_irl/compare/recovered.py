@@ -18,7 +18,7 @@ from grace_irl.rl.method import Paid, TransitionReward
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
     from grace_irl.rl.choice import Signal
-    from grace_irl.rl.problems import Pay
+    from grace_irl.rl.learning import Pay
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,20 @@ class Recovered:
 
     def pay(self, form: Paid | None = None) -> Pay:
         """Pays it to learners; a program in its own form, a network in `form` or, if that is None, in `paid`."""
-        from grace_irl.rl.problems import net_pay, program_pay
+        from grace_irl.rl.learning import NetPay, ProgramPay
 
         assert self.reward is not None
         if isinstance(self.reward, ProgramReward):
-            return program_pay(self.reward.file, self.reward.form, allow_weak_sandbox=self.reward.allow_weak)
-        return net_pay(self.reward, form or self.paid)
+            return ProgramPay(self.reward.file, self.reward.form, self.reward.allow_weak)
+        return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
         """The signal that the method's learner had; None if it recovers no reward, so that nothing chooses."""
         from grace_irl.rl.choice import Signal
+        from grace_irl.rl.learning import true_pay
 
         if method == ORACLE:
-            return Signal(lambda venv: venv)
+            return Signal(true_pay)
         if self.reward is None:
             return None
         centred = self.paid == "centred"

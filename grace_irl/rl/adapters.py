@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.views import StateView
+from grace_irl.rewards.view import StateView
 
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grace_irl.errors import InputError
+from grace_irl.rewards.view import StateView
 from grace_irl.rl.adapters import is_adapter, make_adapted
-from grace_irl.rl.views import MiniGridView, StateView, VectorStateView
+from grace_irl.rl.views import MiniGridView, VectorStateView
 
 GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from grace_irl.errors import InputError
 from grace_irl.programs.export import program_of
 from grace_irl.propose.given import GivenProgram
+from grace_irl.rewards.file import read_reward
 from grace_irl.runs.record import candidate
 from grace_irl.runs.run import opened
-from grace_irl.runs.score import read_reward
 from grace_irl.search.ranks import ranked
 
 

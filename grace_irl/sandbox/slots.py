@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,18 +39,23 @@ class Slots:
         self._candidate = candidate
         self._running: dict[int, Running] = {}
 
-    def begin(self, slot: int, state: NDArray[Any], extra_info: str) -> None:
+    def begin(self, slot: int, state: NDArray[Any], extra_info: str) -> float:
         """Start an episode; one that ran in this slot is over.
 
         A program that rewards states is shown the first one, because it expects every state in order.
+
+        Returns:
+            The reward of the first state; NaN for a program that rewards transitions.
         """
         self._running.pop(slot, None)
         generators = Generators(used=self._candidate.uses_random)
+        first = math.nan
         with generators.lent():
             reward = self._candidate.start(extra_info)
             if not self.takes_action:
-                number(reward.call(as_state(state)))
+                first = number(reward.call(as_state(state)))
         self._running[slot] = Running(reward, np.array(state), generators)
+        return first
 
     def step(self, slot: int, action: Any, state: NDArray[Any]) -> float:
         """The reward for arriving in `state`, by `action` from the state before.
