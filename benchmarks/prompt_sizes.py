@@ -18,7 +18,6 @@ from pathlib import Path
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.labels import label
-from grace_irl.demos.screens import text
 from grace_irl.demos.trajectory import Demonstrations, Role
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
@@ -26,6 +25,7 @@ from grace_irl.propose.operators import initialise
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views import view_of
 from grace_irl.rl.collect import collect
+from grace_irl.states.screen import text
 
 LEVELS = ("GoToObj", "OpenDoorLoc", "PickupLoc", "PutNextLocal", "GoTo", "BossLevel")
 ROLES: dict[Role, str] = {"expert": "bot", "negative": "random"}

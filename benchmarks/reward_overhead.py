@@ -33,7 +33,7 @@ from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.rl.environments import make
 from grace_irl.rl.hyperparameters import hyperparameters
 from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, true_pay
-from grace_irl.rl.observers import observed
+from grace_irl.rl.observed import observed
 
 GOAL = 0.9
 KINDS = ("native", "trusted", "sandboxed")

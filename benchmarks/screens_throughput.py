@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.demos.ui import markup
 from grace_irl.sandbox import Limits, Sandbox, open_sandbox
+from grace_irl.states.screen import pack
+from grace_irl.states.ui import markup
 
 EPISODE = Path(__file__).parents[2] / "shared" / "data" / "android" / "alarm_episode" / "hierarchy"
 SIZE = 100_000

@@ -1,24 +1,29 @@
-"""Puts what `make fit` prints into README.md, between its two marks.
+"""Writes what `make fit` prints into README.md and docs/results.md, each between two marks.
 
     python docs/readme_example.py          fit, and write
-    python docs/readme_example.py --check  fit, and say whether README.md shows the same file and figures
+    python docs/readme_example.py --check  fit, and compare with what the pages show
 
-The line that counts programs and seconds is not compared. A fit takes seconds and leaves no run behind.
+README.md shows the figures and the parts of the program that pay. docs/results.md shows the whole file. The line that
+counts programs and seconds is not compared. A fit takes seconds and leaves no run behind.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMOS = "datasets/babyai-go-to-obj"
 BEGIN, END = "<!-- example: docs/readme_example.py -->\n", "<!-- end of example -->\n"
 EFFORT = re.compile(r"^\d+ programs? in .*$", re.MULTILINE)
+PAYS = ("faced", "Reward")
+"""Names of the program that README.md shows."""
 
 
 def fit() -> tuple[str, str]:
@@ -32,31 +37,47 @@ def fit() -> tuple[str, str]:
     return reward, figures
 
 
-def example(reward: str, figures: str) -> str:
+def whole(reward: str, figures: str) -> str:
     """Both as Markdown."""
     return f"```python\n{reward.rstrip()}\n```\n\n```text\n{figures}\n```\n"
+
+
+def short(reward: str, figures: str) -> str:
+    """The figures, then the parts of the program that pay."""
+    module = ast.parse(reward)
+    parts = [
+        ast.get_source_segment(reward, node)
+        for node in module.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in PAYS
+    ]
+    shown = "\n\n\n".join(part for part in parts if part)
+    return f"```text\n{figures}\n```\n\nThe part of `reward.py` that pays:\n\n```python\n{shown}\n```\n"
+
+
+PAGES: dict[str, Callable[[str, str], str]] = {"README.md": short, "docs/results.md": whole}
 
 
 def main() -> int:
     """Writes or checks; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if README.md shows another")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a page shows another")
     check = parser.parse_args().check
-    path = ROOT / "README.md"
-    before, begin, rest = path.read_text().partition(BEGIN)
-    shown, end, after = rest.partition(END)
-    if not (begin and end):
-        print(f"README.md: expected the marks {BEGIN.strip()} and {END.strip()}", file=sys.stderr)
-        return 1
-    found = example(*fit())
-    if not check:
-        path.write_text(before + begin + found + end + after)
-        return 0
-    if EFFORT.sub("", shown) != EFFORT.sub("", found):
-        print("README.md shows another reward than fit gives; renew it: python docs/readme_example.py", file=sys.stderr)
-        print(found)
-        return 1
-    return 0
+    reward, figures = fit()
+    wrong = 0
+    for page, form in PAGES.items():
+        path, found = ROOT / page, form(reward, figures)
+        before, begin, rest = path.read_text().partition(BEGIN)
+        shown, end, after = rest.partition(END)
+        if not (begin and end):
+            print(f"{page}: expected the marks {BEGIN.strip()} and {END.strip()}", file=sys.stderr)
+            return 1
+        if not check:
+            path.write_text(before + begin + found + end + after)
+        elif EFFORT.sub("", shown) != EFFORT.sub("", found):
+            print(f"{page} shows another reward than fit gives: run python docs/readme_example.py", file=sys.stderr)
+            print(found)
+            wrong = 1
+    return wrong
 
 
 if __name__ == "__main__":

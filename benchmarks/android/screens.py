@@ -17,7 +17,7 @@ from pathlib import Path
 from lxml import etree
 
 from grace_irl.demos import iter_trajectories
-from grace_irl.demos.ui import markup
+from grace_irl.states.ui import markup
 
 DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 WEEKEND = ("Sunday", "Saturday")

@@ -109,9 +109,9 @@ def _stages(found: Any) -> None:
 
 
 def _screens(trajectory: Any) -> None:
-    from grace_irl.demos.screens import text
-    from grace_irl.demos.ui import markup
-    from grace_irl.demos.ui.screen import Screen
+    from grace_irl.states.screen import text
+    from grace_irl.states.ui import markup
+    from grace_irl.states.ui.screen import Screen
 
     _pictures(trajectory)
     for state in trajectory.states:

@@ -175,10 +175,11 @@ def yaml(rng: Draw, folder: Path) -> Path:
 @cache
 def record() -> Any:
     """One episode of AndroidControl, with what we keep beside it."""
-    from grace_irl.demos.screens import pack
     from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
-    from grace_irl.demos.ui import forest, markup, residue
+    from grace_irl.demos.ui import forest, residue
     from grace_irl.demos.ui.record import About, EpisodeRecord
+    from grace_irl.states.screen import pack
+    from grace_irl.states.ui import markup
 
     roots = [markup.parse(DUMP), markup.parse('<hierarchy rotation="1"><node NAF="true" text="a"/></hierarchy>')]
     trajectory = Trajectory(pack([markup.write(root) for root in roots]), np.zeros(1), rewards=np.ones(1))

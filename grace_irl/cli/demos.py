@@ -22,12 +22,12 @@ from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
 from grace_irl.demos.files import Format, iter_trajectories
 from grace_irl.demos.goals import goal_rows, load_goals
-from grace_irl.demos.picture import Legend, picture, snapshots
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, DemosSummary, GridCodes, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
-from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.errors import InputError
+from grace_irl.states.blocks import Legend, picture, snapshots
+from grace_irl.states.ui.census import ScreenCensus
 from grace_irl.text import line
 
 app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")

@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos.picture import snapshots
 from grace_irl.demos.summary import EXAMPLES, DemosSummary
-from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.propose.pictures import portrait, require_kind
 from grace_irl.propose.views.outline import ScreenOutline
+from grace_irl.states.blocks import snapshots
+from grace_irl.states.ui.census import ScreenCensus
 
 
 def outlines(summary: DemosSummary) -> RenderableType:

@@ -24,7 +24,7 @@ from grace_irl.runs.fit import Parts
 from grace_irl.runs.labelling import marked
 
 if TYPE_CHECKING:
-    from grace_irl.rl.observers import EnvironmentFactory
+    from grace_irl.rl.observed import EnvironmentFactory
 
 
 @dataclass(frozen=True)

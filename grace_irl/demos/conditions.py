@@ -224,7 +224,7 @@ def shows(demonstration: Demonstration, patterns: Sequence[str]) -> bool:
     Raises:
         InputError: states that are no screens, or a screen that cannot be read.
     """
-    from grace_irl.demos.ui.markup import parse
+    from grace_irl.states.ui.markup import parse
 
     trajectory = demonstration.trajectory
     where = trajectory.source or "trajectory"

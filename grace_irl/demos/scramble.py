@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos import screens
 from grace_irl.demos.trajectory import Demonstration, Metadata, StateKind, Trajectory
-from grace_irl.demos.ui.disguise import disguised, in_other_words
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
+from grace_irl.states import screen
+from grace_irl.states.ui.disguise import disguised, in_other_words
 
 CODES = 256
 """Grid codes lie in 0 … 255, before and after."""
@@ -128,10 +128,10 @@ class ScrambleMap:
         if isinstance(trajectory, AnnotatedTrajectory):
             trajectory = replace(trajectory, action_texts=(), step_instructions=())
         states = trajectory.states.tolist()
-        known = {state: disguised(screens.text(state), self._word) for state in dict.fromkeys(states)}
+        known = {state: disguised(screen.text(state), self._word) for state in dict.fromkeys(states)}
         text = in_other_words(trajectory.extra_info, self._word)
         return replace(
-            trajectory, states=screens.pack([known[state] for state in states]), extra_info=text, screenshots=()
+            trajectory, states=screen.pack([known[state] for state in states]), extra_info=text, screenshots=()
         )
 
     def _vector(self, states: NDArray[Any]) -> NDArray[Any]:

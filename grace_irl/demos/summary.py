@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from grace_irl.demos.files import describe, iter_trajectories
 from grace_irl.demos.header import merge
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
-from grace_irl.demos.ui.census import ScreenCensus
 from grace_irl.errors import InputError
+from grace_irl.states.ui.census import ScreenCensus
 
 EXAMPLES = 5
 """Instructions that are kept as examples."""

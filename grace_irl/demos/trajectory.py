@@ -28,7 +28,7 @@ class Trajectory:
 
     Attributes:
         states: `(T+1, n)` floats (vector), `(T+1, h, w, 3)` integers (grid) or `(T+1,)` screens (ui), in order;
-            a screen is XML in UTF-8, dtype `S` (`grace_irl.demos.screens`).
+            a screen is XML in UTF-8, dtype `S` (`grace_irl.states.screen`).
         actions: `(T, ...)`, or None where the source stores states only.
         extra_info: the instruction, or "".
         rewards: `(T,)` true rewards, never shown to a search; or None.

@@ -11,13 +11,13 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from rich.style import Style
 
-from grace_irl.demos.picture import Legend
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.report.charts import picture
 from grace_irl.report.data import Data, Valued
 from grace_irl.report.evidence import EvidencePanel, Shot
 from grace_irl.report.page import digits
 from grace_irl.report.screens import ScreenFigure, screen_view
+from grace_irl.states.blocks import Legend
 from grace_irl.svg import text
 
 FIELDS = 24

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
 from grace_irl.rl.adapters import is_adapter, names_code
 from grace_irl.rl.environments import make
-from grace_irl.rl.observers import EnvironmentFactory
+
+if TYPE_CHECKING:
+    from grace_irl.rl.observed import EnvironmentFactory
 
 NEWEST = "v5"
 _POSITION = "exclude_current_positions_from_observation"

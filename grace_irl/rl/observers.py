@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
-from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView
-from grace_irl.rl.environments import quiet
+from grace_irl.rewards.view import StateView
 
 MAX_WORDS = 32
 """Words of an instruction that a policy reads; the rest is cut."""
@@ -135,60 +131,3 @@ def observer_for(view: StateView, state: NDArray[Any]) -> Observer:
 def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[Any]:
     """What a policy would have observed along a trajectory, `(T+1, k)`."""
     return np.stack([observer.observe(state, trajectory.extra_info) for state in trajectory.states])
-
-
-EnvironmentFactory = Callable[[], tuple[Any, StateView]]
-"""Makes one environment and its view, as `lambda: environments.make("Hopper-v5")` does; its caller closes it."""
-
-
-class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Observes what programs see, encoded once per step for both the policy and the reward.
-
-    `info["instruction"]` of `reset` holds the goal text, and `info["is_success"]` of an episode's last step whether it
-    reached its goal, where the environment has one. The information of each reset and step holds the state
-    (`rewards.view.SHOWN`).
-
-    Attributes:
-        state: the state at hand.
-        instruction: of the running episode.
-    """
-
-    def __init__(self, environment: gymnasium.Env[Any, Any], view: StateView, observer: Observer | None = None) -> None:
-        super().__init__(environment)
-        self.view = view
-        self.instruction = ""
-        if observer is None:
-            with quiet():
-                observation, _ = environment.reset(seed=0)
-            observer = observer_for(view, view.state(environment, observation))
-        self.observer = observer
-        self.observation_space = observer.space
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new episode."""
-        with quiet():
-            observation, info = self.env.reset(seed=seed, options=options)
-        self.state: NDArray[Any] = self.view.state(self.env, observation)
-        self.instruction = self.view.instruction(self.env)
-        info |= {INSTRUCTION: self.instruction, SHOWN: self.state}
-        return self.observer.observe(self.state, self.instruction), info
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step, with the environment's own reward."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        self.state = info[SHOWN] = self.view.state(self.env, observation)
-        if (terminated or truncated) and self.view.has_goal:
-            info["is_success"] = self.view.success(bool(terminated), float(reward))
-        return self.observer.observe(self.state, self.instruction), float(reward), terminated, truncated, info
-
-
-def observed(make: EnvironmentFactory, observer: Observer | None = None) -> Observed:
-    """One environment of a factory, ready for a policy."""
-    return Observed(*make(), observer)
-
-
-def acts_continuously(make: EnvironmentFactory) -> bool:
-    """Whether actions in a factory's environments are numbers rather than choices."""
-    environment, _ = make()
-    with closing(environment):
-        return isinstance(environment.action_space, gymnasium.spaces.Box)

@@ -23,7 +23,7 @@ from grace_irl.rl.curve import Point, to_json
 from grace_irl.rl.evaluation import Performance
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, one_thread, true_pay
-from grace_irl.rl.observers import EnvironmentFactory, observed
+from grace_irl.rl.observed import EnvironmentFactory, observed
 from grace_irl.rl.rollouts import play
 from grace_irl.rl.trained import TrainedPolicy
 

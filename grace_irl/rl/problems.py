@@ -18,7 +18,8 @@ from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import make_learner
 from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, TransitionReward
-from grace_irl.rl.observers import EnvironmentFactory, VectorObserver, observe_trajectory, observed
+from grace_irl.rl.observed import EnvironmentFactory, observed
+from grace_irl.rl.observers import VectorObserver, observe_trajectory
 
 
 def make_problem(

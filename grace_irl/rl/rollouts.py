@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
-from grace_irl.rl.observers import EnvironmentFactory, Observed, observed
+from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.trained import TrainedPolicy
 
 LANES = 16

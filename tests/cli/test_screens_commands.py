@@ -10,11 +10,11 @@ import pytest
 import grace_irl
 from grace_irl.cli import main
 from grace_irl.demos import load, save
-from grace_irl.demos.screens import pack, text
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.log_pi import clone
 from grace_irl.propose.protocol import Proposal
+from grace_irl.states.screen import pack, text
 from tests.cli.test_commands import command, last_object
 from tests.demos.conftest import screen
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.demos.ui import markup
+from grace_irl.states.screen import pack
+from grace_irl.states.ui import markup
 
 
 @pytest.fixture(autouse=True)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from grace_irl.demos import iter_trajectories, load, save
 from grace_irl.demos.parquet.source import SCREEN_ROWS
-from grace_irl.demos.screens import pack, text
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.demos.ui import markup
 from grace_irl.errors import InputError
+from grace_irl.states.screen import pack, text
+from grace_irl.states.ui import markup
 from tests.demos.conftest import screen
 from tests.demos.equality import assert_same
 

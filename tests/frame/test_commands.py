@@ -55,8 +55,9 @@ def test_the_example(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "reward.py").is_file()
 
 
-def test_the_readme_shows_what_fit_prints() -> None:
-    done = run(sys.executable, ROOT / "docs" / "readme_example.py", "--check")
+@pytest.mark.parametrize("script", ["readme_example.py", "picture.py"])
+def test_the_readme_shows_what_fit_gives(script: str) -> None:
+    done = run(sys.executable, ROOT / "docs" / script, "--check")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -33,7 +33,7 @@ ROOMS_OF_EXTRAS = {
     "stable-baselines3": ("grace_irl/rl/", "grace_irl/rewards/"),
     "torch": ("grace_irl/rl/",),
     "openai": ("grace_irl/propose/client/",),
-    "pillow": ("grace_irl/propose/pictures.py", "grace_irl/demos/ui/drawing.py", "grace_irl/demos/ui/picture.py"),
+    "pillow": ("grace_irl/propose/pictures.py", "grace_irl/states/ui/drawing.py", "grace_irl/demos/ui/picture.py"),
     "protobuf": ("grace_irl/demos/ui/",),
     "google-crc32c": ("grace_irl/demos/ui/",),
     "pyyaml": ("grace_irl/demos/ui/",),
@@ -240,7 +240,8 @@ for module in pkgutil.walk_packages(grace_irl.__path__, "grace_irl."):
     try:
         importlib.import_module(module.name)
     except ModuleNotFoundError as error:
-        if not module.name.startswith("grace_irl.rl.") or error.name.partition(".")[0] not in SIMULATORS:
+        training = module.name.startswith(("grace_irl.rl.", "grace_irl.rewards."))
+        if not training or error.name.partition(".")[0] not in SIMULATORS:
             raise
         learning.append(module.name)
     count += 1

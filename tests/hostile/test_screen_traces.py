@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Mode
+from grace_irl.states.screen import pack
 from tests.demos.conftest import screen
 from tests.hostile.frames import FIND
 from tests.sandbox.samples import BOTH

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.progress import ComparisonState, TextColumn
+from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -42,7 +42,7 @@ def test_a_console_lets_nothing_through() -> None:
     table.add_row(HOSTILE, Text(HOSTILE, style="bold"))
 
     def live(console: PlainConsole) -> None:
-        with ComparisonState(TextColumn("{task.description}", markup=False), console=console) as bar:
+        with Progress(TextColumn("{task.description}", markup=False), console=console) as bar:
             bar.add_task(HOSTILE)
             bar.refresh()
             print(HOSTILE)
@@ -74,10 +74,10 @@ def test_notes_and_lines_of_progress(capsys: Capture, monkeypatch: pytest.Monkey
     said = capsys.readouterr().err
     assert said.count("\n") == 2
     assert is_harmless(said)
-    for module, made in (("progress", lambda: FitProgress(3)), ("comparison_progress", ComparisonProgress)):
+    for made in (lambda: FitProgress(3), ComparisonProgress):
         out = io.StringIO()
         console = PlainConsole(file=out, force_terminal=True, width=300)
-        monkeypatch.setattr(f"grace_irl.cli.{module}.PlainConsole", lambda console=console, **_: console)
+        monkeypatch.setattr("grace_irl.cli.progress.PlainConsole", lambda console=console, **_: console)
         with made() as live:
             if isinstance(live, FitProgress):
                 live.note(HOSTILE + "\nreward: forged")

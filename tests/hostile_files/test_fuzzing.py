@@ -14,9 +14,9 @@ import pytest
 
 import grace_irl.demos
 import grace_irl.demos.goals
-from grace_irl.demos import screens
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.states import screen
 from tests.frame.tree import ROOT
 
 pytest.importorskip("google.protobuf")
@@ -99,7 +99,7 @@ def test_changes_are_counted_once(fuzzing: ModuleType) -> None:
 
 
 def returns(state: bytes) -> Callable[..., Demonstrations]:
-    trajectory = Trajectory(screens.pack([state.decode()]))
+    trajectory = Trajectory(screen.pack([state.decode()]))
     found = Demonstrations(Metadata("ui"), (Demonstration(trajectory, "negative"),))
     return lambda *_, **__: found
 

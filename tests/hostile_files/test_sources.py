@@ -18,7 +18,6 @@ import grace_irl
 from grace_irl import load_reward
 from grace_irl.cli import main
 from grace_irl.demos import save
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.programs.characters import canonical, seen, unseen
@@ -27,6 +26,7 @@ from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Request
+from grace_irl.states.screen import pack
 from grace_irl.text import shows
 from tests.demos.conftest import screen
 from tests.fakes.data import vector_set

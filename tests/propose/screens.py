@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.labels import Problem, label
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
-from grace_irl.demos.ui import markup
+from grace_irl.states.screen import pack
+from grace_irl.states.ui import markup
 
 APP, BAR = "org.acme.vessel", "org.acme.bar"
 EPISODE = Path(__file__).parents[3] / "shared" / "data" / "android" / "alarm_episode"

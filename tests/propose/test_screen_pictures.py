@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from grace_irl.demos.labels import label
 from grace_irl.demos.screenshots import FileScreenshot
 from grace_irl.demos.trajectory import Demonstrations, Metadata
-from grace_irl.demos.ui.drawing import FILLS, LINES, LONGEST, PAPER, drawing
 from grace_irl.demos.ui.picture import picture
-from grace_irl.demos.ui.screen import Screen
 from grace_irl.errors import InputError
 from grace_irl.propose.pictures import pictures, require_pictures
 from grace_irl.propose.views.trajectory import Shown
+from grace_irl.states.ui.drawing import FILLS, LINES, LONGEST, PAPER, drawing
+from grace_irl.states.ui.screen import Screen
 from tests.propose.screens import EPISODE, asking, demonstrations, episode, node, problem, screen, things, trajectory
 from tests.propose.views.outlines import raw, trees
 

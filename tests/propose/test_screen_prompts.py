@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from grace_irl.demos.labels import Problem, label, unmarked
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
@@ -20,6 +19,7 @@ from grace_irl.propose.protocol import Parent
 from grace_irl.propose.workbench import Workbench
 from grace_irl.sandbox import Sandbox, open_sandbox
 from grace_irl.search.protocol import Request
+from grace_irl.states.screen import pack
 from tests.propose import screens
 
 HALF = """

@@ -14,12 +14,12 @@ import pytest
 from lxml import html
 
 from grace_irl.demos import load, save
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.report.write import report, write_report
 from grace_irl.runs.run import best_record, opened
 from grace_irl.runs.score import score
+from grace_irl.states.screen import pack
 from tests.fakes.scripted_proposer import ScriptedProposer
 from tests.propose.screens import asking, things
 from tests.report.conftest import Given, fitted, program, vectors

@@ -25,7 +25,7 @@ PROGRAMS = (
     *("a global list", "a class attribute", "a closure", "random as the module begins", "random and a global"),
     *("random that a program seeds itself", "random where it is asked for words, too"),
 )
-"""A few places to keep something; `tests/runs/test_load.py` tries them all."""
+"""A few places to keep something; `tests/rewards/test_file.py` tries them all."""
 
 
 class Noted:

@@ -11,12 +11,12 @@ pytest.importorskip("minigrid")
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.environments import make
+from grace_irl.rl.observed import observed
 from grace_irl.rl.observers import (
     MAX_WORDS,
     GridObserver,
     VectorObserver,
     observe_trajectory,
-    observed,
     observer_for,
     word_numbers,
 )

@@ -19,7 +19,7 @@ from grace_irl.rewards.scale import Scale
 from grace_irl.rl.adapters import FunctionView
 from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.learning import NetVecEnv
-from grace_irl.rl.observers import Observed
+from grace_irl.rl.observed import Observed
 
 PROGRAM = """class Reward:
     def __init__(self, extra_info=None):

@@ -113,7 +113,7 @@ def _expand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shaping = {**online_shaping.FLAGS, "expand.rounds": 2}
     expansion.start(resolve(flags=shaping), folder / "shaping", online_shaping.parts(), online_shaping.Walker())
     monkeypatch.setattr("grace_irl.rl.matching.environment_for", lambda *_: None)
-    monkeypatch.setattr("grace_irl.rl.observers.acts_continuously", lambda *_: True)
+    monkeypatch.setattr("grace_irl.rl.observed.acts_continuously", lambda *_: True)
     monkeypatch.setattr("grace_irl.rl.ppo.train", Mock(side_effect=GraceError("no training here")))
     with pytest.raises(GraceError, match="no training here"):
         expansion.start(config, folder / "ppo", expansion_parts())

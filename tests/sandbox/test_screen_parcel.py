@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.demos.screens import pack as pack_states
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.packing import pack
 from grace_irl.sandbox.screen_parcel import ScreenPackage
 from grace_irl.sandbox.views import open_views
+from grace_irl.states.screen import pack as pack_states
 from tests.demos.conftest import screen
 
 

@@ -23,13 +23,13 @@ from grace_irl.demos.parquet.rows import (
     Words,
 )
 from grace_irl.demos.parquet.screenshots import SetScreenshot
-from grace_irl.demos.screens import pack
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, Role
-from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.demos.ui.readers import PARSED
 from grace_irl.errors import InputError
+from grace_irl.states.screen import pack
+from grace_irl.states.ui import markup
 
 if TYPE_CHECKING:
     from grace_irl.demos.parquet.source import ParquetSource

@@ -16,12 +16,12 @@ from grace_irl.demos.header import KEY
 from grace_irl.demos.parquet.rows import PICTURE, SCREENSHOT, WORD_COLUMNS, dtype_of, is_list
 from grace_irl.demos.parquet.screenshot_writer import Cell, ScreenshotColumn
 from grace_irl.demos.parquet.source import BATCH_ROWS
-from grace_irl.demos.screens import text
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
+from grace_irl.states.screen import text
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 

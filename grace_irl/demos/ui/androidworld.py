@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.fields import attributes
 from grace_irl.demos.ui.folder import success_of
 from grace_irl.demos.ui.readers import read_text
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 
 _HEAD = re.compile(r'\s*UI element \d+: \{"index": \d+')
 _FLAG = re.compile(r', "(is_\w{1,40})": (True|False)')

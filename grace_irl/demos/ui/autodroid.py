@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import flat
 from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.readers import read_text
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 
 MAX_BYTES = 4 * 1024 * 1024
 """Longest file. Real ones have 20 to 100 KB."""

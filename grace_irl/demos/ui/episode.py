@@ -27,7 +27,7 @@ class ScreenEpisode:
     """One episode, opened; its screens are read when they are asked for.
 
     Attributes:
-        screens: gives the states in order, as canonical XML (`grace_irl.demos.ui.markup.write`), each time anew.
+        screens: gives the states in order, as canonical XML (`grace_irl.states.ui.markup.write`), each time anew.
         instruction: the goal, or "".
         task: name of the task.
         role: what the source says, or None.

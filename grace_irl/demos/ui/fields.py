@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from grace_irl.demos.ui.screen import bounds_of
+from grace_irl.states.ui.screen import bounds_of
 
 # By attribute: the names that sources use for it, the best first. Case, "_", "-" and a leading "is" do not matter.
 NAMES: dict[str, tuple[str, ...]] = {

@@ -18,10 +18,10 @@ from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import beside
 from grace_irl.demos.source import stated_role
-from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.readers import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 
 
 def open_folder(folder: Path, memory: Memory) -> EpisodeSource:

@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote
 
 from lxml import etree
 
-from grace_irl.demos.ui import markup
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 
 if TYPE_CHECKING:
     from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.demos.ui.drawing import LONGEST, drawing
-from grace_irl.demos.ui.screen import Screen
 from grace_irl.errors import InputError
+from grace_irl.states.ui.drawing import LONGEST, drawing
+from grace_irl.states.ui.screen import Screen
 
 if TYPE_CHECKING:
     from PIL import Image

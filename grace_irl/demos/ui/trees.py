@@ -16,13 +16,13 @@ from lxml import etree
 from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, Screenshot, beside
-from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.androidworld import history
 from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
 from grace_irl.demos.ui.fields import attributes
 from grace_irl.demos.ui.folder import instruction_of
 from grace_irl.demos.ui.readers import read_json
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 
 ROOTS = ("trailblazeNodeTree", "viewHierarchy", "activity", "root", "tree", "hierarchy")
 """Keys that the tree may be under, the best first."""

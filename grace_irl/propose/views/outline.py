@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from grace_irl.demos.ui.screen import Node, Screen
 from grace_irl.errors import InputError
 from grace_irl.propose.tokens import estimate
+from grace_irl.states.ui.screen import Node, Screen
 from grace_irl.text import harmless
 
 LONGEST = 300

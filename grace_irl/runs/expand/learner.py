@@ -134,7 +134,7 @@ class PpoLearner:
         """See `Learner`; finds the environment."""
         try:
             from grace_irl.rl.matching import environment_for
-            from grace_irl.rl.observers import acts_continuously
+            from grace_irl.rl.observed import acts_continuously
             from grace_irl.rl.ppo import train  # noqa: F401  what is missing is said before anything is written
         except ImportError as error:
             raise InputError(

@@ -16,7 +16,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.demos.ui import markup
+from grace_irl.states.ui import markup
 from grace_irl.synthesis.screen import functions
 
 FLAGS = {

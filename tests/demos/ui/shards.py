@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grace_irl.demos.ui import forest, markup
+from grace_irl.demos.ui import forest
 from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.demos.ui.tfrecord import write_record
+from grace_irl.states.ui import markup
 
 SCREENS = (
     '<hierarchy rotation="0"><node text="Alarm" class="android.widget.TextView" bounds="[0,0][9,9]"/></hierarchy>',

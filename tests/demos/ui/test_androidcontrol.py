@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.demos import iter_trajectories, load, save, screens
+from grace_irl.demos import iter_trajectories, load, save
 from grace_irl.demos.convert import Stated, convert
 from grace_irl.demos.files import open_source, open_writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.demos.ui import markup
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
+from grace_irl.states import screen
+from grace_irl.states.ui import markup
 from tests.demos.equality import assert_same
 from tests.demos.ui import decoder
 from tests.demos.ui.data import ALARM, ELEMENTS, HISTORIES, RECORDS, needs_android
@@ -38,12 +39,12 @@ UI = Metadata("ui", view="uiautomator")
 
 
 def trajectory(texts: Sequence[str] = SCREENS, **parts: object) -> Trajectory:
-    made = Trajectory(screens.pack([markup.write(markup.parse(text)) for text in texts]))
+    made = Trajectory(screen.pack([markup.write(markup.parse(text)) for text in texts]))
     return replace(made, **parts)  # type: ignore[arg-type]
 
 
 def texts(found: Trajectory) -> list[str]:
-    return [screens.text(state) for state in found.states]
+    return [screen.text(state) for state in found.states]
 
 
 @needs_android

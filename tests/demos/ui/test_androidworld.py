@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.ui import androidworld, autodroid, markup
+from grace_irl.demos.ui import androidworld, autodroid
 from grace_irl.demos.ui.fields import attributes
-from grace_irl.demos.ui.screen import Screen
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
+from grace_irl.states.ui.screen import Screen
 
 
 @dataclass

@@ -18,8 +18,8 @@ from grace_irl.demos.files import expand, open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, media_type
 from grace_irl.demos.ui import episode, readers
-from grace_irl.demos.ui.screen import Screen
 from grace_irl.errors import InputError
+from grace_irl.states.ui.screen import Screen
 
 DUMP = '<?xml version="1.0" encoding="UTF-8"?>\n<hierarchy rotation="0">\n  <node text="8:25"/>\n</hierarchy>'
 NODE = {"className": "android.widget.TextView", "text": "8:25", "bounds": [0, 0, 10, 10]}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from grace_irl.demos import save
-from grace_irl.demos.screens import pack
 from grace_irl.demos.summary import summarise
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.demos.ui import markup
-from grace_irl.demos.ui.census import ScreenCensus, Spread
 from grace_irl.errors import InputError
+from grace_irl.states.screen import pack
+from grace_irl.states.ui import markup
+from grace_irl.states.ui.census import ScreenCensus, Spread
 
 
 def of(package: str, nodes: int) -> str:

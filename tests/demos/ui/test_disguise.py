@@ -9,12 +9,12 @@ from pathlib import Path
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.scramble import ScrambleMap
-from grace_irl.demos.screens import pack, text
 from grace_irl.demos.screenshots import FileScreenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.demos.ui import markup
-from grace_irl.demos.ui.disguise import TRUTHS, disguised, in_other_words
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
+from grace_irl.states.screen import pack, text
+from grace_irl.states.ui import markup
+from grace_irl.states.ui.disguise import TRUTHS, disguised, in_other_words
 from tests.demos.ui import data
 
 

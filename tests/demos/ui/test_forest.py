@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.demos.ui import forest, markup, residue
+from grace_irl.demos.ui import forest, residue
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 from tests.demos.ui.data import DUMPS, needs_android
 from tests.demos.ui.trees import forests, markups
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from grace_irl.demos.ui import markup
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
 from tests.demos.ui.data import DUMPS, needs_android
 
 BOMB = (
@@ -106,7 +106,7 @@ def test_no_entity_reads_a_file(tmp_path: Path) -> None:
 
 PARSE_ALL = """
 import resource, sys, time
-from grace_irl.demos.ui import markup
+from grace_irl.states.ui import markup
 from grace_irl.errors import InputError
 from tests.demos.ui.test_markup import REFUSED
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from lxml import etree
 
-from grace_irl.demos.ui import markup
-from grace_irl.demos.ui.screen import Screen, bounds_of
 from grace_irl.errors import InputError
+from grace_irl.states.ui import markup
+from grace_irl.states.ui.screen import Screen, bounds_of
 from tests.demos.ui.data import DUMPS, needs_android
 from tests.demos.ui.test_markup import screens
 

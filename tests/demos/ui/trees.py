@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from lxml import etree
 
-from grace_irl.demos.ui import forest, markup
+from grace_irl.demos.ui import forest
+from grace_irl.states.ui import markup
 
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)

@@ -10,13 +10,13 @@ import pytest
 from lxml import etree
 
 from grace_irl.demos.labels import Labelled, Problem, label
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.ui import COARSEST, STATE, UiView
+from grace_irl.states.screen import pack
 from tests.propose import asked
 from tests.propose.screens import EPISODE, TASK, episode
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from grace_irl.demos.labels import Labelled, positive_states
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role, Trajectory
 from grace_irl.propose.views.outline import ScreenOutline
 from grace_irl.propose.views.screen_words import (
@@ -23,6 +22,7 @@ from grace_irl.propose.views.screen_words import (
     telling_table,
     words_table,
 )
+from grace_irl.states.screen import pack
 from tests.propose.screens import APP, node, screen
 
 

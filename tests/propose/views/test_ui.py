@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views import view_of
 from grace_irl.propose.views.outline import LONGEST
 from grace_irl.propose.views.trajectory import Shown, least, write
 from grace_irl.propose.views.ui import ABOUT, COARSEST, STATE, UiView
+from grace_irl.states.screen import pack
 from tests.propose.screens import bar, node, screen, things
 from tests.propose.views.outlines import lines, raw, view
 

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from grace_irl.demos.ui import markup
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.outline import ScreenOutline
 from grace_irl.propose.views.ui import STATE
+from grace_irl.states.ui import markup
 from tests.propose.screens import APP, node, screen
 from tests.propose.views.outlines import lines, raw, trees, view
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.protocol import DebugRequest, Mode, Sandbox
+from grace_irl.states.screen import pack
 from tests.sandbox.samples import BOTH, TRANSITION, one
 
 SCREENS = (

@@ -11,9 +11,9 @@ import numpy as np
 from lxml import etree
 
 from grace_irl.demos.labels import Problem, label
-from grace_irl.demos.screens import pack
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
-from grace_irl.demos.ui import markup
+from grace_irl.states.screen import pack
+from grace_irl.states.ui import markup
 
 Tree = tuple[dict[str, Any], list[Any]]
 SWITCHES = ("Wi-Fi", "Bluetooth", "Airplane mode", "Dark theme", "Battery saver", "Location")

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from lxml import etree
 
-from grace_irl.demos.ui import markup
+from grace_irl.states.ui import markup
 
 Bounds = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels; right and bottom are outside."""

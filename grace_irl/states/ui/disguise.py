@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from grace_irl.demos.ui import markup
+from grace_irl.states.ui import markup
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 """A word; letters beyond ASCII stand by themselves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grace_irl.demos.ui.screen import Bounds, Node, Screen
+from grace_irl.states.ui.screen import Bounds, Node, Screen
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from grace_irl.demos.ui.screen import Screen
+from grace_irl.states.ui.screen import Screen
 
 
 class Spread(NamedTuple):
