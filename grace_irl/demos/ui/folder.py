@@ -19,7 +19,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import beside
 from grace_irl.demos.source import stated_role
 from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
-from grace_irl.demos.ui.readers import DUMPS, TASK, read_bytes, read_json, steps
+from grace_irl.demos.ui.texts import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 
