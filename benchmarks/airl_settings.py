@@ -27,7 +27,7 @@ from grace_irl.runs.config import resolve
 ZOO = {"steps_per_disc_update": 512, "demo_batch_size": 1024, "buffer_steps": 8192}
 """imitation 1.0's tuned ones for seals/Hopper, with half their batch: 16 updates for 8,192 steps."""
 OFTEN = {"steps_per_disc_update": 20, "demo_batch_size": 256, "disc_learning_rate": 1e-2}
-"""What a centred reward needs on CartPole (docs/baselines.md)."""
+"""Settings of a centred reward on CartPole (docs/baselines.md)."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "centred": {"pays": "centred"},
@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def look(problem: PolicyProblem, label: str, every: int) -> Callable[[int, Policy], None]:
-    """A `Watch` that says how a policy does, every so many steps."""
+    """A `Watch` that prints how a policy does, at regular steps."""
     due = every
 
     def watch(steps: int, policy: Policy) -> None:

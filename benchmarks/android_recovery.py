@@ -43,7 +43,7 @@ DATA = Path(__file__).parents[1] / ".." / "shared" / "data" / "android"
 
 
 def cases(arguments: argparse.Namespace) -> Iterator[Problem]:
-    """Every problem that was asked for."""
+    """Every requested problem."""
     wanted = arguments.problem.split(",") if arguments.problem else None
     for problem in problems(arguments.data):
         if wanted and problem.name not in wanted:
@@ -61,7 +61,7 @@ def _scrambled(demonstrations: Demonstrations, table: ScrambleMap) -> Demonstrat
 
 
 def fitted(problem: Problem, arguments: argparse.Namespace) -> dict[str, object]:
-    """What the synthesiser makes of a problem."""
+    """The synthesiser's result on a problem."""
     folder = arguments.runs / f"fit-{problem.name}"
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"seed": arguments.seed, "max_seconds": arguments.max_seconds, "workers": arguments.workers}

@@ -36,12 +36,12 @@ LEVELS = {
     "OpenDoorColor": ("BabyAI-OpenDoorColor-v0", 300_000, 3),
     "OpenTwoDoors": ("BabyAI-OpenTwoDoors-v0", 300_000, 3),
 }
-"""Level, environment steps of each run, and reshaped versions that are asked for: where the goal is seldom met by
+"""Level, environment steps of each run, and number of reshaped versions: if the goal is seldom met by
 chance, GRACE's reward says how near it is, too, and its policies are paid for progress. The last level takes two steps,
 in order."""
 FEW, MANY = 8, 200
 GROUPS = ((FEW, ("grace", "bc", "ppo-true")), (MANY, ("gail", "airl")))
-"""How many experts, and who learns from them."""
+"""Number of experts, and the methods that learn from them."""
 SMALL = {"GoToObj": "BabyAI-GoToObjS4-v0"}
 """Smaller rooms of a level, from which rewards are carried to it."""
 MARGIN = 0.02

@@ -27,7 +27,7 @@ BATCH = 256
 
 
 def plainly(network: GridFeatures, observations: Tensor, cells: int) -> Tensor:
-    """What the network computes, cell by cell."""
+    """The network's computation, cell by cell."""
     numbers = observations.long()
     codes = numbers[:, : 3 * cells].reshape(len(numbers), cells, 3).clamp(max=CODES - 1)
     looked_up = torch.nn.functional.embedding_bag(

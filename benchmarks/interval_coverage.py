@@ -70,7 +70,7 @@ Intervals = tuple[Floats, Floats]
 
 
 def student(samples: Floats, _: int) -> Intervals:
-    """What `grace-irl compare` prints."""
+    """The interval that `grace-irl compare` prints."""
     found = np.array([summarise(sample).interval for sample in samples])
     return found[:, 0], found[:, 1]
 

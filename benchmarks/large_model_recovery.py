@@ -11,7 +11,7 @@ goes on once their answers lie beside them (PROMPT.prompt.md is answered by PROM
 
 Cases: `base` (8 + 8), `one` (one expert and one negative trajectory), `noisy` (2 of the 8 negative trajectories are
 labelled expert), `quarter` (prompts of a quarter of the tokens), `all` (one program for all levels, 2 + 2 of each),
-`clean` (4 + 4; the experts walk back once they are done, and goal states are asked for first).
+`clean` (4 + 4; the experts walk back once they are done, and the model names goal states first).
 Every case runs on plain and on scrambled data. 100 + 100 held-out trajectories per level are scored afterwards and
 choose nothing; nothing is chosen from several runs. Recordings of `base`, and of `clean` on scrambled GoToObj, ship in
 tests/recordings, whose README says what is known of the model that answered; write down which one yours is.
@@ -94,7 +94,7 @@ class Case:
 
 
 def cases(arguments: argparse.Namespace) -> Iterator[Case]:
-    """Every run of the case that was asked for."""
+    """Every run of the requested case."""
     levels = arguments.levels.split(",")
     for mixed in (False, True):
         variant = "scrambled" if mixed else "plain"
@@ -139,7 +139,7 @@ def walked_back(item: Demonstration, random: np.random.Generator) -> Demonstrati
 
 
 def states_only(trajectory: Trajectory) -> Trajectory:
-    """What a set without actions and rewards holds of it."""
+    """The same trajectory without actions and rewards."""
     return replace(trajectory, actions=None, rewards=None, log_probs=None)
 
 

@@ -161,7 +161,7 @@ def fresh(part: str, path: Path) -> dict[str, Any]:
 
 
 def exit_code(result: dict[str, Any]) -> int:
-    """0 where the memory goal is reached, 1 where it is missed."""
+    """0 if the memory goal is reached, 1 if it is missed."""
     return 0 if result["peak_over_data"] <= GOAL else 1
 
 

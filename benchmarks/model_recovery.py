@@ -48,7 +48,7 @@ class Row:
 
     Attributes:
         programs: asked for; of those valid: share that ran on every state.
-        curve: best train fitness (the winner's) after so many programs.
+        curve: best train fitness (the winner's) after each number of programs.
         better: how many programs of the model became the best of the run, by operator.
         failures: answers without a program, by kind.
     """

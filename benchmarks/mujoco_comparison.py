@@ -65,7 +65,7 @@ def demonstrations(name: str, folder: Path) -> Path:
 
 
 def compared(name: str, group: Sequence[str], options: argparse.Namespace) -> Compared | None:
-    """The comparison of those methods of a group that are asked for."""
+    """The comparison of the requested methods of a group."""
     methods = tuple(method for method in options.methods.split(",") if method in group)
     if not methods:
         return None

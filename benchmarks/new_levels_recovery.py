@@ -50,7 +50,7 @@ class Row:
 
     Attributes:
         level, seed, misses, copy: which fit.
-        verdict: None where no program was found.
+        verdict: None if no program was found.
         accuracy: by state, on training data.
         programs: tried.
         seconds: of the search.

@@ -34,7 +34,7 @@ POPULATION = 20
 
 
 def thinned(demonstrations: Demonstrations, every: int) -> Demonstrations:
-    """Every so many-th state of each trajectory."""
+    """A regular sample of the states of each trajectory."""
     items = [
         Demonstration(Trajectory(np.asarray(each.trajectory.states)[::every]), each.role, each.task)
         for each in demonstrations

@@ -4,8 +4,8 @@ Inputs are files that are right, or a few changes from right (`fuzzing/`): demon
 states, configurations, recordings, databases of runs, rounds, comparisons, reward files and policies. An input may be
 read, and what it gives must then serve what comes next; or be refused with an `InputError` of one printable line.
 Anything else is a failure: another exception, a warning, a crash, a hang, more than 512 MiB or 5 s for one input. Every
-20th input also goes through the command line, which must end with exit code 0 or 2. Failures are told with the command
-that makes each of them again, and the exit code is then 1.
+20th input also goes through the command line, which must end with exit code 0 or 2. Failures are printed with the
+command that makes each of them again, and the exit code is then 1.
 
 "near" is the share of inputs that are valid or one change from valid, "messages" counts the different reasons for
 refusals, and what follows the table are the lines of readers that no input reached. What was done is kept in --out: the
@@ -52,7 +52,7 @@ HANG = 60
 """Seconds that an input may take by the clock; a process that takes longer is ended."""
 TRACED = 8
 COMMANDED = 20
-"""One in so many inputs is watched line by line, and given to the command line, too."""
+"""One input in this number is watched line by line, and given to the command line, too."""
 
 Part = tuple[str, int, int]
 """A reader and the numbers of its inputs."""
@@ -60,7 +60,7 @@ Part = tuple[str, int, int]
 
 @dataclass
 class Found:
-    """What became of inputs.
+    """Outcomes of inputs.
 
     Attributes:
         counts: by reader: inputs read, refused and wrong, and what they took.
@@ -84,7 +84,7 @@ class Found:
             self.left = {file: numbers & (self.left or left)[file] for file, numbers in left.items()}
 
     def inputs(self, name: str) -> int:
-        """How many there were of a reader."""
+        """The number of inputs of a reader."""
         counts = self.counts.get(name, Counter())
         return counts["read"] + counts["refused"] + counts["wrong"]
 
@@ -198,7 +198,7 @@ def run(seed: int, parts: list[list[Any]]) -> dict[str, Any]:
 
 
 def _rest(todo: list[list[Any]], following: list[Any], died: list[Any]) -> Iterator[list[Any]]:
-    """What is left of batches: from the input that nothing is kept of on, without the one that the process died of."""
+    """The rest of batches: from the first input without a result on, without the one that the process died of."""
     begun = False
     for name, start, stop in todo:
         first = following[1] if name == following[0] and start <= following[1] < stop else start
@@ -277,7 +277,7 @@ def _fast() -> str | None:
 
 
 def outcome(reader: Reader, path: Path, *, command: bool = False) -> tuple[str, str]:
-    """What becomes of an input: "read" or "refused", and of a refusal the kind of reason.
+    """The outcome of an input: "read" or "refused", and of a refusal the kind of reason.
 
     Args:
         reader: of the input.

@@ -43,7 +43,7 @@ ROLLOUTS = {"BabyAI-GoToObj-v0": 1, "Hopper-v5": 4}
 
 
 def demonstrations(environment: str) -> Demonstrations:
-    """What the environment's reward is recovered from."""
+    """Demonstrations from which the environment's reward is recovered."""
     return load([SHIPPED]) if environment.startswith("BabyAI") else halves("Hopper", 0)[0]
 
 

@@ -215,7 +215,7 @@ def programs_per_second(sandbox: ZygotePool) -> dict[str, Cost]:
 
 
 def walled(trajectories: list[Trajectory], sandbox: ZygotePool) -> Callable[[int], None]:
-    """What the pool does for a program, by a new interpreter: the same modules, checks and layers, no zygote."""
+    """The pool's work for a program, by a new interpreter: the same modules, checks and layers, no zygote."""
     package = pack(trajectories)
     limits = Limits()
     request = {"layers": sandbox.layers, "checks": True, "cpu_s": limits.cpu_s, "memory_mb": limits.memory_mb}

@@ -99,7 +99,7 @@ class Spent(NamedTuple):
 
 
 def spent(work: Callable[[], float]) -> Spent:
-    """What work takes, which says how much CPU time it had others use."""
+    """Cost of work that reports the CPU time of other processes."""
     wall, cpu = time.perf_counter(), time.process_time()
     others = work()
     return Spent(time.perf_counter() - wall, time.process_time() - cpu + others)

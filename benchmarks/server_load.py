@@ -54,7 +54,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Load:
-    """What one run did to its server.
+    """Load of one run on its server.
 
     Attributes:
         search: "steady" or "generational".

@@ -20,7 +20,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 
 import grace_irl
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.rl.adapters import FunctionView
+from grace_irl.rl.environments import FunctionView
 
 LENGTH = 12
 

@@ -5,112 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Unpack, cast
 
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
+from grace_irl.keywords import FitSettings, Paths
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
+from grace_irl.runs.config import Config, method_named, resolve, settings_of
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.score import Score
-
-Paths = str | Path | Sequence[str | Path]
-
-SETTINGS = {
-    "label": "data.label",
-    "goals": "data.goals",
-    "held_out": "data.held_out",
-    "field_names": "data.field_names",
-    "method": "method",
-    "seed": "seed",
-    "population": "search.population",
-    "elite": "search.elite",
-    "generations": "search.generations",
-    "reshape": "search.reshape",
-    "parent_temperature": "search.parent_temperature",
-    "log_pi": "fitness.log_pi",
-    "calibrate": "fitness.calibrate",
-    "max_calls": "stop.max_calls",
-    "max_seconds": "stop.max_seconds",
-    "max_tokens": "stop.max_tokens",
-    "target_accuracy": "stop.target_accuracy",
-    "plateau": "stop.plateau",
-    "max_cost": "stop.max_cost",
-    "seed_synthesis": "proposer.seed_synthesis",
-    "start_from": "proposer.start_from",
-    "llm_url": "model.url",
-    "model": "model.name",
-    "temperature": "model.temperature",
-    "answer_tokens": "model.answer_tokens",
-    "concurrency": "model.concurrency",
-    "samples_per_call": "search.samples",
-    "steady": "search.steady",
-    "answer_format": "model.answer_format",
-    "repair": "model.repair",
-    "llm_patience": "model.patience",
-    "context": "model.context",
-    "images": "model.images",
-    "expand": "expand.rounds",
-    "env": "expand.env",
-    "env_steps": "expand.steps",
-    "rollouts": "expand.episodes",
-    "online_reshape": "expand.reshape",
-    "trust_reward": "expand.trust",
-    "workers": "sandbox.workers",
-    "allow_weak_sandbox": "sandbox.allow_weak",
-}
-"""From an argument of `fit` (and a flag of the command line) to the setting that it overrides."""
-
-
-class FitSettings(TypedDict, total=False):
-    """Arguments of `fit` that override settings; docs/runs.md describes each."""
-
-    label: str
-    goals: str
-    held_out: float
-    field_names: bool
-    method: str
-    seed: int
-    population: int
-    elite: int
-    generations: int
-    reshape: int
-    parent_temperature: float
-    log_pi: str
-    calibrate: bool
-    max_calls: int
-    max_seconds: float
-    max_tokens: int
-    target_accuracy: float
-    plateau: int
-    max_cost: float
-    seed_synthesis: int
-    start_from: Paths
-    llm_url: str
-    model: str
-    temperature: float
-    answer_tokens: int
-    concurrency: int
-    samples_per_call: int
-    steady: bool
-    answer_format: str
-    repair: bool
-    llm_patience: float
-    context: str
-    images: bool
-    expand: int
-    env: str
-    env_steps: int
-    rollouts: int
-    online_reshape: int
-    trust_reward: bool
-    workers: int
-    allow_weak_sandbox: bool
+from grace_irl.settings import by_keyword
 
 
 def fit(
@@ -154,9 +64,18 @@ def fit(
         GraceError: no valid program was found.
         Interrupted: by Ctrl-C (a KeyboardInterrupt); the run is saved and can be resumed.
     """
-    flags: dict[str, object] = {SETTINGS[name]: value for name, value in settings.items()}
-    if "start_from" in settings:
-        flags["proposer.start_from"] = _names(settings["start_from"])
+    base = recorded_config(Path(replay)) if replay and resume is None else None
+    file = Path(config) if config else None
+    if resume is not None:
+        method = method_named(Path(resume))
+    else:
+        method = resolve(file, sets, {"method": settings.get("method")}, base).method
+    known = settings_of(method or Config().method)
+    flags = {
+        key: _names(cast(Paths, value)) if known[key].many else str(value) if isinstance(value, Path) else value
+        for key, value in by_keyword(known, settings).items()
+        if value is not None
+    }
     in_memory = demos if isinstance(demos, Demonstrations) else None
     if isinstance(proposer, str):
         flags["proposer.name"] = proposer
@@ -172,8 +91,7 @@ def fit(
                 resumed = expansion.resume if expansion.is_expansion(Path(resume)) else fits.resume
                 run = resumed(Path(resume), flags, sets=tuple(sets), parts=parts)
             else:
-                base = recorded_config(Path(replay)) if replay else None
-                resolved = worded(Path(config) if config else None, sets, flags, base)
+                resolved = worded(file, sets, flags, base)
                 started = expansion.start if resolved.expand.rounds else fits.start
                 run = started(resolved, Path(out) if out else None, parts)
         except Interrupted as interrupted:

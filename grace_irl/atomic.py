@@ -10,7 +10,7 @@ from grace_irl.errors import InputError
 
 
 def part_of(path: Path) -> Path:
-    """Where a file is made before it is moved to `path`: beside it, so that moving is atomic; readers pass it over.
+    """The place of a file before it is moved to `path`: beside it, so that moving is atomic; readers pass it over.
 
     Nobody can guess its name, and put a link there that leads elsewhere.
     """

@@ -1,7 +1,8 @@
-"""The contents that a run's folder may have: files and folders of its own, and no way out of it.
+"""Contents of folders that somebody else may have filled: files and folders of their own, and no way out.
 
-Folders are passed on. A link in one that came from somebody else would have us write to its target; so would a hard
-link, which archives can hold, too.
+Folders are passed on. A link in the folder of a run would have us write to its target; so would a hard link, which
+archives can hold, too. Whoever names a folder of demonstrations has not seen its links: one of them may lead to any
+file of theirs. Whoever names a link means what it leads to.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from grace_irl.errors import InputError
 
 BESIDE = ("-wal", "-shm")
-"""What SQLite keeps beside a run's database, under its name with these behind it."""
+"""Suffixes of the files that SQLite keeps beside a run's database."""
 
 
 def require_no_links(folder: Path) -> None:
@@ -77,3 +78,21 @@ def _foreign(path: Path) -> InputError:
         f"{path}: {kind}; expected files and folders alone in the folder of a run: "
         "remove it, or put what it stands for in its place"
     )
+
+
+def require_inside(file: Path, folder: Path) -> None:
+    """Refuses a file of a folder that lies elsewhere, through a link to it or to a folder on the way.
+
+    Args:
+        file: below the folder, by its name.
+        folder: as the user named it, which may be a link itself.
+
+    Raises:
+        InputError: it leads out of the folder.
+    """
+    there = Path(os.path.realpath(file))
+    if not there.is_relative_to(os.path.realpath(folder)):
+        raise InputError(
+            f"{file}: a link out of its folder, to {str(there)[:200]!r}; expected files in the folder: copy it there, "
+            "or name it itself"
+        )

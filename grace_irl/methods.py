@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from grace_irl.errors import InputError
 from grace_irl.runs.config import Config
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Search
 from grace_irl.search.reshaping import Reshaping
+from grace_irl.settings import Section
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,13 @@ class Method:
         name: as in `--method`.
         summary: one line for help.
         make_search: from the resolved configuration to a search.
+        sections: its own settings by the name of their section (`grace_irl.settings`).
     """
 
     name: str
     summary: str
     make_search: Callable[[Config], Search]
+    sections: Mapping[str, type[Section]] = field(default_factory=dict)
 
 
 def _evolution(config: Config) -> Search:

@@ -37,7 +37,7 @@ def points(places: Sequence[Place]) -> str:
 
 
 def marks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between two that differ; about so many."""
+    """Round numbers between two that differ, `about` of them."""
     rough = (high - low) / about
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)
@@ -72,12 +72,12 @@ class Frame:
     rule: str = "#ddd"
 
     def x(self, value: float) -> float:
-        """Where a value is from left to right."""
+        """Place of a value from left to right."""
         share = (value - self.least) / (self.most - self.least)
         return self.left + (self.width - self.left - self.right) * share
 
     def y(self, value: float) -> float:
-        """Where a value is from bottom to top."""
+        """Place of a value from bottom to top."""
         share = (value - self.low) / (self.high - self.low)
         return self.height - self.bottom - (self.height - self.top - self.bottom) * share
 

@@ -1,8 +1,14 @@
-"""Text of others, made harmless: what steers a terminal, hides, or reorders what a reader sees becomes an escape."""
+"""Text of others, made harmless for a terminal, a page or a program.
+
+What steers a terminal, hides, or reorders what a reader sees becomes an escape; inside a program it is a literal.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO, cast
 
 KEPT = "\n\t"
 FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
@@ -38,3 +44,55 @@ def shows(sign: str) -> bool:
 def escaped(sign: str) -> str:
     """A character as a Python literal spells it: `\\x1b`, `\\u202e`, `\\U000e0041`."""
     return ascii(sign)[1:-1]
+
+
+def quoted(text: str) -> str:
+    """A Python string literal in double quotes on one line, with nothing in it that ends it or hides in it."""
+    inside = json.dumps(text, ensure_ascii=False)[1:-1]
+    # What cannot be seen, or not be written to a file, is spelt out: control and direction marks, lone surrogates.
+    plain = SELECTORS.sub(lambda found: escaped(found[0]), inside)
+    return f'"{harmless(plain)}"'
+
+
+def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str]:
+    """Lines of entries, each with its comma, as many to a line as fit."""
+    lines: list[str] = []
+    for entry in entries:
+        if lines and len(lines[-1]) + len(entry) + 2 <= width:
+            lines[-1] += f" {entry},"
+        else:
+            lines.append(f"{indent}{entry},")
+    return lines
+
+
+class HarmlessStream:
+    """A text stream that spells out what would steer a terminal: of prints, warnings, logs and libraries alike.
+
+    A console of Rich (`grace_irl.cli.console`) writes past it, since it colours text that it has made harmless itself.
+
+    Args:
+        stream: where the text goes; everything but writing is its own.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes a text; returns how many characters were given."""
+        self.stream.write(harmless(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes several."""
+        for each in lines:
+            self.write(each)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "stream":  # before `__init__`, where a copy is made
+            raise AttributeError(name)
+        return getattr(self.stream, name)
+
+
+def harmless_stream(stream: TextIO) -> TextIO:
+    """The same stream, made harmless."""
+    return cast(TextIO, HarmlessStream(stream))

@@ -22,7 +22,7 @@ MAX_DEPTH = 16
 
 
 def read_toml(path: str | Path, expected: str) -> dict[str, Any]:
-    """What a TOML file holds.
+    """The content of a TOML file.
 
     Args:
         path: of the file.
@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """What `json.dumps(asdict(record))` wrote of a dataclass. Keys that it has not are passed over.
+    """A dataclass from what `json.dumps(asdict(record))` wrote of it. Keys that it has not are passed over.
 
     Args:
         kind: the dataclass, or a container of such.

@@ -22,9 +22,8 @@ from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.learning import learning_venv, normalised
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, Watch
-from grace_irl_baselines.logs import logger
-from grace_irl_baselines.paid import reward_of
-from grace_irl_baselines.trajectories import as_transitions
+from grace_irl_baselines.nets import reward_of
+from grace_irl_baselines.plumbing import as_transitions, logger
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,11 @@ class Adversarial:
         demo_batch_size: experts' transitions in each step, and as many of the learner.
         disc_learning_rate: of Adam, for the discriminator.
         disc_weight_decay: of Adam, for the discriminator.
-        buffer_steps: the discriminator draws from so many of the learner's last steps, or from its last rollout where
+        buffer_steps: the discriminator draws from this number of the learner's last steps, or from its last rollout if
             that is longer.
         hidden: units of each hidden layer of the discriminator.
-        pays: what the learner is paid: the method's own "reward"; that "centred", shifted to a running mean of 0 with a
-            deviation of 1; or what is "positive" everywhere, -log(1 - D) (GAIL's own). "auto": "centred" where episodes
+        pays: the learner's reward: the method's own "reward"; that "centred", shifted to a running mean of 0 with a
+            deviation of 1; or what is "positive" everywhere, -log(1 - D) (GAIL's own). "auto": "centred" if episodes
             may end with success (label rules "last" and "goal"), so that a positive reward would pay for not
             finishing, and else "positive": experts do not end episodes early there. All but the centred one are scaled
             as the rewards of every other method are.

@@ -14,8 +14,7 @@ from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.learning import learning_venv
 from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
-from grace_irl_baselines.logs import logger
-from grace_irl_baselines.trajectories import as_transitions
+from grace_irl_baselines.plumbing import as_transitions, logger
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""GAIL: the learner is paid for what the discriminator takes for the expert's."""
+"""GAIL: the discriminator pays the learner for looking like the expert."""
 
 from __future__ import annotations
 

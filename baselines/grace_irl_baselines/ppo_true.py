@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from grace_irl.rl.learning import learn_on, true_pay
 from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
-from grace_irl_baselines.logs import logger
+from grace_irl_baselines.plumbing import logger
 
 
 @dataclass(frozen=True)

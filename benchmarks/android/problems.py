@@ -2,7 +2,7 @@
 
 Every problem is training data and held-out data. The alarm episode stays an episode: its parts that end on a goal
 screen are experts (label `last`: every screen before is negative). All other screens are trajectories of one state. A
-screen is on one side only (see `Shot.held_out`, where nothing else is said), except where a problem pairs screens with
+screen is on one side only (see `Shot.held_out`, the default), except where a problem pairs screens with
 instructions: there pairs are on one side only, and goal screens are.
 
 alarm        "Set an alarm for 8:25 AM on the weekend." Goal: `alarm_is_set`, screens 11, 20 and 29 of 32. Training: the

@@ -163,7 +163,7 @@ def with_texts(shot: Shot, pairs: Sequence[tuple[str, str]]) -> Shot:
 
 
 def choice(root: etree._Element) -> str:
-    """What is chosen in a dialog for one choice: two or more boxes, one of them checked, with a text; or ""."""
+    """The choice in a dialog for one choice: two or more boxes, one of them checked, with a text; or ""."""
     boxes = [node for node in root.iter("node") if node.get("checkable") == "true"]
     checked = [node.get("text", "") for node in root.iter("node") if node.get("checked") == "true"]
     return checked[0] if len(boxes) >= 2 and len(checked) == 1 else ""

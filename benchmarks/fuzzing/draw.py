@@ -33,7 +33,7 @@ class Draw(Random):
         return self.random() < chance and not self.calm
 
     def rounds(self) -> range:
-        """How many changes to make: mostly one, at times none."""
+        """Number of changes to make: mostly one, at times none."""
         if self.calm:
             return range(0)
         return range(self.choice((0, 1, 1, 1, 1, 2, 3, 6)))

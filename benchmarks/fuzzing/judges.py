@@ -82,7 +82,7 @@ def _demonstration(item: Any) -> None:
 
 
 def _stages(found: Any) -> None:
-    """What comes after loading: a summary, labels, rows of the store, now and then a file."""
+    """The steps after loading: a summary, labels, rows of the store, now and then a file."""
     from grace_irl.demos import save
     from grace_irl.demos.labels import label
     from grace_irl.demos.split import split
@@ -210,7 +210,7 @@ def reward(path: Path) -> None:
 def database(folder: Path) -> None:
     """Reads every table of a run, and what is made of them."""
     from grace_irl.runs.budget import Prices, spending
-    from grace_irl.runs.reuse import reuse
+    from grace_irl.runs.provenance import reuse
     from grace_irl.runs.run import best_record, history, opened
 
     with opened(folder) as (store, _):
@@ -252,13 +252,12 @@ def scramble(path: Path) -> None:
 
 def comparison(folder: Path) -> None:
     """Reads the folder of a comparison and writes its tables."""
-    from grace_irl.compare.curves import Line, plot
     from grace_irl.compare.folder import ComparisonFolder, read_curve
     from grace_irl.compare.oracle import Oracle
     from grace_irl.compare.outcome import read_result
     from grace_irl.compare.settings import read_settings, tuned
     from grace_irl.compare.standings import standings
-    from grace_irl.compare.table import csv_text, markdown
+    from grace_irl.compare.table import Line, csv_text, markdown, plot
 
     found = read_settings(folder)
     for method in found.comparison.methods:

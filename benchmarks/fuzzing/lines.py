@@ -41,7 +41,7 @@ class Tracer:
         threading.settrace(None)  # type: ignore[arg-type]
 
     def left(self) -> Lines:
-        """What has not run."""
+        """The lines that have not run."""
         return {str(Path(file).relative_to(ROOT)): set(lines) for file, lines in self._left.items()}
 
     def _called(self, frame: FrameType, event: str, value: Any) -> Any:  # noqa: ARG002

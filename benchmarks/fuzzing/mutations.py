@@ -153,7 +153,7 @@ Field = tuple[int, int, Any]
 
 
 def fields(data: bytes) -> list[Field] | None:
-    """What a message holds, the messages in it too; None where it is none."""
+    """The fields of a message, the messages in it too; None if it is none."""
     found: list[Field] = []
     at = 0
     while at < len(data):

@@ -19,7 +19,7 @@ _PARTS = ("about", "weights", "identity", "steps", "updates", "policy", "optimiz
 
 @cache
 def _saved() -> Any:
-    """What a saved policy of vectors holds."""
+    """The content of a saved policy of vectors."""
     import torch
     from gymnasium.spaces import Discrete
 
@@ -37,7 +37,7 @@ def _saved() -> Any:
 
 @cache
 def _checkpoint() -> Any:
-    """What a checkpoint of a training holds."""
+    """The content of a checkpoint of a training."""
     found = _saved()
     curve = [
         {"steps": 5, "episodes": 1, "mean": 0.5, "deviation": 0.1, "success": None, "length": 3.0, "components": {}}

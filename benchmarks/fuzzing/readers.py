@@ -130,7 +130,7 @@ READERS: dict[str, Reader] = {
 
 
 def modules() -> dict[str, tuple[str, ...]]:
-    """Where readers are; of each module, what does not read."""
+    """Modules of readers, and the functions of each that do not read."""
     found: dict[str, tuple[str, ...]] = {}
     for reader in READERS.values():
         found |= reader.modules

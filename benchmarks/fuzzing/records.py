@@ -70,7 +70,7 @@ _SCALES = ("1e999", "-1e999", "1e-400", "1.2.3", "9" * 400, "0", "-1", "1e5", "-
 
 
 def recording(rng: Draw, folder: Path) -> Path:
-    """What a run's proposer answered, as JSON lines."""
+    """Answers of a run's proposer, as JSON lines."""
     lines: list[Any] = [json.loads(line) for line in _recording().splitlines()]
     for _ in rng.rounds():
         at = rng.randrange(len(lines)) if lines else 0

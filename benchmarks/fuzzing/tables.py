@@ -165,7 +165,7 @@ def _other(rng: Draw, value: Any) -> Any:
 
 
 def _screenshot(rng: Draw) -> Any:
-    """What a row may say of its screenshot: a picture, or where one lies."""
+    """A row's entry about its screenshot: a picture, or its place."""
     cell: dict[str, Any] = {"bytes": PNG if rng.random() < 0.5 else None, "path": "b.png"}
     if rng.changed(0.2):
         cell["path"] = rng.choice(_PATHS)

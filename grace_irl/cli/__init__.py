@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from contextvars import copy_context
 
-from grace_irl.cli.console import harmless_stream
 from grace_irl.errors import GraceError
-from grace_irl.text import line
+from grace_irl.text import harmless_stream, line
 
 MANY = ("--demos", "--negatives", "--from")  # options that take several values after one flag
 
@@ -32,11 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _called(given: Sequence[str]) -> int:
     try:
-        from grace_irl.cli.app import build, misused
+        from grace_irl.cli.app import build, method_of, misused
 
         called = next((word for word in given if not word.startswith("-")), None)
         try:
-            command = build(called)
+            command = build((called,) if called else (), method_of(given))
             # In a context of its own: what its options state holds for this command.
             code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,17 +13,19 @@ import typer
 from grace_irl.version import __version__
 
 COMMANDS = {
-    "fit": "grace_irl.cli.fit",
-    "compare": "grace_irl.cli.compare",
-    "score": "grace_irl.cli.score",
-    "export": "grace_irl.cli.export",
-    "show": "grace_irl.cli.show",
-    "report": "grace_irl.cli.report",
-    "collect": "grace_irl.cli.collect",
-    "serve": "grace_irl.cli.serve",
-    "doctor": "grace_irl.cli.doctor",
+    "fit": "Recover a reward function from demonstrations.",
+    "compare": "Compare GRACE with GAIL, AIRL, BC and PPO on the true reward.",
+    "score": "Score a reward file on demonstrations, in the sandbox.",
+    "export": "Write the best program of a run, its shared functions or its answers as a file.",
+    "show": "Show a run: its best programs, its progress, and what became of each candidate.",
+    "report": "Write the report of a run as one HTML file.",
+    "collect": "Play episodes and keep them as demonstrations.",
+    "serve": "Start a vLLM server with flags for this work.",
+    "doctor": "Probe the sandbox with canary attacks, and list what is installed.",
 }
-GROUPS = {"demos": "grace_irl.cli.demos"}
+"""Commands, each in the module of its name, with their lines in help."""
+
+GROUPS = {"demos": "Look at demonstrations, choose, convert and scramble them."}
 HELP = "Recover a reward function from demonstrations, as one readable Python file."
 
 
@@ -47,10 +52,14 @@ def misused(error: Exception) -> str | None:
     return f"{said}; see {context.command_path} --help" if context else said
 
 
-def build(called: str | None) -> typer.Typer:
-    """The application with the command that is called, or with all of them where none is (for help).
+def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
+    """The application. A command that is not loaded has its line in help and nothing else.
 
-    So a command imports nothing that only another one needs.
+    So help is quick, and a command imports nothing that only another one needs.
+
+    Args:
+        loaded: names of commands and groups.
+        method: whose settings commands take; "": the default method.
     """
     app = typer.Typer(
         name="grace-irl",
@@ -67,11 +76,44 @@ def build(called: str | None) -> typer.Typer:
         del version  # answered by its callback
 
     options.__doc__ = HELP
-    everything = {**COMMANDS, **GROUPS}
-    for name in [called] if called in everything else list(everything):
-        module = importlib.import_module(everything[name])
+    for name, line in {**COMMANDS, **GROUPS}.items():
+        if name not in loaded:
+            app.command(name, help=line)(_not_loaded)
+            continue
+        module = importlib.import_module(f"grace_irl.cli.{name}")
         if name in GROUPS:
             app.add_typer(module.app, name=name)
-        else:
-            app.command(name)(getattr(module, name))
+            continue
+        from grace_irl.cli.options import command_showing, with_settings
+
+        command, common = getattr(module, name), getattr(module, "COMMON", ())
+        if hasattr(module, "settings"):
+            settings = module.settings(method)
+            command = with_settings(command, settings)
+            common = (*common, *(f"--{each.flag}" for each in settings if each.common))
+        app.command(name, cls=command_showing(common))(command)
     return app
+
+
+def method_of(arguments: Sequence[str]) -> str:
+    """The method that a command line means, before anything else is read of it; "" for the default.
+
+    The settings of a method are flags of `fit`.
+    """
+    words: dict[str, str] = {}
+    for flag, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, found, value = flag.partition("=")
+        words[name] = value if found else after
+        if name == "--set" and words[name].partition("=")[0].strip() == "method":
+            words["method"] = words[name].partition("=")[2].strip(" \"'")
+    named = words.get("--method") or os.environ.get("GRACE_IRL_METHOD") or words.get("method")
+    file = words.get("--resume") or words.get("--config") or os.environ.get("GRACE_IRL_CONFIG")
+    if named or not file:
+        return named or ""
+    from grace_irl.runs.config import method_named
+
+    return method_named(Path(file))
+
+
+def _not_loaded() -> None:
+    """Stands in help for a command that is not called."""

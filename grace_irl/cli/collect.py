@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.memory import MaxMemory
+from grace_irl.cli.options import MaxMemory
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError

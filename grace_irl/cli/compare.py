@@ -6,120 +6,54 @@ import os
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from grace_irl.cli import fit_options as options
-from grace_irl.cli.console import console, print_json, say
-from grace_irl.cli.memory import MaxMemory
-from grace_irl.cli.progress import ComparisonProgress
-from grace_irl.compare.comparison import Compared, resume, start
-from grace_irl.compare.folder import ComparisonFolder
-from grace_irl.compare.settings import ALL, KEEP, Comparison, Settings, comparison_of
-from grace_irl.compare.table import KEY, differences_of, rows_of
+from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
+from grace_irl.compare.settings import Comparison
 from grace_irl.errors import InputError
-from grace_irl.runs.acting import worded
 from grace_irl.runs.config import Config, DataConfig
+from grace_irl.settings import Setting, declared
 
-DEFAULTS = Comparison()
-TRAINING, RUN = "Training", "Run"
+if TYPE_CHECKING:
+    from grace_irl.compare.comparison import Compared
+
 BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
-AGAIN = ("env", "transfer")  # what --resume takes: what is named again, and further environments
+AGAIN = ("env", "transfer", "methods", "seeds")  # what --resume takes: named again, further environments, changes
+FIT = (
+    *("data.demos", "data.negatives", "data.label", "data.goals", "data.held_out", "data.field_names"),
+    *("expand.rounds", "expand.trust", "model.url", "model.name", "model.images", "model.context"),
+    *("proposer.start_from", "sandbox.allow_weak"),
+)
+"""Settings of `fit` that are flags here, too."""
+COMMON = ("--out", "--resume")
 
 
-def _option(name: str, help: str, default: object, panel: str, metavar: str | None = None) -> Any:
-    return typer.Option(f"--{name}", help=help, show_default=str(default), rich_help_panel=panel, metavar=metavar)
+def settings(method: str) -> list[Setting]:
+    """The settings that are flags: of a comparison, and of how `grace` recovers its reward."""
+    del method
+    fit = dict(declared(Config))
+    fit["data.held_out"] = replace(fit["data.held_out"], default=0.0, mirrored=False)
+    fit["expand.rounds"] = replace(fit["expand.rounds"], help="Rounds of expansion of grace.", mirrored=False)
+    own = dict(declared(Comparison, "compare"))
+    own["compare.methods"] = replace(own["compare.methods"], many=False)
+    return [*(fit[key] for key in FIT), *(replace(each, mirrored=False) for each in own.values())]
 
 
 def compare(
-    demos: options.Demos = None,
-    negatives: options.Negatives = None,
-    label: options.Label = None,
-    goals: options.Goals = None,
-    held_out: Annotated[
-        float | None,
-        _option("held-out", "Share of trajectories that no method learns from, 0 to 1.", 0.0, options.DATA),
-    ] = None,
-    field_names: options.FieldNames = None,
-    methods: Annotated[
-        str | None, _option("methods", "Names, with commas between them.", ",".join(ALL), TRAINING, "NAMES")
-    ] = None,
-    env: Annotated[
-        str | None,
-        _option("env", "A Gymnasium id, or file.py:function.", "the demonstrations' own", TRAINING, "ID"),
-    ] = None,
-    seeds: Annotated[int | None, _option("seeds", "Runs of each method.", DEFAULTS.seeds, TRAINING)] = None,
-    steps: Annotated[
-        int | None, _option("steps", "Environment steps of each run, expansion included.", DEFAULTS.steps, TRAINING)
-    ] = None,
-    horizon: Annotated[
+    given: Given,
+    workers: Annotated[
         int | None,
-        _option("horizon", "Give all episodes this length (docs/compare.md); 0: they end as they do.", 0, TRAINING),
+        typer.Option("--workers", help="Runs at once.", show_default="one per core", min=1, rich_help_panel="Run"),
     ] = None,
-    transfer_env: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--transfer-env",
-            metavar="ID",
-            help="Train fresh policies on the recovered rewards there, too; repeatable, also with --resume.",
-            rich_help_panel=TRAINING,
-        ),
-    ] = None,
-    episodes: Annotated[
-        int | None, _option("episodes", "Of the evaluation at the end of a run.", DEFAULTS.episodes, TRAINING)
-    ] = None,
-    looks: Annotated[
-        int | None, _option("looks", "Evaluations on the way: points of a learning curve.", DEFAULTS.looks, TRAINING)
-    ] = None,
-    keep: Annotated[
-        int | None,
-        _option(
-            "keep",
-            "Policies kept along each training: results are of the last one, and of the one that the training's own "
-            "signal pays most.",
-            f"the rounds of --expand, or {KEEP}",
-            TRAINING,
-        ),
-    ] = None,
-    draw_demos: Annotated[
-        int | None,
-        _option(
-            "draw-demos",
-            "Expert and negative trajectories of each task that each seed draws, the same for all its methods; 0: all "
-            "seeds have all.",
-            DEFAULTS.draw_demos,
-            options.DATA,
-        ),
-    ] = None,
-    reward: Annotated[
-        Path | None, _option("reward", "A reward file for grace, in place of a search.", "search", TRAINING, "FILE")
-    ] = None,
-    expand: Annotated[
-        int | None, _option("expand", "Rounds of expansion of grace, as fit has it.", 0, TRAINING)
-    ] = None,
-    trust_reward: options.TrustReward = None,
-    llm_url: options.LlmUrl = None,
-    model: options.Model = None,
-    images: options.Images = None,
-    context: options.Context = None,
-    start_from: options.StartFrom = None,
-    tune: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tune",
-            metavar="METHOD.KEY=VALUE",
-            help="One setting of a method, such as airl.demo_batch_size=512; repeatable.",
-            rich_help_panel=TRAINING,
-        ),
-    ] = None,
-    device: Annotated[str | None, _option("device", "Of torch: auto, cpu, cuda.", DEFAULTS.device, TRAINING)] = None,
-    workers: Annotated[int | None, _option("workers", "Runs at once.", "one per core", RUN)] = None,
-    allow_weak_sandbox: options.AllowWeakSandbox = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
-    out: Annotated[Path | None, _option("out", "A new folder.", "comparisons/<time>", RUN)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="A new folder.", show_default="comparisons/<time>", rich_help_panel="Run"),
+    ] = None,
     resume_: Annotated[
         Path | None,
         typer.Option(
@@ -127,81 +61,58 @@ def compare(
             metavar="DIR",
             help="Go on with this comparison; runs that failed are done again. --methods and --seeds may change, "
             "--transfer-env adds; what somebody else's comparison names is named again.",
-            rich_help_panel=RUN,
+            rich_help_panel="Run",
         ),
     ] = None,
-    config: options.ConfigFile = None,
-    set_: options.Sets = None,
-    as_json: options.AsJson = False,
+    config: ConfigFile = None,
+    set_: Sets = None,
+    as_json: AsJson = False,
+    help_all: HelpAll = False,  # noqa: ARG001 - answered by its callback
 ) -> None:
     """Compare GRACE with GAIL, AIRL, BC and PPO on the true reward: same PPO, networks, steps and evaluation.
 
     Writes results.csv, table.md, learning curves, and a folder for each run. Ctrl-C saves; --resume goes on.
     """
-    if workers is not None and workers < 1:
-        raise InputError(f"--workers {workers}; expected at least 1")
-    named = tuple(name.strip() for name in methods.split(",")) if methods is not None else None
-    given: dict[str, object] = {
-        "env": env,
-        "steps": steps,
-        "horizon": horizon,
-        "episodes": episodes,
-        "looks": looks,
-        "keep": keep,
-        "draw_demos": draw_demos,
-        "device": device,
-        "transfer": tuple(transfer_env) if transfer_env else None,
-        "tuned": tuple(tune) if tune else None,
-        "reward": str(reward) if reward else None,
-    }
-    flags: dict[str, object] = {
-        "data.demos": tuple(demos) if demos else None,
-        "data.negatives": tuple(negatives) if negatives else None,
-        "data.label": label,
-        "data.goals": goals,
-        "data.held_out": held_out,
-        "data.field_names": field_names,
-        "expand.rounds": expand,
-        "expand.trust": trust_reward,
-        "model.url": llm_url,
-        "model.name": model,
-        "model.images": images,
-        "model.context": context,
-        "proposer.start_from": tuple(start_from) if start_from else None,
-        "sandbox.allow_weak": allow_weak_sandbox,
-    }
+    from grace_irl.cli.progress import ComparisonProgress
+    from grace_irl.compare.comparison import resume, start
+    from grace_irl.compare.settings import Settings, comparison_of
+    from grace_irl.runs.acting import worded
+
+    own = {key.removeprefix("compare."): value for key, value in given.items() if key.startswith("compare.")}
+    methods = own["methods"]
+    own["methods"] = tuple(name.strip() for name in str(methods).split(",")) if methods is not None else None
+    flags = {key: value for key, value in given.items() if not key.startswith("compare.")}
+    sets, folder = tuple(set_ or ()), resume_ or out or Path("comparisons") / time.strftime("%Y%m%d-%H%M%S")
     if resume_ is not None:
-        words = (("label", "data.label", label), ("goals", "data.goals", goals), ("model", "model.name", model))
-        flags |= {key: None for option, key, value in words if options.mirrored(option, value)}
-        rest = {"out": out, "config": None if options.mirrored("config", config) else config}
-        others = [name for name, value in {**given, **rest}.items() if value is not None and name not in AGAIN]
+        for key, name in (("data.label", "label"), ("data.goals", "goals"), ("model.name", "model")):
+            flags[key] = None if mirrored(name, flags[key]) else flags[key]
+        rest = {"out": out, "config": None if mirrored("config", config) else config}
+        others = [name for name, value in {**own, **rest}.items() if value is not None and name not in AGAIN]
         if others:
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
-    folder = resume_ or out or Path("comparisons") / time.strftime("%Y%m%d-%H%M%S")
     with ComparisonProgress() as progress:
         try:
             if resume_ is not None:
-                further = tuple(transfer_env or ())
+                again = comparison_of({name: own[name] for name in AGAIN})
                 compared = resume(
                     folder,
-                    methods=named,
-                    seeds=seeds,
-                    transfer=further,
-                    env=env,
-                    sets=tuple(set_ or ()),
+                    methods=again.methods if own["methods"] is not None else None,
+                    seeds=again.seeds if own["seeds"] is not None else None,
+                    transfer=again.transfer,
+                    env=again.env if own["env"] is not None else None,
+                    sets=sets,
                     flags=flags,
                     workers=workers,
                     listener=progress,
                     note=progress.note,
                 )
             else:
-                fit = worded(config, tuple(set_ or ()), flags, Config(data=DataConfig(held_out=0.0)))
+                fit = worded(config, sets, flags, Config(data=DataConfig(held_out=0.0)))
                 if not fit.data.demos:
                     raise InputError(
                         "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"
                     )
-                comparison = comparison_of({**given, "methods": named, "seeds": seeds})
-                compared = start(Settings(comparison, fit), folder, workers, progress, progress.note)
+                compared = start(Settings(comparison_of(own), fit), folder, workers, progress, progress.note)
         except KeyboardInterrupt:
             progress.close()
             _leave(folder)
@@ -211,6 +122,12 @@ def compare(
 
 
 def _print(compared: Compared, *, as_json: bool) -> None:
+    from rich.table import Table
+
+    from grace_irl.cli.console import console, print_json, say
+    from grace_irl.compare.folder import ComparisonFolder
+    from grace_irl.compare.table import KEY, differences_of, rows_of
+
     out, place = console(), ComparisonFolder(compared.folder)
     if not as_json or out.is_terminal:
         for environment in dict.fromkeys(each.environment for each in compared.standings):
@@ -239,6 +156,8 @@ def _print(compared: Compared, *, as_json: bool) -> None:
 
 def _leave(folder: Path) -> None:
     """Says what is saved and leaves."""
+    from grace_irl.cli.console import say
+
     if (folder / "compare.toml").exists():
         again = f"grace-irl compare --resume {shlex.quote(str(folder))}"
         say(f"grace-irl: interrupted; runs that had ended are saved. Go on with: {again}", err=True)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
 from grace_irl.cli.goals import goal_table
-from grace_irl.cli.memory import MaxMemory
+from grace_irl.cli.options import MaxMemory
 from grace_irl.cli.pictures import outlines, save_pictures, screens_table
 from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated

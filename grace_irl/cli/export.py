@@ -96,7 +96,7 @@ def _program(run: Path, path: Path, prefix: str, *, as_json: bool) -> None:
 
 
 def _library(run: Path, path: Path, *, as_json: bool) -> None:
-    from grace_irl.runs.reuse import library
+    from grace_irl.runs.provenance import library
 
     with opened(run) as (store, config):
         text, count = library(store, config)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from grace_irl.cli.console import say
-from grace_irl.cli.memory import MaxMemory
+from grace_irl.cli.options import MaxMemory
 
 
 def report(

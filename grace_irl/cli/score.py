@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, metrics_object, metrics_table, print_json, say
-from grace_irl.cli.memory import MaxMemory
+from grace_irl.cli.options import MaxMemory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import BEST_HERE
 from grace_irl.runs.score import RoleScore

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, console, print_json, require_new, say
-from grace_irl.cli.memory import MaxMemory
+from grace_irl.cli.options import MaxMemory
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.screenshots import Keep

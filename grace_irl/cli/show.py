@@ -18,9 +18,8 @@ from grace_irl.programs.library import Usage
 from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
 from grace_irl.runs.folder import RunPaths
-from grace_irl.runs.provenance import lineage
+from grace_irl.runs.provenance import Reuse, lineage, reuse
 from grace_irl.runs.record import Record, candidate
-from grace_irl.runs.reuse import Reuse, reuse
 from grace_irl.runs.run import Generation, history, opened
 from grace_irl.runs.store import FateRow, Store
 from grace_irl.search.ranks import ranked

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.compare.contest import Contest
-from grace_irl.compare.curves import Line, plot
+from grace_irl.compare.contest import Contest, require_cleanable
 from grace_irl.compare.folder import ComparisonFolder, read_curve
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.oracle import Oracle
@@ -24,14 +23,13 @@ from grace_irl.compare.settings import (
     read_settings,
 )
 from grace_irl.compare.standings import Standing, standings
-from grace_irl.compare.table import csv_text, markdown
+from grace_irl.compare.table import Line, csv_text, markdown, plot
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.rewards.file import read_reward
-from grace_irl.rl.adapters import names_code
+from grace_irl.rl.environments import names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
-from grace_irl.runs.clean import require_cleanable
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import RunLock, require_absent
 from grace_irl.runs.proposers import destination, settled
@@ -41,7 +39,7 @@ MAY_CHANGE = (
     *("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context"),
     *(key for key in DROPPED if key != "data.goals"),
 )
-"""What may lie elsewhere when it is named again (demonstrations are compared), and what changes no result."""
+"""Settings that may change on resume: paths (demonstrations are compared), and those that change no result."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Compared:
     """A comparison that has ended.
 
     Attributes:
-        folder: where it is.
+        folder: its place.
         results: of all jobs, failed ones among them.
         standings: of the methods, by environment.
         notes: what a reader of the tables should know.
@@ -74,8 +72,8 @@ def start(
         settings: of everything.
         out: a new folder.
         workers: jobs at once; None: one per core.
-        listener: told where it stands.
-        note: told, in one line, which server gets prompts and the key.
+        listener: gets the state of the comparison when it changes.
+        note: gets one line that names the server of prompts and key.
 
     Raises:
         InputError: settings, data, methods or environments that cannot be used; nothing is written then.
@@ -211,7 +209,7 @@ def _written(
 
 
 def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]:
-    """What jobs and standings say, each line once."""
+    """Notes of jobs and standings, each line once."""
     failures = [f"{each.method} seed {each.seed} failed: {each.failure}" for each in results if each.failure]
     jobs: dict[tuple[str, str], list[int]] = {}
     for each in results:
@@ -222,7 +220,7 @@ def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]
 
 
 def _checked(contest: Contest) -> tuple[str, ...]:
-    """Refuses what cannot be done before anything is; what the tables must tell of lengths of episodes."""
+    """Refuses what cannot be done, and returns the notes on lengths of episodes."""
     try:
         from grace_irl.rl.matching import told
         from grace_irl.rl.problems import length_warnings

@@ -1,4 +1,4 @@
-"""The problem that all methods of a comparison are set, and the methods."""
+"""The problem that all methods of a comparison are set, its cleaning, and the methods."""
 
 from __future__ import annotations
 
@@ -16,15 +16,69 @@ from grace_irl.demos import load
 from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import is_adapter
+from grace_irl.rl.environments import is_adapter
 from grace_irl.rl.method import PolicyMethod, PolicyProblem, load_method, offered
-from grace_irl.runs.clean import clean
+from grace_irl.runs import labelling as labellings
+from grace_irl.runs import proposers
 from grace_irl.runs.config import Config, ExpandConfig, SandboxConfig
-from grace_irl.runs.fit import Parts
-from grace_irl.runs.labelling import marked
+from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
+from grace_irl.runs.folder import RunLock, RunPaths, create
+from grace_irl.runs.labelling import Labelling, marked
+from grace_irl.runs.store import Store
 
 if TYPE_CHECKING:
     from grace_irl.rl.observed import EnvironmentFactory
+
+
+def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
+    """Looks, before anything is written, at all that `clean` needs.
+
+    Returns:
+        The configuration with what a server was asked, for `clean`.
+
+    Raises:
+        InputError: a file of goal states that cannot be used, or nobody who can be asked for what it leaves out.
+    """
+    return _checked(config, new_labelling(config, demonstrations))
+
+
+def clean(
+    config: Config, folder: Path, demonstrations: Demonstrations, parts: Parts, checked: Config | None = None
+) -> Demonstrations:
+    """Demonstrations with their goal states as marks; asks for what nobody said, and goes on where it was ended.
+
+    Args:
+        config: of the runs that share them; their search does not matter.
+        folder: of a run that is made, or that is there already: its goal states count, and no file any more.
+        demonstrations: as loaded.
+        parts: who is told, and what the user goes on with.
+        checked: what `require_cleanable` gave; None: a server is asked here.
+
+    Raises:
+        InputError: as `require_cleanable`; no expert has a goal state.
+        GraceError: answers that cannot be read, or nobody answers any more; what was answered is saved.
+        Interrupted: by Ctrl-C; what was answered is saved.
+    """
+    paths = RunPaths(folder)
+    if not paths.database.exists():
+        labelling = new_labelling(config, demonstrations)
+        checked = checked or _checked(config, labelling)
+        create(folder, checked, labelling.problem(), labelling.answers)
+    with RunLock(paths.lock), closing(Store(paths.database)) as store:
+        kept = labellings.resumed(demonstrations, "goal", folder, store, notes_of(store, parts))
+        if kept.silent or not any(row.positives for row in store.trajectories()):
+            with opened_sandbox(config) as sandbox:
+                labelled(folder, checked or _checked(config, kept), kept, sandbox, store, parts)
+    return labellings.marked(demonstrations, folder, lambda _: None)
+
+
+def _checked(config: Config, labelling: Labelling) -> Config:
+    """The configuration with what its proposer found out, where somebody has to be asked."""
+    config = proposers.settled(config)
+    if not labelling.silent:
+        return config
+    require_chat(labelling, config)
+    return proposers.checked(config, labelling.problem())
 
 
 @dataclass(frozen=True)
@@ -46,7 +100,7 @@ class Contest:
 
         Args:
             settings: of the comparison.
-            workers: of the sandbox of each search, where the settings do not say.
+            workers: of the sandbox of each search, if the settings do not say.
 
         Raises:
             InputError: they cannot be read.
@@ -74,15 +128,15 @@ class Contest:
         return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
 
     def cleaned(self, folder: Path, note: Callable[[str], None], checked: Config | None = None) -> Contest:
-        """With the goal states of the experts; what nobody said is asked for, once for all jobs.
+        """With the goal states of the experts; a model names the missing ones, once for all jobs.
 
         Args:
             folder: of the comparison; goes on with what is there.
-            note: is told what is asked and found.
-            checked: as for `grace_irl.runs.clean.clean`.
+            note: gets a line for each question and answer.
+            checked: as for `grace_irl.compare.contest.clean`.
 
         Raises:
-            InputError, GraceError, Interrupted: as `grace_irl.runs.clean.clean`.
+            InputError, GraceError, Interrupted: as `grace_irl.compare.contest.clean`.
         """
         if not self.needs_goals:
             return self
@@ -106,12 +160,12 @@ class Contest:
         return Contest(self.settings, draw(self.demonstrations, count, seed)) if count else self
 
     def problem(self, seed: int, environment: str = "") -> PolicyProblem:
-        """What every method is set.
+        """The problem that every method solves.
 
         All methods learn from the same side of the split, which is the search's own.
 
         Args:
-            seed: of the split, where some demonstrations are held out.
+            seed: of the split, if some demonstrations are held out.
             environment: another one than the settings'.
 
         Raises:
@@ -141,8 +195,8 @@ class Contest:
 
         Args:
             name: `grace`, or one of `offered()`.
-            folder: where `grace` keeps its search.
-            note: is told of the search.
+            folder: the place of `grace`'s search.
+            note: gets lines about the search.
 
         Raises:
             InputError: no such method, or packages that it needs are missing.
@@ -183,7 +237,7 @@ class Contest:
         return hyperparameters(metadata.environment, metadata.kind).deterministic
 
     def interface(self, problem: PolicyProblem) -> str:
-        """What a reward network is bound to: the shape of observations, and the actions."""
+        """The interface of a reward network: the shape of observations, and the actions."""
         with closing(problem.make_env()) as environment:
             return f"observations of shape {environment.observation_space.shape} and {environment.action_space}"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.compare.recovered import ProgramReward
+from grace_irl.compare.grace import ProgramReward
 from grace_irl.errors import InputError
 from grace_irl.evaluate.epic import Reward, Transitions, epic_distance
 from grace_irl.rl.matching import split_id
@@ -23,7 +23,7 @@ StateReward = Callable[[Floats, Floats, Floats], Floats]
 
 @dataclass(frozen=True)
 class Locomotion:
-    """What a body is paid: forward velocity, less the cost of control, and a bonus for being healthy.
+    """The true reward of a body: forward velocity, less the cost of control, and a bonus for being healthy.
 
     Attributes:
         size: numbers of a state, positions left out.
@@ -65,7 +65,7 @@ TABLE: dict[str, Locomotion] = {
 
 
 def true_reward(environment: str, size: int) -> StateReward | None:
-    """The true reward of an environment whose states have so many numbers; None where none is known."""
+    """The true reward of an environment, by the size of its states; None if it is unknown."""
     name = split_id(environment)[0]
     found = TABLE.get(f"{name}-v5")
     return found if found is not None and found.size == size else None
@@ -77,7 +77,7 @@ DISCOUNT = 0.99
 
 
 def distance(problem: PolicyProblem, reward: TransitionReward) -> float | None:
-    """EPIC distance from 0 to 1; None where the true reward has no closed form (`true_rewards`).
+    """EPIC distance from 0 to 1; None if the true reward has no closed form (`true_rewards`).
 
     Half of the transitions are experts', half of random actions, so that none of the methods chooses them.
 
@@ -133,7 +133,7 @@ class _OfStates:
 
 
 def _transitions(problem: PolicyProblem) -> Transitions | None:
-    """Where rewards are compared; None where no expert has actions."""
+    """The transitions on which rewards are compared; None if no expert has actions."""
     from grace_irl.rl.episodes import expert_episodes
 
     try:
@@ -160,7 +160,7 @@ def _drawn(
 
 
 def _random(problem: PolicyProblem, steps: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Episodes of random actions, of so many steps in all; without terminal and absorbing states."""
+    """Episodes of random actions, with a given number of steps in all; without terminal and absorbing states."""
     episodes, left = [], steps
     with closing(problem.make_env()) as environment:
         environment.action_space.seed(0)

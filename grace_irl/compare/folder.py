@@ -13,7 +13,7 @@ from grace_irl.toml import from_json
 
 @dataclass(frozen=True)
 class ComparisonFolder:
-    """Where a comparison keeps what (docs/compare.md)."""
+    """Paths inside a comparison's folder (docs/compare.md)."""
 
     path: Path
 
@@ -48,7 +48,7 @@ class ComparisonFolder:
 
 @dataclass(frozen=True)
 class JobFolder:
-    """What one job leaves."""
+    """Files of one job."""
 
     path: Path
 
@@ -59,7 +59,7 @@ class JobFolder:
 
     @property
     def log(self) -> Path:
-        """What its process said."""
+        """The output of its process."""
         return self.path / "log.txt"
 
     @property
@@ -96,7 +96,7 @@ def slug(environment: str) -> str:
 
 
 def read_curve(path: Path) -> list[dict[str, Any]]:
-    """The points of a learning curve so far; none where there is no file."""
+    """The points of a learning curve so far; none if there is no file."""
     try:
         text = path.read_bytes()
         looks = from_json(list[_Look], text)
@@ -108,7 +108,7 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Look:
-    """What a point must have to be drawn."""
+    """Fields that a drawn point must have."""
 
     steps: float
     mean: float

@@ -1,4 +1,7 @@
-"""GRACE as one of the methods: a reward recovered from the demonstrations, and the problem's learner on it."""
+"""GRACE as one of the methods: it recovers a reward from the demonstrations and runs the problem's learner on it.
+
+The recovered reward pays policies, and chooses among them.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from grace_irl.compare.recovered import ProgramReward
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.compare.standings import ORACLE
 from grace_irl.demos import require_roles
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.rewards.file import read_reward
-from grace_irl.rl.method import Kept, PolicyProblem, Trained, Watch, unwatched
+from grace_irl.programs.check import read
+from grace_irl.rewards.file import RewardFile, load_reward, read_reward
+from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
 from grace_irl.runs.expand import expansion
@@ -22,13 +29,90 @@ from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
 
+if TYPE_CHECKING:
+    from grace_irl.rewards.scale import Form
+    from grace_irl.rl.choice import Signal
+    from grace_irl.rl.learning import Pay
+
+
+@dataclass(frozen=True)
+class ProgramReward:
+    """The file that `grace` recovered. Implements `TransitionReward`, for environments without instructions.
+
+    Attributes:
+        path: of the file.
+        trust: whether policies are trained on it in this process.
+        allow_weak: of the sandbox.
+        form: in which policies get it.
+    """
+
+    path: Path
+    trust: bool = False
+    allow_weak: bool = False
+    form: Form = "raw"
+
+    @property
+    def file(self) -> RewardFile:
+        """For training."""
+        return load_reward(self.path, trust=self.trust)
+
+    def __call__(
+        self,
+        state: NDArray[Any],
+        action: NDArray[Any],
+        next_state: NDArray[Any],
+        done: NDArray[np.bool_],  # noqa: ARG002
+    ) -> NDArray[np.float64]:
+        """Rewards `(batch,)`; each transition is an episode of its own: two states, in order."""
+        taken = action if read(self.file.source).takes_action else None
+        episodes = [
+            Trajectory(np.stack(pair), None if taken is None else taken[number : number + 1])
+            for number, pair in enumerate(zip(state, next_state, strict=True))
+        ]
+        rewards = self.file.rewards(episodes, workers=1, allow_weak_sandbox=self.allow_weak)
+        return np.array([each[1] for each in rewards])
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The reward that a method recovered.
+
+    Attributes:
+        reward: None if it recovers none.
+        paid: the form in which policies are paid it, if it is a network.
+    """
+
+    reward: TransitionReward | None
+    paid: Paid = "reward"
+
+    def pay(self, form: Paid | None = None) -> Pay:
+        """Pays it to learners; a program in its own form, a network in `form` or, if that is None, in `paid`."""
+        from grace_irl.rl.learning import NetPay, ProgramPay
+
+        assert self.reward is not None
+        if isinstance(self.reward, ProgramReward):
+            return ProgramPay(self.reward.file, self.reward.form, self.reward.allow_weak)
+        return NetPay(self.reward, form or self.paid)
+
+    def signal(self, method: str) -> Signal | None:
+        """The signal that the method's learner had; None if it recovers no reward, so that nothing chooses."""
+        from grace_irl.rl.choice import Signal
+        from grace_irl.rl.learning import true_pay
+
+        if method == ORACLE:
+            return Signal(true_pay)
+        if self.reward is None:
+            return None
+        centred = self.paid == "centred"
+        return Signal(self.pay("reward" if centred else None), centred)
+
 
 @dataclass(frozen=True)
 class GraceTrained(Trained):
-    """What GRACE has learnt.
+    """GRACE's result: a reward and its policies.
 
     Attributes:
-        search_seconds: wall seconds before the learner began; None where search and training take turns.
+        search_seconds: wall seconds before the learner began; None if search and training take turns.
     """
 
     search_seconds: float | None = 0.0
@@ -46,7 +130,7 @@ class Grace:
         folder: of the run, or of the expansion; goes on with what is there.
         demonstrations: as they were loaded.
         reward: a reward file instead of a search; None: search.
-        note: is told of the search.
+        note: gets lines about the search.
     """
 
     config: Config
@@ -94,7 +178,7 @@ class Grace:
         return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 
     def _run(self, config: Config) -> Run:
-        """Searches, or goes on where a search was killed."""
+        """Searches, or resumes a search that was killed."""
         parts = fits.Parts(demonstrations=self.demonstrations, note=self.note)
         expands = config.expand.rounds > 0
         began = (self.folder / "rounds" / "0" / "run" if expands else self.folder).exists()

@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.folder import ComparisonFolder, JobFolder
-from grace_irl.compare.grace import GraceTrained
-from grace_irl.compare.looks import EVALUATION, Looks
+from grace_irl.compare.grace import GraceTrained, ProgramReward, Recovered
 from grace_irl.compare.outcome import PLAYED, Favourite, JobResult, TrainingOutcome, read_result, write_result
-from grace_irl.compare.recovered import ProgramReward, Recovered
 from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
@@ -32,6 +30,45 @@ from grace_irl.runs.folder import RunLock
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
+
+
+EVALUATION = 7919
+"""Added to the seed of a job for the seed of its last evaluation: the same episodes for every method."""
+
+
+class Looks:
+    """Evaluates a policy on the way and keeps the learning curve. Implements `Watch`.
+
+    Args:
+        problem: whose environments it plays in.
+        path: of the curve.
+        episodes: of each look.
+        seed: of the job.
+        deterministic: take each state's likeliest action.
+
+    Attributes:
+        seconds: that it took.
+    """
+
+    def __init__(self, problem: PolicyProblem, path: Path, episodes: int, seed: int, *, deterministic: bool) -> None:
+        self._problem, self._path, self._episodes = problem, path, episodes
+        self._seed, self._deterministic = seed, deterministic
+        self._points: list[Point] = []
+        self.seconds = 0.0
+        write_atomically(path, "[]")  # of a job that is done again, the old one goes
+
+    def __call__(self, steps: int, policy: Policy) -> None:
+        """See `Watch`."""
+        from grace_irl.rl.curve import to_json
+        from grace_irl.rl.evaluation import evaluate
+
+        begun = time.monotonic()
+        number = self._seed + (len(self._points) + 2) * EVALUATION  # never the episodes of the last one
+        found = evaluate(policy, self._problem.make_env, self._episodes, number, deterministic=self._deterministic)
+        self._points.append(found.point(steps))
+        write_atomically(self._path, to_json(self._points))
+        self.seconds += time.monotonic() - begun
+
 
 CHOICE = 104_729
 """Added to the seed of a job for the seed of the episodes that are played to choose: none of an evaluation."""
@@ -117,7 +154,7 @@ class _Job:
         return result
 
     def _before(self) -> tuple[Recovered, JobResult] | None:
-        """What an earlier process of this job has learnt, where its reward can be carried on from here.
+        """The result of an earlier process of this job, if its reward can be carried on from here.
 
         A network cannot: loading one runs what its file says.
         """
@@ -185,7 +222,7 @@ class _Job:
         return trained, outcome
 
     def _evaluated(self, problem: PolicyProblem, policy: Policy, steps: int) -> Point:
-        """The episodes of the last evaluation, played by a policy that has had so many steps of training."""
+        """The episodes of the last evaluation, played by a policy after a given number of steps of training."""
         from grace_irl.rl.evaluation import evaluate
 
         episodes, deterministic = self.contest.settings.comparison.episodes, self.contest.deterministic(problem)
@@ -243,7 +280,7 @@ class _Job:
     def _carried(
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
-        """How a fresh policy learns elsewhere; a text where it cannot."""
+        """Learning of a fresh policy in another environment; a text if it cannot."""
         from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward

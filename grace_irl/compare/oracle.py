@@ -13,17 +13,17 @@ RETURNS = {"Hopper": 2_000.0, "Walker2d": 2_000.0, "HalfCheetah": 1_000.0}
 """Mean returns that the oracle must pass. A Hopper or Walker2d that stands still earns about 1,000 in 1,000 steps for
 being alive; a HalfCheetah that does not move earns 0."""
 SUCCESS = 0.5
-"""Success rate that the oracle must reach where there is a goal."""
+"""Success rate that the oracle must reach if there is a goal."""
 OF_EXPERTS = 0.5
 """Share of the experts' mean return that it must reach elsewhere."""
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """When PPO on the true reward counts as having learnt.
+    """Rule by which PPO on the true reward counts as having learnt.
 
     Attributes:
-        experts: mean return of the experts whose rewards were recorded; None where none were.
+        experts: mean return of the experts whose rewards were recorded; None if none were.
     """
 
     experts: float | None = None
@@ -36,10 +36,10 @@ class Oracle:
         return cls(float(np.mean(totals)) if totals else None)
 
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
-        """Why no fraction of an oracle's mean score is quoted, in one line; "" where one is.
+        """The reason why no fraction of an oracle's mean score is quoted, in one line; "" if one is.
 
         Args:
-            environment: where it learnt.
+            environment: the one of its training.
             score: its mean over runs.
             success: whether that is a success rate and no return.
         """

@@ -43,16 +43,16 @@ class TrainingOutcome:
     """A training's last policy as it was evaluated at the end, on the environment's own reward, and its favourite.
 
     Attributes:
-        environment: where it learnt and played.
+        environment: the one of training and evaluation.
         transfer: whether its reward was recovered elsewhere.
         episodes: that were played.
         mean, deviation: of their returns.
-        success: share that reached the goal; None where there is none.
+        success: share that reached the goal; None if there is none.
         length: mean steps of an episode.
         components: mean sums of the components of the reward that the environment names.
         steps: environment steps of training.
         seconds: wall seconds of training, without evaluations and without the search for a reward; None: not known.
-        epic: EPIC distance of the recovered reward from the true one; None where there is not both.
+        epic: EPIC distance of the recovered reward from the true one; None if there is not both.
         favourite: the policy that the training's own signal pays most, maybe the last one; None if the signal failed,
             or if an earlier version did the job.
     """
@@ -78,15 +78,15 @@ class TrainingOutcome:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a job has done so far.
+    """Progress of a job.
 
     Attributes:
         method, seed: which job.
         outcomes: in the environment first, then in those that its reward was carried to.
         notes: what a reader should know of it.
-        failure: why it failed, in one line; "" where it did not.
+        failure: why it failed, in one line; "" if it did not.
         carried: the environments, as the settings name them, in which its reward was tried, or found not to be for.
-        form: in which policies are paid a recovered program (`grace_irl.rewards.scale`); "" where there is none.
+        form: in which policies are paid a recovered program (`grace_irl.rewards.scale`); "" if there is none.
         data: digest of the demonstrations that it learnt from (`grace_irl.compare.settings.digest_of`), the same for
             all methods of a seed.
     """
@@ -115,7 +115,7 @@ def write_result(path: Path, result: JobResult) -> None:
 
 
 def read_result(path: Path) -> JobResult | None:
-    """A result that was kept; None where there is none of this version: the job is then done again."""
+    """A result that was kept; None if there is none of this version: the job is then done again."""
     try:
         found = from_json(JobResult, path.read_bytes())
         return found if path.parent.name == f"{found.method}-{found.seed}" else None

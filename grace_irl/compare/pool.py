@@ -20,7 +20,7 @@ JOB = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.compare.job 
 POLL_S = 0.2
 """Between two looks at the processes."""
 END_S = 5.0
-"""For a process to end by itself when it is told to."""
+"""Seconds for a process to end by itself after a request."""
 
 Job = tuple[str, int]
 """A method and a seed."""
@@ -28,7 +28,7 @@ Job = tuple[str, int]
 
 @dataclass(frozen=True)
 class ComparisonState:
-    """Where a comparison stands.
+    """State of a comparison.
 
     Attributes:
         total, done, failed: jobs.
@@ -108,7 +108,7 @@ def _start(folder: Path, job: Job, share: int, settings: str) -> subprocess.Pope
 
 
 def _ended(place: JobFolder, job: Job, transfer: Sequence[str], process: subprocess.Popen[bytes]) -> JobResult:
-    """What a process left; where it left nothing, that it did not."""
+    """The outcome that a process left; if it left none, a failure."""
     if process.stdin is not None:
         process.stdin.close()
     found = read_result(place.result) or JobResult(*job)

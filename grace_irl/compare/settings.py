@@ -8,19 +8,20 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
 from grace_irl.runs import acting
-from grace_irl.runs.acting import authorised, plain_acting
+from grace_irl.runs.acting import authorised, plain_acting, runs_code
 from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml
-from grace_irl.runs.expand.round import ends
+from grace_irl.settings import Section, declared, problem_of, setting
 from grace_irl.toml import read_toml
+
+if TYPE_CHECKING:
+    from grace_irl.demos.trajectory import Demonstrations
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
@@ -28,47 +29,85 @@ KEEP = 5
 MOST_KEPT = 100
 
 
-class Comparison(BaseModel):
-    """Settings of a comparison.
+class Comparison(Section):
+    """Methods, environments and measures of a comparison."""
 
-    Attributes:
-        methods: `grace`, and methods that installed distributions offer.
-        seeds: runs of each method, from seed 0.
-        steps: environment steps of each run.
-        env: where policies learn; "" takes the demonstrations' own environment.
-        horizon: steps of every episode in the fixed-horizon form; 0: episodes end as the environment ends them.
-        transfer: environments in which a fresh policy is trained on each recovered reward.
-        tuned: settings of methods that differ from their defaults, each `method.key=value`, the value as in TOML.
-        reward: a reward file for `grace`, in place of a search; "": search.
-        episodes: of the evaluation at the end.
-        looks: evaluations on the way, evenly spread, the end included.
-        look_episodes: of each of these.
-        keep: policies kept along each training, the last one among them, of which the favourite is chosen; 0: as many
-            as expansion has rounds, or `KEEP` without expansion.
-        choice_episodes: that each of them plays for the choice.
-        device: of torch.
-        draw_demos: trajectories of each task and role that each seed draws for all its methods; 0: all seeds have all.
-        data: digest of the demonstrations that the comparison began with.
-    """
+    panel: ClassVar[str] = "Training"
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    methods: tuple[str, ...] = ALL
-    seeds: int = Field(default=5, ge=1)
-    steps: int = Field(default=100_000, ge=1, le=MOST_STEPS)
-    env: str = ""
-    horizon: int = Field(default=0, ge=0)
-    transfer: tuple[str, ...] = ()
-    tuned: tuple[str, ...] = ()
-    reward: str = ""
-    episodes: int = Field(default=100, ge=1)
-    looks: int = Field(default=10, ge=1)
-    look_episodes: int = Field(default=20, ge=1)
-    keep: int = Field(default=0, ge=0, le=MOST_KEPT)
-    choice_episodes: int = Field(default=10, ge=1)
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    draw_demos: int = Field(default=0, ge=0)
-    data: str = ""
+    methods: tuple[str, ...] = setting(
+        ALL,
+        "Methods to compare, with commas between them.",
+        flag="methods",
+        unit="names",
+        shown=",".join(ALL),
+        common=True,
+        details="`grace`, and methods that installed distributions offer.",
+    )
+    seeds: int = setting(5, "Runs of each method, from seed 0.", flag="seeds", unit="runs", common=True, ge=1)
+    steps: int = setting(
+        100_000,
+        "Environment steps of each run, expansion included.",
+        flag="steps",
+        unit="steps",
+        common=True,
+        ge=1,
+        le=MOST_STEPS,
+    )
+    env: str = setting(
+        "",
+        "Environment in which policies learn: a Gymnasium id, or file.py:function.",
+        flag="env",
+        unit="id",
+        shown="the demonstrations' own",
+        common=True,
+    )
+    horizon: int = setting(
+        0, "Length of all episodes (docs/compare.md); 0: they end as they do.", flag="horizon", unit="steps", ge=0
+    )
+    transfer: tuple[str, ...] = setting(
+        (),
+        "Environments in which fresh policies learn from the recovered rewards; also with --resume.",
+        flag="transfer-env",
+        unit="id",
+    )
+    tuned: tuple[str, ...] = setting(
+        (),
+        "One setting of a method, such as airl.demo_batch_size=512.",
+        flag="tune",
+        unit="method.key=value",
+        details="The value as in TOML.",
+    )
+    reward: str = setting(
+        "", "A reward file for grace, in place of a search.", flag="reward", unit="file", shown="search", common=True
+    )
+    episodes: int = setting(
+        100, "Episodes of the evaluation at the end of a run.", flag="episodes", unit="episodes", ge=1
+    )
+    looks: int = setting(10, "Evaluations on the way, evenly spread: points of a learning curve.", flag="looks", ge=1)
+    look_episodes: int = setting(20, "Episodes of each of these.", flag="look-episodes", unit="episodes", ge=1)
+    keep: int = setting(
+        0,
+        "Policies to keep along each training.",
+        flag="keep",
+        unit="policies",
+        shown=f"the rounds of --expand, or {KEEP}",
+        details="Results are of the last one, and of the one that the training's own signal pays most.",
+        ge=0,
+        le=MOST_KEPT,
+    )
+    choice_episodes: int = setting(
+        10, "Episodes that each of them plays for this choice.", flag="choice-episodes", unit="episodes", ge=1
+    )
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "Device of torch: auto, cpu or cuda.", flag="device")
+    draw_demos: int = setting(
+        0,
+        "Expert and negative trajectories of each task that a seed draws for all its methods; 0: all.",
+        flag="draw-demos",
+        unit="trajectories",
+        panel="Data",
+        ge=0,
+    )
+    data: str = setting("", "Digest of the demonstrations that the comparison began with.", flag="")
 
 
 @dataclass(frozen=True)
@@ -99,6 +138,8 @@ class Settings:
         Raises:
             InputError: another number of policies than rounds, or too many rounds.
         """
+        from grace_irl.runs.expand.round import ends  # not above: it imports NumPy, and help reads this file
+
         asked, expand = self.comparison.keep, self.fit.expand
         if expand.rounds > MOST_KEPT:
             raise InputError(
@@ -120,8 +161,8 @@ class Settings:
 
     def acting(self) -> dict[str, object]:
         """The settings that act for the user (`grace_irl.runs.acting`), as JSON has them."""
-        named = {"env": self.comparison.env, "transfer": [*filter(names_code, self.comparison.transfer)]}
-        own = {key: value for key, value in named.items() if value and (key != "env" or names_code(str(value)))}
+        named = {"env": self.comparison.env, "transfer": [*filter(runs_code, self.comparison.transfer)]}
+        own = {key: value for key, value in named.items() if value and (key != "env" or runs_code(str(value)))}
         return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}
 
 
@@ -134,12 +175,7 @@ def comparison_of(values: dict[str, object]) -> Comparison:
     try:
         found = Comparison.model_validate({key: value for key, value in values.items() if value is not None})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))[:120]
-        raise InputError(
-            f"comparison setting {key!r} is {reprlib.repr(first['input'])}; expected another value: "
-            f"{first['msg'][:200]}"
-        ) from None
+        raise InputError(f"comparison {problem_of(error, declared(Comparison))}") from None
     if not found.methods or len(set(found.methods)) < len(found.methods):
         raise InputError(
             f"--methods {','.join(found.methods)[:200]!r}; expected different methods with commas between them, such "
@@ -170,7 +206,7 @@ def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
 
 
 def read_settings(folder: Path) -> Settings:
-    """What `Settings.write` wrote.
+    """Settings that `Settings.write` wrote.
 
     Raises:
         InputError: the folder is none of a comparison.
@@ -190,7 +226,7 @@ def authorised_settings(
     sets: tuple[str, ...],
     flags: Mapping[str, object],
 ) -> Settings:
-    """What a folder holds, with only those acting settings that somebody answers for: the user who made it on this
+    """Settings of a folder, with only those acting settings that somebody answers for: the user who made it on this
     machine, or this command's words.
 
     Args:
@@ -214,9 +250,9 @@ def authorised_settings(
     missing = [
         f"--transfer-env {shlex.quote(name)}"
         for name in comparison.transfer
-        if names_code(name) and name not in transfer and not (isinstance(known, list) and name in known)
+        if runs_code(name) and name not in transfer and not (isinstance(known, list) and name in known)
     ]
-    if env is None and names_code(comparison.env) and kept.get("compare.env") != comparison.env:
+    if env is None and runs_code(comparison.env) and kept.get("compare.env") != comparison.env:
         missing.insert(0, f"--env {shlex.quote(comparison.env)}")
     if missing:
         raise InputError(

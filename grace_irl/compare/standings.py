@@ -120,7 +120,7 @@ class Scores:
 
     @property
     def score(self) -> SeedSummary:
-        """What counts: success rates, or returns if there is no goal."""
+        """The scores: success rates, or returns if there is no goal."""
         return self.success or self.returns
 
 
@@ -139,7 +139,7 @@ class Standing:
         choosing: mean environment steps played to choose, which are none of training; None as `favourite`.
         epic: mean EPIC distance over the runs that have one.
         rate: mean environment steps a second.
-        note: what must be said beside it; "" for nothing.
+        note: a remark for the tables; "" for none.
     """
 
     method: str
@@ -254,14 +254,14 @@ class _Table:
         )
 
     def _note(self) -> str:
-        """Why fractions of the oracle are not quoted."""
+        """Reasons why fractions of the oracle are not quoted."""
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:
             return last
         return f"{last} for last policies" if last else f"{favourites} for favourites"
 
     def _doubt(self, chosen: Mapping[str, Runs]) -> str:
-        """Why no fraction of the oracle is quoted; "" if one is, or if there is no oracle."""
+        """The reason why no fraction of the oracle is quoted; "" if one is, or if there is no oracle."""
         best = chosen.get(ORACLE, {})
         if not best:
             return ""

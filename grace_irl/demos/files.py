@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from grace_irl.contents import require_inside
 from grace_irl.demos.gathering import Gathering
 from grace_irl.demos.header import Header, merge
-from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory, enough_memory, limited
 from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source, Writer
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.demos.ui import readers as ui
-from grace_irl.demos.ui import tfrecord
+from grace_irl.demos.ui import shard
 from grace_irl.errors import InputError
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
@@ -26,7 +26,7 @@ SUFFIX: dict[Format, str] = {
     "parquet": ".parquet",
     "npz": ".npz",
     "imitation": ".npz",
-    "androidcontrol": tfrecord.SUFFIX,
+    "androidcontrol": shard.SUFFIX,
 }
 """How the names of files end, which is how they are read again."""
 
@@ -90,7 +90,7 @@ def _open(path: str | Path, memory: Memory) -> Source:
     if ui.is_episode(file):
         return ui.open_episode(file, memory)
     end = next((end for end in READERS if file.name.endswith(end)), "")
-    if not file.is_file() or not (end or tfrecord.is_tfrecord(file)):
+    if not file.is_file() or not (end or shard.is_tfrecord(file)):
         raise InputError(
             f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)}, a Minari "
             "dataset, a shard of AndroidControl, or a folder of screens"
@@ -130,7 +130,7 @@ def expand(path: str | Path) -> list[str | Path]:
     files = [
         file
         for file in inside
-        if file.suffix in known or _is_minari(file) or ui.is_episode(file) or tfrecord.is_shard_of_folder(file)
+        if file.suffix in known or _is_minari(file) or ui.is_episode(file) or shard.is_shard_of_folder(file)
     ]
     files = files or [file for file in inside if file.name.endswith(ui.TEXTS)]
     if not files:
@@ -239,7 +239,7 @@ def open_writer(
         InputError: an unknown format, or a path that the format does not take.
     """
     require_utf8(path)
-    is_shard = tfrecord.is_name(path)
+    is_shard = shard.is_name(path)
     if format in SUFFIX and Path(path).suffix != SUFFIX[format] and not (format == "androidcontrol" and is_shard):
         raise InputError(f"{path}: not a name for format {format}; expected one that ends in {SUFFIX[format]}")
     name = format or {".parquet": "parquet", ".npz": "npz"}.get(Path(path).suffix)
@@ -265,7 +265,7 @@ def open_writer(
         return AndroidControlWriter(Path(path), metadata, screenshots)
     raise InputError(
         f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz, "
-        f"{tfrecord.SUFFIX} or -vN (Minari), "
+        f"{shard.SUFFIX} or -vN (Minari), "
         f"or --format with one of {', '.join(get_args(Format))}"
     )
 

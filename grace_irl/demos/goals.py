@@ -1,4 +1,4 @@
-"""Goal states of expert trajectories in a text file that a person can edit (METHODS.md, "Clean").
+"""Goal states of expert trajectories in a text file that a person can edit (docs/runs.md, "Goal states").
 
 TOML: one line per trajectory, its digest and the 1-based indices of the states that reach the goal, possibly
 none. A comment above each says which trajectory it is.

@@ -1,4 +1,4 @@
-"""Labels of states (S_e, the positive ones): the rules of METHODS.md, "Clean"."""
+"""Labels of states (S_e, the positive ones): the label rules (docs/fitness.md)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from grace_irl.demos.links import require_inside
+from grace_irl.contents import require_inside
 from grace_irl.errors import InputError
 
 MAX_BYTES = 64 * 1024 * 1024

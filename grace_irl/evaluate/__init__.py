@@ -1,0 +1,1 @@
+"""Evaluation of programs: the AIRL discriminator's fitness, metrics, EPIC (docs/fitness.md)."""

@@ -11,7 +11,7 @@ a > 0. The problem is concave in both. What its optimum looks like depends on ho
   0, whatever the other rewards are. A unit such as the standard deviation would make f depend on outliers.
 - They touch in one value: the same, with the value that is next to it.
 - r prefers negatives, or is constant: the best scale is 0. A calibration never turns a reward around, so the
-  scale is as good as 0 and f as good as that of a constant, 2 log(1/2) where log pi is 0.
+  scale is as good as 0 and f as good as that of a constant, 2 log(1/2) if log pi is 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Edges:
         low, high: the smallest and the largest reward.
         expert: the smallest reward of a positive state.
         negative: the largest reward of a negative state.
-        low_log_pi, high_log_pi: the smallest and the largest log pi; 0 where log pi is 0 everywhere.
+        low_log_pi, high_log_pi: the smallest and the largest log pi; 0 if log pi is 0 everywhere.
         lightest: the smallest weight of a row.
     """
 
@@ -116,7 +116,7 @@ class Calibration:
 def calibrate(objective: Objective) -> Calibration:
     """The calibration that maximises f, as the module says.
 
-    The result is computed with the rewards as they are. Where their differences are at the limit of a
+    The result is computed with the rewards as they are. If their differences are at the limit of a
     double (1e9 beside 1e9 + 1e-7), the optimum cannot be written as one scale and offset; the best of what
     can be is then given, and f is never below that of a constant reward, nor below f at (1, 0).
     """
@@ -173,7 +173,7 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
 
 
 def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
-    """A scale above the optimum's, where the sides overlap by one unit.
+    """A scale above the optimum's, if the sides overlap by one unit.
 
     Let a be the expert reward and b the negative one that overlap most, b - a = 1, and w the smaller of their
     weights. As log sigmoid(z) <= min(0, z), f <= -w (scale * (b - a) - spread of log pi) for any offset. The
@@ -185,9 +185,9 @@ def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
 def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, float]:
     """The maximum over 0 < scale < largest, where f rises at 0; from (0, offset).
 
-    By Newton's method in a trust region. Whether that ends where the gradient is 0 is checked here, whatever
-    the solver says of itself; if not, the optimum is found by bracketing, which is slower and cannot miss it:
-    max over offset of f is concave in the scale.
+    By Newton's method in a trust region. A check of the gradient at its end does not rely on the solver's own
+    verdict. If it fails, bracketing finds the optimum, which is slower and cannot miss it: max over offset of f is
+    concave in the scale.
     """
     found = minimize(
         lambda p: -unit.value(p[0], p[1]),
@@ -258,7 +258,7 @@ def _flat(objective: Objective, edges: Edges) -> Calibration:
 
 
 def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """What was found, unless rounding made it worse than not to calibrate, or than a constant reward."""
+    """The result, unless rounding made it worse than not to calibrate, or than a constant reward."""
     with np.errstate(over="ignore", invalid="ignore"):  # of the largest rewards, uncalibrated
         reached = objective.value(found.scale, found.offset)
         for other in (_flat(objective, edges), Calibration()):

@@ -22,7 +22,7 @@ Reward = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]],
 """Rewards `(n,)` of n transitions: states, actions, next states, and whether the next state ended the episode."""
 
 CHUNK = 16_384
-"""Transitions that a reward is asked for at once."""
+"""Transitions in one call of a reward."""
 
 FLAT = 1e-10
 """A reward varies if its deviation exceeds this part of its largest value."""
@@ -73,7 +73,7 @@ def epic_distance(
 
     Args:
         first, second: the rewards; the distance is symmetric.
-        transitions: where they are compared. It should cover more than experts do: rewards may differ elsewhere.
+        transitions: those on which to compare. They should cover more than experts do: rewards may differ elsewhere.
         discount: of the environment, with which shaping is of no consequence.
         samples: draws for each mean.
         seed: of the draws.
@@ -125,7 +125,7 @@ def pearson_distance(first: Floats, second: Floats) -> float:
 
 
 def _centred(values: Floats) -> Floats:
-    """Less their mean, and all 0 where what is left is rounding."""
+    """Less their mean, and all 0 if what is left is rounding."""
     left = values - values.mean()
     return left if np.abs(left).max() > FLAT * np.abs(values).max() else np.zeros_like(left)
 

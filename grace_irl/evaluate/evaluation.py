@@ -12,7 +12,7 @@ BEST_HERE = "best threshold on these data"
 
 @dataclass(frozen=True)
 class Metrics:
-    """How well rewards tell expert from negative states, on one split (METHODS: Fitness, Accuracy).
+    """How well rewards tell expert from negative states, on one split (docs/fitness.md, "Metrics").
 
     Attributes:
         fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE eq. 4.1).

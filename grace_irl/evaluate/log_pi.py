@@ -130,7 +130,7 @@ class LogPi:
     """log pi for every state of a problem.
 
     Attributes:
-        constant: the value everywhere, where `values` is empty.
+        constant: the value everywhere, if `values` is empty.
         values: from a trajectory's `key` to `(T+1,)`: entry t is log pi(a_t | s_t); the last state has no
             action and takes the mean over the training data.
     """
@@ -151,7 +151,7 @@ class LogPi:
 
 
 def key(trajectory: Trajectory) -> str:
-    """What tells trajectories apart here: the digest, and what was recorded, which a digest does not cover.
+    """Identity of a trajectory: its digest, and the recorded log-probabilities, which a digest does not cover.
 
     Two policies may have acted alike: states and actions are then equal, and their log-probabilities are not.
     """

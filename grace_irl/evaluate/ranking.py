@@ -1,4 +1,4 @@
-"""The ranking of expert above negative states by values: auc, accuracy, separated (METHODS: Accuracy)."""
+"""The ranking of expert above negative states by values: auc, accuracy, separated (docs/fitness.md, "Metrics")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None
     """All of them, for values `(n,)` with at least one positive and one negative state.
 
     Args:
-        threshold: a state counts as an expert's where its value is above it. None: the best one for these states,
+        threshold: a state counts as an expert's if its value is above it. None: the best one for these states,
             halfway between the two values that it parts.
     """
     experts, negatives = np.sort(values[positive]), np.sort(values[~positive])

@@ -29,11 +29,11 @@ def canonical(source: str) -> str:
 
 
 def unseen(source: str) -> tuple[SourceProblem, ...]:
-    """What a canonical source holds that a reader does not see: each character once on a line, the first of them only.
+    """Characters of a canonical source that a reader does not see: each once on a line, the first of them only.
 
     Refused are control characters but LF and tab, direction marks, characters without width, line and paragraph
     separators, letters and marks that show nothing, and characters that Unicode leaves private or unassigned; also
-    variation selectors behind a letter or a digit, where they tell equal names apart. Spaces of other widths stay.
+    variation selectors behind a letter or a digit, if they tell equal names apart. Spaces of other widths stay.
     """
     if source.isascii() and source.replace("\n", "").replace("\t", "").isprintable():
         return ()

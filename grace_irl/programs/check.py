@@ -1,8 +1,8 @@
 """Static checks of a source: early, friendly errors before anything runs.
 
-They are no boundary: a hostile author gets around them in a line, and the layers of the sandbox are what
-holds (docs/sandbox.md). They tell an author, human or model, at once and with a line number what cannot
-work. Runs inside the sandbox child, because parsing is work that a hostile source controls.
+The checks tell an author, human or model, at once and with a line number what cannot work. They are no boundary: a
+hostile author gets around them in a line. The layers of the sandbox are the boundary (docs/sandbox.md). The checks run
+inside the sandbox child, because parsing is work that a hostile source controls.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def root_name(node: ast.expr) -> str:
 
 
 def _refusal(module: str) -> str | None:
-    """Why a module may not be imported, or None where it may."""
+    """The refusal of an import, or None if it is allowed."""
     root = module.partition(".")[0]
     if root not in contract.ALLOWED_MODULES:
         allowed = "numpy, lxml and the standard library's pure parts (docs/contract.md)"
@@ -122,14 +122,14 @@ FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
 """Ways from a module or an array to more than was handed over; on `self` they are an author's own names."""
 
 UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
-"""Generators that seed themselves anew in every run where no seed is given."""
+"""Generators that seed themselves anew in every run without a given seed."""
 
 _REPORTED = 20
 
 
 @dataclass(frozen=True)
 class SourceReading:
-    """What the text of a source gives without running it.
+    """Facts about a source that need no run of it.
 
     Attributes:
         tree: the syntax tree, or None for a source that does not parse.
@@ -218,7 +218,7 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
 
 
 def _contract(tree: ast.Module) -> tuple[list[SourceProblem], bool]:
-    """What a tree lacks to be a reward program, and whether its reward_fn takes actions."""
+    """The parts of the contract that a tree lacks, and whether its reward_fn takes actions."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     reward = classes.get(contract.REWARD_CLASS)
     if reward is None:

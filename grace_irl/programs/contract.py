@@ -16,7 +16,7 @@ MAX_SOURCE_BYTES = 64 * 1024
 """Longest source, UTF-8 bytes."""
 
 FILENAME = "reward.py"
-"""What a program's own lines are called in a traceback."""
+"""The file name of a program's own lines in a traceback."""
 
 MODULE = "reward"
 """`__name__` of the module that a source becomes, so that `if __name__ == "__main__":` blocks stay quiet."""
@@ -25,7 +25,7 @@ REWARD_CLASS = "Reward"
 REWARD_METHOD = "reward_fn"
 DEBUG_METHOD = "debug_fn"
 DEBUG_SETS = "debug"
-"""The module-level function that compares sets of states, where a program has one."""
+"""The module-level function that compares sets of states, if a program has one."""
 
 ALLOWED_MODULES = frozenset(
     {
@@ -87,7 +87,7 @@ NUMPY_FILES = frozenset(
         *("memmap", "DataSource", "open_memmap", "ctypeslib", "f2py", "testing"),
     }
 )
-"""What numpy offers to read and write files, or to reach foreign memory."""
+"""Names of numpy that read or write files, or reach foreign memory."""
 
 
 def state_dtype(ndim: int) -> np.dtype[Any]:
@@ -108,7 +108,7 @@ ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
 
 
 def as_state(state: NDArray[Any] | bytes | str) -> NDArray[Any] | str:
-    """One state as a program is handed it.
+    """One state as a program gets it.
 
     Of `(n,)` or `(h, w, 3)` a fresh, writable copy of the right type; of a screen, in UTF-8 or a text already, a text.
     """
@@ -120,7 +120,7 @@ def as_state(state: NDArray[Any] | bytes | str) -> NDArray[Any] | str:
 
 
 def as_action(action: Any) -> Any:
-    """One action as a program is handed it: a fresh array of float64, or a number where the action is one."""
+    """One action as a program gets it: a fresh array of float64, or a number if the action is one."""
     found = np.array(action, dtype=ACTION_DTYPE, order="C")
     return found if found.ndim else found[()]
 
@@ -133,7 +133,7 @@ class SourceProblem:
     """One thing that a source may not do, or lacks.
 
     Attributes:
-        line: where, from 1; 0 for the source as a whole.
+        line: its line, from 1; 0 for the source as a whole.
         text: what it is and what to do instead.
         kind: the `Status` that a run of the source gives.
     """

@@ -20,7 +20,7 @@ from grace_irl.programs.parsing import every_token, literal, matters, normalised
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"
-"""How the part begins that an export puts below a program."""
+"""The first line of the part that an export puts below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
 
 Numbers = tuple[float, float, float | None]  # scale, offset, threshold
@@ -28,7 +28,7 @@ Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 _LEVEL = """# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.
 {threshold} = <threshold>
 """
-"""Left out where no threshold is known."""
+"""Left out if no threshold is known."""
 _END = '''
 
 {about}: D(s) = sigmoid({scale} * reward + {offset} - log pi).
@@ -103,7 +103,7 @@ def calibration_of(source: str) -> tuple[float, float] | None:
 def threshold_of(source: str) -> float | None:
     """The threshold on the reward that an exported file carries beside its calibration, or None; as `calibration_of`.
 
-    Of a file that was written by hand, or changed, it counts where it is assigned right behind the pair.
+    Of a file that was written by hand, or changed, it counts if it is assigned right behind the pair.
     """
     found = _numbers(source)
     return None if found is None else found[2]
@@ -172,13 +172,13 @@ def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
 def _names(text: str) -> set[str]:
     """The names of a program, as Python reads them: letters of other widths are the usual ones."""
     every = every_token(text)
-    if not every or every[-1].type != tokenize.ENDMARKER:  # it goes on where its tokens end
+    if not every or every[-1].type != tokenize.ENDMARKER:  # it goes on at the end of its tokens
         return set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
     return {unicodedata.normalize("NFKC", token.string) for token in every if token.type == tokenize.NAME}
 
 
 def _ending(text: str) -> re.Match[str] | None:
-    """What an export put below a program.
+    """The part that an export put below a program.
 
     A string or a bracket that were open before it would still be open at the end of the file, which would not compile.
     """

@@ -1,4 +1,4 @@
-"""The functions and classes that the programs of a run share (METHODS: Reuse)."""
+"""The functions and classes that the programs of a run share (docs/runs.md, "Reuse")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARED = 2  # valid programs from which a function counts as reusable
 
 @dataclass(frozen=True)
 class Known:
-    """A function or class as the first program that was told with it wrote it.
+    """A function or class, as the first program of the run that contains it wrote it.
 
     Attributes:
         digest: of its normalised syntax tree.
@@ -32,7 +32,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Usage:
-    """How the programs of a run use a function.
+    """Use of a function by the programs of a run.
 
     Attributes:
         known: the function.
@@ -56,11 +56,11 @@ def segment(source: str, definition: Definition) -> str:
 
 
 def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
-    """How each function is used, those of the best programs first.
+    """The use of each function, those of the best programs first.
 
     Args:
         known: the functions of a run.
-        programs: every program that was told, by id.
+        programs: every scored program, by id.
         order: ids of the valid ones, best first.
 
     Returns:
@@ -113,7 +113,7 @@ MAX_CONSTANT = 2_000  # characters; a longer one is named only
 
 @dataclass
 class _Module:
-    """What stands at the left margin of a program.
+    """The statements at the left margin of a program.
 
     Attributes:
         imports: by the names that they bind.
@@ -134,7 +134,7 @@ def library_source(
     title: str,
     facts: Iterable[str],
 ) -> str:
-    """One module: the imports that its functions need, then each function under a comment that says where it is from.
+    """One module: the imports that its functions need, then each function under a comment that names its programs.
 
     A method stands as a function whose first argument is `self`. Of several functions of one name the later ones are
     numbered, in themselves, too. A constant of a program comes before the first function that needs it; what else a
@@ -193,7 +193,7 @@ def dedented(text: str) -> str:
 
 
 def renamed(text: str, old: str, new: str) -> str:
-    """A definition under another name, where it is defined and where it names itself (`old`, `self.old`)."""
+    """A definition under another name, both in its definition and in its own calls (`old`, `self.old`)."""
     if old == new:
         return text
     lines = text.split("\n")

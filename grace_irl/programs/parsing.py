@@ -1,6 +1,6 @@
 """Parses Python, one thread at a time.
 
-Up to Python 3.11.7 an interpreter keeps one count of the depth of syntax trees for all its threads: where two parse at
+Up to Python 3.11.7 an interpreter keeps one count of the depth of syntax trees for all its threads: if two parse at
 once, one of them may end in a SystemError (python/cpython#106905).
 """
 
@@ -42,7 +42,7 @@ def literal(text: str) -> object:
 
 
 def why_not_compiled(source: str, filename: str) -> str:
-    """Why a file with this text does not compile, in a line; "" where it does. A process of its own tries it."""
+    """The reason why a file with this text does not compile, in a line; "" if it does. A new process tries it."""
     python = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _COMPILE, filename]
     try:
         tried = subprocess.run(
@@ -64,7 +64,7 @@ def normalised(source: str) -> str:
 
 
 def every_token(text: str) -> list[TokenInfo]:
-    """All tokens, comments and empty lines among them; those up to a mistake where the text is no Python."""
+    """All tokens, comments and empty lines among them; those up to the mistake if the text is no Python."""
     found: list[TokenInfo] = []
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

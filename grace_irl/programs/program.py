@@ -14,12 +14,12 @@ Within = Literal["module", "class", "function"]
 
 @dataclass(frozen=True)
 class Definition:
-    """One function or class, as the sandbox found it in a source. Where it stands does not tell two apart.
+    """One function or class, as the sandbox found it in a source. Its place in the source does not count.
 
     Attributes:
         name: qualified, such as "near" or "Reward.near".
         digest: hash of its normalised syntax tree (16 hex digits).
-        within: "module", "class" for a method, "function" where a function is around it, however far out.
+        within: "module", "class" for a method, "function" if a function is around it, however far out.
         calls: places in the source that call it by its name: `near(…)`, `self.near(…)`, `Reward.near(…)`, its own
             body included. Calls at run time are not counted, and what the evaluation calls has none.
         first, last: its lines, from 1, decorators included.
@@ -38,7 +38,7 @@ class Program:
     """A reward program.
 
     Attributes:
-        id: hash of the normalised syntax tree (16 hex digits), computed where the source is parsed: in the
+        id: hash of the normalised syntax tree (16 hex digits), computed by the parser of the source: in the
             sandbox.
         source: Python text that defines `class Reward` (docs/contract.md).
         nodes: size of the syntax tree; the shorter of two equals wins.
@@ -46,7 +46,7 @@ class Program:
         parents: ids of the programs it was made from.
         prior: how plausible its proposer finds it, log-probability relative to the proposer's best, nats; 0 without
             an opinion. Decides what few demonstrations leave open.
-        functions: its functions and classes, found where the source is parsed.
+        functions: its functions and classes, found by the parser of the source.
     """
 
     id: str
@@ -63,12 +63,12 @@ DIGEST_CHARS = 16
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SKIPPED_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_ignores"})
 _LATER_FIELDS = frozenset({"type_params", "default_value"})
-"""What trees of Python 3.11 have no place for: it counts where something stands in it."""
+"""Fields that trees of Python 3.11 do not have: they count if they hold something."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a syntax tree is.
+    """Identity of a syntax tree.
 
     Attributes:
         id: digest of the whole normalised tree, 16 hex digits.
@@ -83,7 +83,7 @@ class Identity:
 
 @dataclass
 class _Found:
-    """What a pass over a tree meets.
+    """Definitions and calls that a pass over a tree meets.
 
     Attributes:
         functions: without their calls, in order of appearance.
@@ -168,14 +168,14 @@ def _joined(values: list[ast.expr]) -> list[ast.expr]:
 
 
 def _within(scope: str, classes: set[str]) -> Within:
-    """What is around a definition in this scope."""
+    """The enclosing kind of a definition in this scope."""
     parts = scope.split(".") if scope else []
     around = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
     return "module" if not around else "class" if classes.issuperset(around) else "function"
 
 
 def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
-    """Owner and name of what is called, where the call says them."""
+    """Owner and name of what is called, if the call says them."""
     match function:
         case ast.Name(id=name):
             yield "", name
@@ -186,7 +186,7 @@ def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
 
 
 def _called(found: _Found) -> Counter[str]:
-    """How often each qualified name is called."""
+    """The number of calls of each qualified name."""
     names = {function.name for function in found.functions}
     calls: Counter[str] = Counter()
     for scope, owner, name in found.calls:
@@ -207,7 +207,7 @@ def _called(found: _Found) -> Counter[str]:
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A body without its docstring; `pass` where nothing else is left, as its author would have to write."""
+    """A body without its docstring; `pass` if nothing else is left, as its author would have to write."""
     if not body or not isinstance(body[0], ast.Expr):
         return body
     value = body[0].value

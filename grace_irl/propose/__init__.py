@@ -1,0 +1,1 @@
+"""Proposers: who answers a search's requests with programs (a model, a person, a recording)."""

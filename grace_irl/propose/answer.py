@@ -44,7 +44,7 @@ class Block:
     Attributes:
         language: what stands behind the opening fence, lower case; "" for nothing.
         text: what is in it, its common indentation removed, with a line's end.
-        closed: False where the answer ended before the fence did.
+        closed: False if the answer ended before the fence did.
         start, stop: lines of the answer that it takes, fences included.
     """
 
@@ -102,7 +102,7 @@ def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     """The program among blocks: the last whole one that matches, with what it needs from the others; "" for none.
 
     Models put imports and helpers into blocks of their own, show an earlier version first, or repeat a part
-    with "rest unchanged". A block joins where it defines a name that the program uses and lacks.
+    with "rest unchanged". A block joins if it defines a name that the program uses and lacks.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -162,11 +162,11 @@ _CODE_LINE = re.compile(
 
 @dataclass(frozen=True)
 class Answer:
-    """What an answer holds.
+    """Content of an answer.
 
     Attributes:
         source: the program; "" unless kind is "program".
-        reasoning: what the model said beside it.
+        reasoning: the model's text beside it.
         failure: one line that begins with the kind; "" with a program.
         kind: see `Kind`. Failures are counted by it.
     """
@@ -178,9 +178,9 @@ class Answer:
 
 
 def parse(text: str, finish: Finish = "stop") -> Answer:
-    """Reads an answer in either format, whatever was asked for: models do not always obey.
+    """Reads an answer in either format, whichever the prompt wanted: models do not always obey.
 
-    A program that is whole counts even where the answer was cut after it.
+    A program that is whole counts even if the answer was cut after it.
 
     Args:
         text: as the model sent it; of any size, with any content.
@@ -239,7 +239,7 @@ class _Found:
 
 
 def _find(text: str) -> _Found:
-    """The program of an answer. JSON goes first where the answer begins with it: its code may hold fences."""
+    """The program of an answer. JSON goes first if the answer begins with it: its code may hold fences."""
     begins = text.lstrip().removeprefix("```json").lstrip("`~ \n").startswith("{")
     found = _in_json(text) if begins else _in_fences(text)
     if not found.source:

@@ -23,7 +23,7 @@ class Asked:
 
     Attributes:
         prompt: as it was sent.
-        completions: as many as were asked for, or fewer with a failure.
+        completions: the requested number, or fewer with a failure.
         failure: why some are missing; "" otherwise.
     """
 

@@ -56,7 +56,7 @@ _SHARES = {
 
 @dataclass(frozen=True)
 class PromptBudget:
-    """How long prompts may be, in tokens as `tokens.estimate` counts them.
+    """Longest prompts and parts of them, in tokens as `tokens.estimate` counts them.
 
     Attributes:
         total: of a whole prompt, system part included: the model's context less its answer.
@@ -67,12 +67,12 @@ class PromptBudget:
         words: what their words go with.
         context: text of the user's own.
         trajectories: of all trajectories in a prompt.
-        negative: of one negative trajectory, where expert trajectories hold negative states, too (rules "last" and
+        negative: of one negative trajectory, if expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
-        negative_screens: the same where states are screens, each of which takes as much as several grids.
-        dense: of one trajectory where every expert state is positive (rule "all"): the statistics say more.
+        negative_screens: the same if states are screens, each of which takes as much as several grids.
+        dense: of one trajectory if every expert state is positive (rule "all"): the statistics say more.
         source: of a parent's source.
-        debug: what debug(expert_states, negative_states) said.
+        debug: the text of debug(expert_states, negative_states).
         traceback: of a repair.
         experts, negatives: trajectories of either role in a prompt, at most; at least one for every task.
         failures: wrong trajectories in a prompt, at most.
@@ -117,7 +117,7 @@ class PromptBudget:
 
 @dataclass(frozen=True, eq=False)
 class Briefing:
-    """What is the same in every prompt of a run, made once by `brief`.
+    """The part that is the same in every prompt of a run, made once by `brief`.
 
     Attributes:
         items: the training data, its tasks under neutral names. Held-out data is not in here, so that it cannot enter
@@ -223,7 +223,7 @@ def brief(
 
 
 def _action(problem: Problem, items: Sequence[Labelled]) -> str:
-    """What an action is, where a program may read them; "" elsewhere.
+    """Description of an action, if a program may read them; else "".
 
     Grids go without: their actions are small numbers that an environment's players know by heart, and say
     nothing that two states in a row do not say.
@@ -235,7 +235,7 @@ def _action(problem: Problem, items: Sequence[Labelled]) -> str:
 
 
 def _distinct(instructions: Sequence[str], tokens: int) -> str:
-    """The different instructions, most frequent first, each with how often it occurs where that is more than once."""
+    """The different instructions, most frequent first, each with its count if that is more than one."""
     lines: list[str] = []
     counted = sorted(Counter(instructions).items(), key=lambda entry: (-entry[1], entry[0]))
     for text, count in counted:

@@ -51,7 +51,7 @@ class Chat(Protocol):
     """Answers questions, several at once."""
 
     async def answer_format(self) -> AnswerFormat:
-        """How programs are to be answered."""
+        """The format of answers."""
         ...
 
     async def room(self) -> int | None:

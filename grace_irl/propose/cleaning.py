@@ -1,4 +1,4 @@
-"""GRACE's cleaning: asks in which states of expert trajectories the goal is reached (METHODS: Clean)."""
+"""GRACE's cleaning: asks in which states of expert trajectories the goal is reached (docs/runs.md, "Goal states")."""
 
 from __future__ import annotations
 

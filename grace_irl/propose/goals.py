@@ -1,4 +1,4 @@
-"""From a model's raw answer to goal states (METHODS: Clean)."""
+"""From a model's raw answer to goal states (docs/runs.md, "Goal states")."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Goals:
 
     Attributes:
         indices: for each trajectory, in the order asked, its goal states: sorted, counted from 0 as in
-            `Demonstration.goals`, () where there is none; None where the answer does not say it validly.
+            `Demonstration.goals`, () if there is none; None if the answer gives no valid one.
         reasoning: what the model said beside it.
         failure: one line that begins with the kind; "" when every trajectory has its answer.
         kind: see `GoalsKind`; the first that applies.
@@ -68,7 +68,7 @@ class Goals:
 
 
 def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> Goals:
-    """Reads the answer to `operators.clean`, lines or JSON, whichever was asked for.
+    """Reads the answer to `operators.clean`, lines or JSON, whichever the prompt wanted.
 
     Args:
         text: as the model sent it.
@@ -164,13 +164,13 @@ Origin = Literal["file", "data", "model"]
 
 @dataclass(frozen=True)
 class GoalAnswer:
-    """What was said of the goal states of one expert trajectory.
+    """An answer about the goal states of one expert trajectory.
 
     Attributes:
         digest: of the trajectory.
-        attempt: counts what was said of it, from 0; the last word counts.
+        attempt: number of the answer, from 0; the last one counts.
         origin: "file" (a person's), "data" (their own marks) or "model".
-        indices: 1-based goal states, () for none; None where the answer does not say them validly.
+        indices: 1-based goal states, () for none; None if the answer gives no valid ones.
         failure: why not, in one line; "" otherwise.
         prompt: what was asked, as sent; "" unless a model was.
         raw: the raw answer.

@@ -16,12 +16,12 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": 
 
 @dataclass(frozen=True)
 class JsonAnswer:
-    """What an answer in JSON holds.
+    """Content of an answer in JSON.
 
     Attributes:
-        code: value of the first code key; "" where it is no text.
+        code: value of the first code key; "" if it is no text.
         reasoning: value of the first reasoning key, or "".
-        whole: False where the end of the object is missing.
+        whole: False if the end of the object is missing.
     """
 
     code: str
@@ -30,9 +30,9 @@ class JsonAnswer:
 
 
 def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
-    """The object that carries code, also within fences, before or behind other text; None where there is none."""
+    """The object that carries code, also within fences, before or behind other text; None if there is none."""
     whole = _carrying(objects(text, strict=True), code_keys, reasoning_keys)
-    # Where line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
+    # If line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
     return whole or _broken(text, code_keys, reasoning_keys) or _carrying(objects(text), code_keys, reasoning_keys)
 
 
@@ -105,7 +105,7 @@ def _first(value: dict[str, object], keys: Sequence[str]) -> str:
 
 
 def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
-    """What can be saved of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
+    """The rest of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
     keys = "|".join(map(re.escape, code_keys))
     start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
     if start is None:

@@ -92,7 +92,7 @@ class Manual:
             await asyncio.sleep(LOOK)
 
     def _look(self) -> None:
-        """What concerns all prompts: once in a while, however many wait."""
+        """Checks that concern all prompts: once in a while, however many wait."""
         now = time.monotonic()
         if now - self._looked < LOOK / 2:
             return
@@ -101,7 +101,7 @@ class Manual:
         self._look_for_foreign_files()
 
     def _tell_of_prompts(self) -> None:
-        """Says where prompts wait, once no more of them come."""
+        """Names the folder of the waiting prompts, once no more of them come."""
         if not self._untold:
             return
         self._still += 1
@@ -132,7 +132,7 @@ class Manual:
             self._note(f"{entry.path} answers no prompt here; expected a name such as {example}{ANSWER}: rename it")
 
     def _is_answer(self, stem: str) -> bool:
-        """Whether a prompt has this answer, as far as can be told of prompts of an earlier sitting."""
+        """Whether a prompt has this answer, as far as is known of prompts of an earlier sitting."""
         base, _, number = stem.rpartition("-")
         for prompt, place in ((stem, 1), (base, int(number) if number.isascii() and number.isdigit() else 0)):
             if place and (self._folder / f"{prompt}{PROMPT}").exists():

@@ -1,4 +1,4 @@
-"""Operators: from what a search asks for to a prompt (METHODS: GRACE). Pure; every draw is by `Material.seed`."""
+"""Operators: from what a search asks for to a prompt (docs/prompts.md). Pure; every draw is by `Material.seed`."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
 
 
 def clean(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for the goal states of expert trajectories (METHODS: Clean). Reads `trajectories`.
+    """Asks for the goal states of expert trajectories (docs/runs.md, "Goal states"). Reads `trajectories`.
 
     The answer is read by `goals.parse_goals`.
     """

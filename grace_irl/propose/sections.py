@@ -39,9 +39,9 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
 
 
 def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> Section:
-    """Trajectories under headings, by task and role, in about so many tokens.
+    """Trajectories under headings, by task and role, in about `tokens` tokens.
 
-    Where not everything fits, goal states are no longer written twice. Then as many trajectories as fit in
+    If not everything fits, goal states are no longer written twice. Then as many trajectories as fit in
     their shortest form are taken, in the order given, but always the first; the tokens that are left go to all
     of them alike. What is left out is counted.
 
@@ -51,7 +51,7 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
         tokens: for all of it.
         numbers: of the section before, so that no two trajectories of a prompt have one title.
     """
-    if wanted(view, shown) > tokens:  # what is said twice goes first
+    if wanted(view, shown) > tokens:  # what stands there twice goes first
         shown = [replace(each, restate=False) for each in shown]
     kept: list[Shown] = []
     shortest: list[int] = []
@@ -87,7 +87,7 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
 def share(whole: Sequence[int], shortest: Sequence[int], tokens: int) -> list[int]:
     """Splits tokens: nobody gets more than it wants (`whole`) or less than its `shortest`, the rest alike.
 
-    Where even the shortest forms exceed `tokens`, those are the shares.
+    If even the shortest forms exceed `tokens`, those are the shares.
     """
     shares = list(shortest)
     left = tokens - sum(shares)
@@ -110,7 +110,7 @@ def _role(shown: Shown) -> str:
 
 
 def _tasks(shown: Sequence[Shown]) -> int:
-    """Tokens of the headings of tasks, where there are several."""
+    """Tokens of the headings of tasks, if there are several."""
     names = {each.item.task for each in shown}
     return sum(estimate(f"## Task {name}\n") for name in names) if len(names) > 1 else 0
 

@@ -24,7 +24,7 @@ def estimate(text: str) -> int:
 
 
 def cut(text: str, tokens: int) -> str:
-    """The beginning of a text, at most so many tokens (estimated) and whole lines where possible.
+    """The beginning of a text, at most `tokens` of them (estimated), in whole lines if possible.
 
     What is left out is counted at the end; that line comes on top of the limit.
     """

@@ -1,0 +1,1 @@
+"""The report: a run as one page for a browser (docs/report.md)."""

@@ -1,4 +1,4 @@
-"""An account of a run: from which data, by whom, with what spent, and how far it got."""
+"""An account of a run: its data, its proposer, its cost and its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES = {
     "last": "the last state of each expert trajectory",
     "goal": "the goal states of expert trajectories",
 }
-"""Which states a label rule calls positive."""
+"""The states that each label rule calls positive."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Account:
         parts: its data.
         facts: name and value of the others.
         ending: how it ended, or that it has not.
-        notes: what the user was told on the way: time and text.
+        notes: messages to the user during the run: time and text.
     """
 
     title: str
@@ -66,7 +66,7 @@ def account(store: Store, config: Config, environment: str) -> Account:
 
     Args:
         store, config: of the run.
-        environment: of its demonstrations, "" where nobody knows.
+        environment: of its demonstrations, "" if nobody knows.
     """
     events = store.events()
     named = [short(name) for name in config.data.demos]
@@ -132,7 +132,7 @@ def _calls(spent: Spending) -> str:
 
 
 def _ending(events: Sequence[tuple[str, str, str]]) -> str:
-    """How the run stands, from its last event that is no note."""
+    """The state of the run, from its last event that is no note."""
     kind, detail = next(((kind, detail) for _, kind, detail in reversed(events) if kind != "note"), ("", ""))
     if kind == "stopped":
         return f"ended by {detail}"

@@ -81,7 +81,7 @@ def chart(
         width, height: pixels.
         level: a value that is marked by a dashed line.
         dots: marked points.
-        start: where the axis across begins at the latest.
+        start: largest value at which the axis across may begin.
         low, high: what the upward axis reaches at least.
     """
     places = [place for line in lines for place in line.places]
@@ -183,7 +183,7 @@ def _within(value: float) -> float:
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:
-    """Two ends that differ, also where all values are one."""
+    """Two ends that differ, also if all values are one."""
     wide = max(abs(low), abs(high), 1.0)
     return (low, high) if high - low > 1e-9 * wide else (low - 0.5 * wide, high + 0.5 * wide)
 

@@ -1,4 +1,4 @@
-"""The states of a run's trajectories, from where its demonstrations lie now."""
+"""The states of a run's trajectories, read from its demonstrations, and the stored rewards beside them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NOT_OWN = (
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What could be read again.
+    """Demonstrations as far as they could be read again.
 
     Attributes:
-        metadata: of the set; None where nothing could be read.
+        metadata: of the set; None if nothing could be read.
         trajectories: by digest; those of the run that were found.
-        trouble: why some or all are missing, in one line; "" where none is.
+        trouble: reason why some or all are missing, in one line; "" if none is.
     """
 
     metadata: Metadata | None = None

@@ -1,4 +1,4 @@
-"""Evidence for a reward and against it: how its values part positive from negative states, and where they fail."""
+"""Evidence for a reward and against it: how its values part positive from negative states, and its mistakes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class EvidencePanel:
 
     Attributes:
         trajectories: all that have rewards.
-        threshold: of the best accuracy on training data; None where one side is missing.
+        threshold: of the best accuracy on training data; None if one side is missing.
         groups: rewards of positive and negative states, training and held out.
         low: positive states that are valued lowest.
         high: negative states that are valued highest.
@@ -105,7 +105,7 @@ class EvidencePanel:
 
 
 def gather(trajectories: Sequence[Valued]) -> EvidencePanel:
-    """What the stored rewards say."""
+    """Collect the evidence of the stored rewards."""
     threshold = _threshold(trajectories)
     low, few = _extremes(trajectories, threshold, positive=True)
     high, many = _extremes(trajectories, threshold, positive=False)

@@ -32,7 +32,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """A number with so many digits behind its point, for columns; in powers of ten where it would be too long."""
+    """A number with a given number of decimals, for columns; in powers of ten if it would be too long."""
     if value is None or math.isnan(value):
         return "–"
     written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # no minus before 0
@@ -47,7 +47,7 @@ def share(value: float | None) -> str:
 
 
 def line(text: str, longest: int = 400) -> str:
-    """A text of others on one line, its invisible characters spelled out, cut where it is long."""
+    """A text of others on one line, its invisible characters spelled out, cut if it is long."""
     plain = one_line(" ".join(text.split()))
     return plain if len(plain) <= longest else f"{plain[:longest]}…"
 

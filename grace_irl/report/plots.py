@@ -18,7 +18,7 @@ from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored, winner
 
-REASONS = 5  # of one verdict that are told, the most frequent ones
+REASONS = 5  # shown of one verdict, the most frequent ones
 ANCESTORS = 30  # that are listed
 
 VERDICTS = {
@@ -28,7 +28,7 @@ VERDICTS = {
     "invalid": "failed, or gave no finite number",
     "repaired": "failed and was sent back once",
 }
-"""What became of a candidate, and what that means."""
+"""Each fate of a candidate, and its meaning."""
 
 _NUMBER = re.compile(r"-?\d[\d.,]*(?:e[+-]?\d+)?")
 
@@ -38,7 +38,7 @@ class Step:
     """The best program after some number of programs.
 
     Attributes:
-        tried: how many programs were told until then.
+        tried: number of programs scored until then.
         fitness: its train fitness.
         accuracy, held_out: its accuracies, or None.
     """
@@ -65,12 +65,12 @@ class Verdict:
 
     @property
     def meaning(self) -> str:
-        """What the verdict means."""
+        """The meaning of the verdict."""
         return VERDICTS.get(self.name, "")
 
 
 def steps(store: Store) -> list[Step]:
-    """Every change of the best program, and where it ended; reshaping, which seeks something else, is left out."""
+    """Every change of the best program, and the end of the search. Reshaping seeks something else and is left out."""
     requests, records = store.requests(), store.records()
     best: Scored | None = None
     found: list[Step] = []
@@ -102,7 +102,7 @@ def _step(tried: int, record: Record) -> Step:
 
 
 def verdicts(store: Store) -> list[Verdict]:
-    """What became of candidates, most frequent first."""
+    """The fates of candidates, most frequent first."""
     by_name: dict[str, Counter[str]] = {}
     for row in store.fates():
         by_name.setdefault(row.fate.verdict, Counter())[_kind(row.fate.reason)] += 1
@@ -236,7 +236,7 @@ def searches(steps: Sequence[Step]) -> list[Plot]:
 
 
 def learning(trainings: Sequence[TrainingCurve]) -> list[Plot]:
-    """What policies were worth by the environment's own account, and what the recovered reward paid them."""
+    """True returns of policies, and the returns that the recovered reward paid them."""
     goals = any(look.success is not None for each in trainings for look in each.looks)
     plots = [
         _learning(trainings, "success", "Success rate of the policy", "success rate", 0.0, 1.0) if goals else None,
@@ -261,7 +261,7 @@ def _learning(
     high: float | None = None,
     note: str = "",
 ) -> Plot | None:
-    """A line for each training that has this measure; None where none has."""
+    """A line for each training that has this measure; None if none has."""
     lines = []
     for number, each in enumerate(trainings):
         known = [(look.steps, value) for look in each.looks if (value := getattr(look, measure)) is not None]

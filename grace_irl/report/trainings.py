@@ -62,7 +62,7 @@ def trainings(expansion: Path, rounds: Sequence[Round]) -> list[TrainingCurve]:
 
 
 def _reward(path: str) -> str:
-    """Which reward a policy learnt from, by its file in the expansion, such as `rounds/1/shaping/reward.py`."""
+    """The reward that a policy learnt from, by its file in the expansion, such as `rounds/1/shaping/reward.py`."""
     parts = Path(path).parts
     if len(parts) < 4:
         return ""
@@ -70,7 +70,7 @@ def _reward(path: str) -> str:
 
 
 def read(path: Path) -> tuple[CurvePoint, ...]:
-    """The points of a curve; () where there is no whole one."""
+    """The points of a curve; () if there is no whole one."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return tuple(

@@ -12,7 +12,7 @@ from grace_irl.runs.expand.round import Round, became
 
 GAP = 0.05  # of accuracy between training and held-out data that is worth a warning
 FEW = 5  # positive held-out states, below which a figure says little
-SHARED = 3  # numbers of states that several trajectories have, before a reward is said to count
+SHARED = 3  # numbers of states that several trajectories have, before the report calls a reward a counter
 
 
 def verdict(evaluation: Evaluation | None) -> str:
@@ -44,7 +44,7 @@ def _states(count: int, name: str) -> str:
 
 
 def warnings(evaluation: Evaluation | None, evidence: EvidencePanel) -> list[str]:
-    """What a reader should not overlook, most important first."""
+    """Warnings for the reader, most important first."""
     if evaluation is None or evaluation.train is None:
         return ["There is no valid program: see below why candidates failed."]
     train, held_out = evaluation.train, evaluation.held_out
@@ -106,7 +106,7 @@ def _counts(evidence: EvidencePanel) -> bool:
 
 
 def cautions(rounds: Sequence[Round]) -> list[str]:
-    """What a reader of an expansion should not overlook."""
+    """Warnings for the reader of an expansion."""
     found = []
     for each in rounds:
         if each.alike:

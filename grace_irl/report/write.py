@@ -31,12 +31,12 @@ GENERATIONS = 200  # that are listed, the last ones
 
 @dataclass(frozen=True)
 class Expansion:
-    """What is said of an expansion.
+    """The report's part on an expansion.
 
     Attributes:
         rounds: complete ones.
         plots: learning curves.
-        cautions: what a reader should not overlook.
+        cautions: warnings for the reader.
     """
 
     rounds: tuple[Round, ...]
@@ -80,8 +80,8 @@ def report_of_fit(
     """Writes the report at the end of a fit, which nothing about it may fail.
 
     Args:
-        folder: of the run; where none was made, there is nothing to report.
-        note: is told in one line why there is no report.
+        folder: of the run; if none was made, there is nothing to report.
+        note: gets one line if there is no report.
         demonstrations: as for `write_report`.
 
     Returns:

@@ -18,12 +18,10 @@ from grace_irl.programs.check import read
 from grace_irl.programs.contract import FILENAME, as_action, as_state
 from grace_irl.programs.program import Program
 from grace_irl.sandbox import open_sandbox
-from grace_irl.sandbox.candidate import Candidate, ContractError
-from grace_irl.sandbox.failure import explain
-from grace_irl.sandbox.generators import Generators
+from grace_irl.sandbox.candidate import Candidate, ContractError, explain
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits, TurnRewards
-from grace_irl.sandbox.slots import Slots, rewards_of
+from grace_irl.sandbox.slots import Generators, Slots, rewards_of
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Environments and policies: collecting demonstrations, PPO on a recovered reward, measuring policies."""

@@ -1,17 +1,151 @@
-"""Makes environments by id, with the view that fits them."""
+"""Makes environments by id, or by the user's own adapter, with the view that fits them.
+
+An adapter is `package.module:make` or `file.py:make`, a few lines long.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import io
-from collections.abc import Iterator, Mapping
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
-from grace_irl.rl.adapters import is_adapter, make_adapted
 from grace_irl.rl.views import MiniGridView, VectorStateView
+
+_FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
+
+
+def _observation(environment: Any, observation: Any) -> Any:  # noqa: ARG001
+    return observation
+
+
+def _mission(environment: Any) -> str:
+    return str(getattr(environment.unwrapped, "mission", ""))
+
+
+@dataclass(frozen=True)
+class FunctionView:
+    """A view made of functions. Implements `StateView`.
+
+    Attributes:
+        metadata: what is true of all states: kind, field names, environment id, name of the view, label rule.
+        of: the state in `(environment, observation)`; by default the observation. It is copied.
+        text: the instruction of an environment's running episode; by default its `mission`, or "".
+        reached: whether an episode that ended with `(terminated, reward)` reached its goal; None: there is no goal.
+    """
+
+    metadata: Metadata
+    of: Callable[[Any, Any], Any] = _observation
+    text: Callable[[Any], str] = _mission
+    reached: Callable[[bool, float], bool] | None = None
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether `success` means anything."""
+        return self.reached is not None
+
+    def prepare(self, environment: Any) -> None:
+        """Nothing to prepare."""
+
+    def state(self, environment: Any, observation: Any) -> NDArray[Any]:
+        """See `of`."""
+        return np.array(self.of(environment, observation))
+
+    def instruction(self, environment: Any) -> str:
+        """See `text`."""
+        return self.text(environment)
+
+    def success(self, terminated: bool, reward: float) -> bool:
+        """See `reached`."""
+        return self.reached is not None and self.reached(terminated, reward)
+
+
+def is_adapter(name: str) -> bool:
+    """Whether an environment's name is that of a function, and not a Gymnasium id (`module:Name-v0` is one)."""
+    return re.fullmatch(r".+:[A-Za-z_]\w*", name) is not None
+
+
+def names_code(name: str) -> bool:
+    """Whether making an environment of this name imports code that the name itself chooses.
+
+    A function does (`file.py:make`), and so does Gymnasium's `module:Name-v0`; a registered id runs what is installed.
+    """
+    return ":" in name
+
+
+def make_adapted(name: str) -> tuple[Any, StateView]:
+    """Calls the function that a name stands for. It is the user's own code, and runs as such.
+
+    Args:
+        name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or one
+            and its `StateView`. Without one, observations are the states: vectors `(n,)`, or grids `(w, h, 3)` of
+            integers.
+
+    Raises:
+        InputError: it cannot be imported or called, or returns something else.
+    """
+    where, _, function = name.rpartition(":")
+    module = _module(where, name)
+    made = getattr(module, function, None)
+    if not callable(made):
+        raise InputError(f"{name}: no function {function} in {where}; expected {_FORM}")
+    try:
+        found = made()
+    except Exception as error:
+        raise InputError(f"{name}: {function}() raised {type(error).__name__}: {error}; expected {_FORM}") from error
+    environment, view = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    if not all(hasattr(environment, part) for part in ("reset", "step", "observation_space", "action_space")):
+        raise InputError(f"{name}: {function}() gave a {type(environment).__name__}; expected {_FORM}")
+    return environment, view if view is not None else _view(name, environment.observation_space)
+
+
+def _module(where: str, name: str) -> ModuleType:
+    try:
+        if not where.endswith(".py"):
+            return importlib.import_module(where)
+        path = Path(where)
+        if not path.is_file():
+            raise InputError(f"{name}: no file {where}; expected {_FORM}")
+        module_name = f"grace_irl_adapter_{path.stem}"
+        spec = importlib.util.spec_from_file_location(module_name, path)
+        assert spec is not None  # a .py file always has a loader
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module  # dataclasses and pickles look their module up
+        spec.loader.exec_module(module)
+        return module
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{name}: {where} does not import: {type(error).__name__}: {error}") from error
+
+
+def _view(name: str, space: Any) -> StateView:
+    """What the observations are, where they are states already."""
+    shape: tuple[int, ...] = getattr(space, "shape", None) or ()
+    dtype = getattr(space, "dtype", None)
+    if len(shape) == 1 and dtype is not None:
+        return FunctionView(Metadata("vector", (), name, "vector"))
+    if len(shape) == 3 and shape[2] == 3 and dtype is not None and dtype.kind in "iu":
+        return FunctionView(Metadata("grid", (), name, "grid"))
+    raise InputError(
+        f"{name}: observations of {space}; expected vectors (n,) or grids (w, h, 3) of integers, or that the function "
+        "returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
+    )
+
 
 GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
 
@@ -46,7 +180,7 @@ def make(
 
     Args:
         environment_id: as `gymnasium.make` takes it (MiniGrid's and BabyAI's are registered here), or an adapter of
-            the user's own, `package.module:function` or `file.py:function` (`grace_irl.rl.adapters`).
+            the user's own, `package.module:function` or `file.py:function` (`grace_irl.rl.environments`).
         max_steps: a time limit of the caller's own; None keeps the environment's.
         options: more arguments of `gymnasium.make`.
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import is_adapter, names_code
-from grace_irl.rl.environments import make
+from grace_irl.rl.environments import is_adapter, make, names_code
 
 if TYPE_CHECKING:
     from grace_irl.rl.observed import EnvironmentFactory

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_args
 
+from grace_irl.contents import require_inside
 from grace_irl.demos.files import save
-from grace_irl.demos.links import require_inside
 from grace_irl.demos.select_recipe import require_within
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
 from grace_irl.rl.collect import EpisodeTally, collect
+from grace_irl.rl.environments import names_code
 from grace_irl.toml import read_toml
 
 FILES = (".parquet", ".npz")

@@ -1,0 +1,1 @@
+"""Runs: their configuration, folder, database, engine and stop rules."""

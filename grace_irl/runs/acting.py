@@ -20,8 +20,8 @@ from typing import Any
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
-from grace_irl.rl.adapters import names_code
 from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_settings
+from grace_irl.settings import declared
 
 DATA = ("data.demos", "data.negatives")
 """What demonstrations in memory stand for."""
@@ -29,34 +29,30 @@ DATA = ("data.demos", "data.negatives")
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
 """What each run of an expansion has of its own."""
 
-NAMED = {
-    "data.demos": "--demos",
-    "data.negatives": "--negatives",
-    "proposer.start_from": "--start-from",
-    "proposer.recording": "--set proposer.recording=",
-    "model.url": "--llm-url",
-    "model.context": "--context",
-    "expand.env": "--env",
-    "sandbox.wall_s": "--set sandbox.wall_s=",
-    "sandbox.cpu_s": "--set sandbox.cpu_s=",
-    "sandbox.memory_mb": "--set sandbox.memory_mb=",
-}
-"""Settings without which a run would be another one, and how the user says them."""
+NAMED = (
+    *DATA,
+    *("proposer.start_from", "proposer.recording", "model.url", "model.context", "expand.env"),
+    *("sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
+)
+"""Settings without which a run would be another one."""
 
-DROPPED = {
-    "data.goals": "--goals",
-    "expand.trust": "--trust-reward",
-    "sandbox.allow_weak": "--allow-weak-sandbox",
-    "sandbox.workers": "--workers",
-}
+DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
 """Settings that change no result of a run that goes on: without the user's word they have their defaults."""
 
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
 """What a file of settings (`--config`) never says."""
 
+
+def runs_code(env: str) -> bool:
+    """Whether the name of an environment chooses code that runs here (`grace_irl.rl.environments.names_code`)."""
+    from grace_irl.rl.environments import names_code  # not above: it imports NumPy, and help reads this file
+
+    return names_code(env)
+
+
 _LIMITS = SandboxConfig()
 _ACTS: Mapping[str, Callable[[object], bool]] = {
-    "expand.env": lambda value: names_code(str(value)),  # a registered id runs nothing that is not installed
+    "expand.env": lambda value: runs_code(str(value)),  # a registered id runs nothing that is not installed
     "sandbox.wall_s": lambda value: float(str(value)) > _LIMITS.wall_s,
     "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
     "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
@@ -145,7 +141,7 @@ def shareable(config: Config) -> Config:
     """What a recording gives: search, fitness, stop rules and labels, and nothing that acts for whoever replays it."""
     data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
-    if names_code(expand.env):
+    if runs_code(expand.env):
         expand = expand.model_copy(update={"env": ""})
     return Config(
         method=config.method,
@@ -168,10 +164,11 @@ def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[st
 
 
 def _flag(key: str, value: object) -> str:
-    flag = (NAMED | DROPPED)[key]
-    if value is True:
-        return flag
-    return f"{flag}{_shown(value)}" if flag.endswith("=") else f"{flag} {_shown(value)}"
+    """How the user says it."""
+    flag = declared(Config)[key].flag
+    if not flag:
+        return f"--set {key}={_shown(value)}"
+    return f"--{flag}" if value is True else f"--{flag} {_shown(value)}"
 
 
 def _shown(value: object) -> str:

@@ -2,235 +2,397 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import reprlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from grace_irl.errors import InputError
+from grace_irl.settings import Section, Setting, declared, problem_of, setting, with_sections
 from grace_irl.toml import read_toml
 
-MOST_STEPS = 10**12  # environment steps of a training: what lies beyond is a slip
+MOST_STEPS = 10**12  # environment steps of a training: more is a slip
+Own = TypeVar("Own", bound=Section)
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class DataConfig(Section):
+    """Demonstrations and their labels."""
+
+    panel: ClassVar[str] = "Data"
+
+    demos: tuple[str, ...] = setting(
+        (),
+        "Files, folders or Minari ids, such as datasets/babyai-go-to-obj; the files state the roles.",
+        flag="demos",
+        unit="path",
+        common=True,
+    )
+    negatives: tuple[str, ...] = setting(
+        (), "More of them, all negative, whatever they state.", flag="negatives", unit="path", common=True
+    )
+    label: Literal["", "all", "last", "goal"] = setting(
+        "", "Positive expert states: all, last or goal.", flag="label", shown="by the data, else all", common=True
+    )
+    goals: str = setting(
+        "",
+        "Goal states for --label goal, by hand or from a run's goals.toml.",
+        flag="goals",
+        unit="file",
+        shown="the data's marks",
+        details="If neither the file nor the data mark a trajectory, a model names its goal states.",
+    )
+    held_out: float = setting(
+        0.25, "Share of the trajectories to hold out, per task and role; 0: none.", flag="held-out", ge=0, lt=1
+    )
+    field_names: bool = setting(
+        True,
+        "Show the names of a vector's fields to whoever writes programs; a model may know them by heart.",
+        flag="field-names",
+        details="Without names they are x0, x1, …",
+    )
 
 
-class DataConfig(_Section):
-    """What is fitted.
+class SearchConfig(Section):
+    """The search; the defaults are those of GRACE's table 6."""
 
-    Attributes:
-        demos: files, folders and Minari ids, roles from the files.
-        negatives: more of them, all negative.
-        label: which expert states are positive; "" takes the rule from the data's metadata, else "all".
-        goals: a file of goal states, for the label "goal"; "" takes the data's own marks, and a model is asked for
-            what nobody marked.
-        held_out: share of trajectories held out, per task and role; 0 holds out none.
-        field_names: who writes programs reads the names of a vector's fields; else they are x0, x1, … to it, so that it
-            cannot know them by heart.
-    """
+    panel: ClassVar[str] = "Search"
 
-    demos: tuple[str, ...] = ()
-    negatives: tuple[str, ...] = ()
-    label: Literal["", "all", "last", "goal"] = ""
-    goals: str = ""
-    held_out: float = Field(default=0.25, ge=0, lt=1)
-    field_names: bool = True
-
-
-class SearchConfig(_Section):
-    """GRACE's table 6, and how far asking may run ahead of telling.
-
-    Attributes:
-        population: programs kept.
-        elite: of those, how many always survive; half of the population at most.
-        generations: rounds of mutation after the first population.
-        include_expert: chance that a mutation is shown an expert trajectory.
-        incorrect_only: chance that it is shown incorrect states only.
-        expert_only: chance that it is shown expert states only.
-        parent_temperature: T of exp(f / T), with which parents are drawn: 1 is the paper's; near 0 the best program
-            alone is mutated.
-        steady: never wait for a generation to be told (results enter the population one by one).
-        samples: programs asked for in one call of a model (the server's `n`). None: 4 with a served model, else 1.
-        reshape: after the search so many versions of the best program are asked for whose reward rises more steadily
-            along expert trajectories; kept only where accuracy does not fall.
-        lag: request i is asked only when result i - lag has been told: requests in flight at most. None: 8, or
-            with a served model four times the programs that it writes at once, so that one slow answer leaves no gap.
-    """
-
-    population: int = Field(default=20, ge=1)
-    elite: int = Field(default=4, ge=0)
-    generations: int = Field(default=100, ge=0)
-    include_expert: float = Field(default=0.25, ge=0, le=1)
-    incorrect_only: float = Field(default=0.5, ge=0, le=1)
-    expert_only: float = Field(default=0.75, ge=0, le=1)
-    parent_temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    steady: bool = False
-    reshape: int = Field(default=0, ge=0)
-    samples: int | None = Field(default=None, ge=1)
-    lag: int | None = Field(default=None, ge=1)
-
-
-class FitnessConfig(_Section):
-    """The discriminator (docs/fitness.md).
-
-    Attributes:
-        log_pi: "constant", "uniform", "recorded" or "cloned".
-        calibrate: fit a scale and an offset.
-    """
-
-    log_pi: Literal["constant", "uniform", "recorded", "cloned"] = "constant"
-    calibrate: bool = True
+    population: int = setting(20, "Programs kept.", flag="population", unit="programs", ge=1)
+    elite: int = setting(
+        4, "Best programs that always survive.", flag="elite", unit="programs", ge=0, details="At most half of them do."
+    )
+    generations: int = setting(100, "Rounds of mutation after the first population, at most.", flag="generations", ge=0)
+    include_expert: float = setting(
+        0.25, "Chance that a mutation prompt shows an expert trajectory.", needs="prompts", ge=0, le=1
+    )
+    incorrect_only: float = setting(
+        0.5, "Chance that a mutation prompt shows incorrect states only.", needs="prompts", ge=0, le=1
+    )
+    expert_only: float = setting(
+        0.75, "Chance that a mutation prompt shows expert states only.", needs="prompts", ge=0, le=1
+    )
+    parent_temperature: float = setting(
+        1.0,
+        "T of exp(fitness / T), by which parents are drawn.",
+        flag="parent-temperature",
+        gt=0,
+        allow_inf_nan=False,
+        details="1 is the paper's; near 0 only the best program is mutated.",
+    )
+    steady: bool = setting(
+        False,
+        "Take results into the population one by one, not by generations: keeps a server busy.",
+        flag="steady",
+    )
+    reshape: int = setting(
+        0,
+        "After the search, ask for this many versions of the best program that rise more steadily along experts.",
+        flag="reshape",
+        unit="programs",
+        ge=0,
+        details="A version is kept only if accuracy does not fall.",
+    )
+    samples: int | None = setting(
+        None,
+        "Programs per call of a model (the server's `n`).",
+        flag="samples-per-call",
+        unit="programs",
+        shown="4 with a server, else 1",
+        panel="Model",
+        needs="prompts",
+        ge=1,
+    )
+    lag: int | None = setting(
+        None,
+        "Requests in flight at most.",
+        shown="8; with a server 4 times what it writes at once",
+        ge=1,
+        details="Request i waits for result i - lag, so that a run's outcome does not depend on anyone's speed.",
+    )
 
 
-class StopConfig(_Section):
-    """When a run ends, besides its generations; None: never for that reason.
+class FitnessConfig(Section):
+    """The discriminator (docs/fitness.md)."""
 
-    Attributes:
-        max_calls: proposals asked for.
-        max_seconds: wall seconds of search, over all sittings.
-        max_tokens: tokens in and out.
-        max_cost: what the model's tokens cost, by `model.price_in` and `model.price_out`.
-        target_accuracy: train accuracy at which to stop, once expert and negative states are also separated
-            (at 1.0).
-        plateau: generations without improvement.
-    """
+    panel: ClassVar[str] = "Search"
 
-    max_calls: int | None = Field(default=None, ge=1)
-    max_seconds: float | None = Field(default=None, gt=0)
-    max_tokens: int | None = Field(default=None, ge=1)
-    max_cost: float | None = Field(default=None, gt=0)
-    target_accuracy: float | None = Field(default=1.0, ge=0.5, le=1)
-    plateau: int | None = Field(default=15, ge=1)
+    log_pi: Literal["constant", "uniform", "recorded", "cloned"] = setting(
+        "constant", "pi in the discriminator: constant, uniform, recorded or cloned.", flag="log-pi"
+    )
+    calibrate: bool = setting(
+        True, "Fit a scale and an offset to the reward; without, it counts as it is.", flag="calibrate"
+    )
 
 
-class ProposerConfig(_Section):
-    """Who writes the programs.
+class StopConfig(Section):
+    """Rules that end a run, besides its generations."""
 
-    Attributes:
-        name: a registered proposer; "" is "llm" where `model.url` is given, else "synthesis".
-        seed_synthesis: so many of the first programs come from the synthesiser, whoever writes the others.
-        start_from: reward files and folders of runs whose programs are tried first, whoever writes the others.
-        recording: for "replay": the folder of a run, or a recording exported from one.
-    """
+    panel: ClassVar[str] = "Stop rules"
 
-    name: str = ""
-    seed_synthesis: int = Field(default=0, ge=0)
-    start_from: tuple[str, ...] = ()
-    recording: str = ""
-
-
-class ModelConfig(_Section):
-    """The model that writes programs, and how it is asked (docs/models.md).
-
-    Attributes:
-        url: of an OpenAI-compatible server.
-        name: as the server names the model; "" takes the only one that it serves.
-        temperature: of sampling.
-        answer_tokens: most tokens of one answer.
-        concurrency: most calls in flight.
-        answer_format: "code", "json", or "auto": found out once, when the run begins.
-        repair: a program that fails is sent back once with what went wrong.
-        patience: seconds to wait for a server that went away, before the run stops.
-        timeout: seconds of one call.
-        prompt_tokens: most tokens of a prompt; less where the server tells of a smaller context.
-        prompt_scale: share of what a prompt would have otherwise; 0.25 asks for prompts of a quarter of the tokens.
-        context: a file of text that goes into every prompt: what the user knows and the data do not say.
-        images: pictures of states go with prompts, for a model that sees.
-        price_in, price_out: of a million tokens, in any currency; 0 counts no cost.
-    """
-
-    url: str = ""
-    name: str = ""
-    temperature: float = Field(default=0.8, ge=0, le=10)
-    answer_tokens: int = Field(default=4096, ge=1)
-    concurrency: int = Field(default=32, ge=1, le=1000)
-    answer_format: Literal["auto", "code", "json"] = "auto"
-    repair: bool = True
-    patience: float = Field(default=600.0, ge=0)
-    timeout: float = Field(default=600.0, gt=0)
-    prompt_tokens: int = Field(default=24_000, ge=500)
-    prompt_scale: float = Field(default=1.0, gt=0, le=1)
-    context: str = ""
-    images: bool = False
-    price_in: float = Field(default=0.0, ge=0)
-    price_out: float = Field(default=0.0, ge=0)
+    max_calls: int | None = setting(None, "Most proposals.", flag="max-calls", ge=1)
+    max_seconds: float | None = setting(
+        None, "Wall time of the search, over all sittings.", flag="max-seconds", unit="seconds", common=True, gt=0
+    )
+    max_tokens: int | None = setting(
+        None,
+        "Tokens in and out, of the whole run (of one answer: --answer-tokens).",
+        flag="max-tokens",
+        needs="tokens",
+        ge=1,
+    )
+    max_cost: float | None = setting(
+        None,
+        "Cost of the tokens, by --model-price-in and --model-price-out.",
+        flag="max-cost",
+        needs="prices",
+        gt=0,
+    )
+    target_accuracy: float | None = setting(
+        1.0,
+        "Train accuracy at which to stop, 0.5 to 1; at 1.0 the states must also be separated.",
+        flag="target-accuracy",
+        ge=0.5,
+        le=1,
+    )
+    plateau: int | None = setting(15, "Generations without improvement.", flag="plateau", unit="generations", ge=1)
 
 
-class ExpandConfig(_Section):
-    """Whether a policy that is trained on the reward gives new negatives, round after round (docs/expansion.md).
+class ProposerConfig(Section):
+    """The author of the programs."""
 
-    Attributes:
-        rounds: M; 0: the search ends with the demonstrations.
-        env: a Gymnasium id, or package.module:make; "" takes the demonstrations' own.
-        steps: N, environment steps of all rounds together.
-        growth: how many times the steps of the round before it each round takes; 1: all as many (GRACE's N / M).
-            Above 1, holes in the reward are found early, and most steps are left for learning from what was mended.
-        episodes: rollouts that each round adds at most.
-        enough: the reward stays as it is where its accuracy on a round's new negatives is at least this, and its
-            discriminator gives the right answer such a chance: a fitness of at least 2 log `enough`. For what a
-            threshold separates, but the discriminator is unsure of, a policy is still paid.
-        alike: a rollout whose states a classifier tells from the expert's with at most this chance is not called
-            negative (0.5: not at all).
-        form: in which the policy gets the reward: "raw", "logit" of the discriminator, its "probability", or that made
-            "soft" (`grace_irl.rewards.scale`). "auto" is "soft" where all expert states are positive: it is above 0
-            everywhere, so that ending an episode early, which experts do not, never pays. Where only goal states are,
-            it is "raw", or for a reshaped reward "progress": paid is how far the reward has risen since the state
-            before (`grace_irl.rewards.scale`).
-        reshape: versions of the best program that are asked for where learning stalls on a reward that tells rollouts
-            from experts; the next round trains a new policy on the one that rises most steadily. 0: none. Only where
-            the rule is "last" or "goal".
-        carry: whether a policy goes on with the next round's reward where that is another one: of the rounds' policies
-            the one that it likes best (`grace_irl.runs.expand.round`). "auto": where actions are continuous; a
-            policy of discrete actions is sure of itself by then, and explores no more.
-        trust: the reward runs in this process, and not in the sandbox, while a policy is trained on it.
-    """
+    panel: ClassVar[str] = "Search"
 
-    rounds: int = Field(default=0, ge=0, le=10_000)
-    env: str = ""
-    steps: int = Field(default=100_000, ge=1, le=MOST_STEPS)
-    growth: float = Field(default=1.0, ge=1, le=10)
-    episodes: int = Field(default=20, ge=1)
-    enough: float = Field(default=0.99, gt=0.5, le=1)
-    alike: float = Field(default=0.6, ge=0.5, le=1)
-    form: Literal["auto", "raw", "logit", "probability", "soft", "progress"] = "auto"
-    reshape: int = Field(default=3, ge=0)
-    carry: Literal["auto", "always", "never"] = "auto"
-    trust: bool = False
+    name: str = setting(
+        "",
+        "Author of the programs: synthesis (no model), llm (--llm-url) or manual (prompt files for a person).",
+        flag="proposer",
+        shown="llm with --llm-url, else synthesis",
+    )
+    seed_synthesis: int = setting(
+        0,
+        "Number of initial programs that the synthesiser writes.",
+        flag="seed-synthesis",
+        unit="programs",
+        needs="another author",
+        ge=0,
+    )
+    start_from: tuple[str, ...] = setting(
+        (),
+        "Reward files, or folders of runs (their best programs), to try first.",
+        flag="start-from",
+        unit="path",
+        needs="new answers",
+    )
+    recording: str = setting(
+        "", "Folder of a run, or a recording, for `replay`; --replay sets it.", flag="", unit="path", needs="replay"
+    )
 
 
-class SandboxConfig(_Section):
-    """Where programs run.
+class ModelConfig(Section):
+    """The language model and its prompts (docs/models.md)."""
 
-    Attributes:
-        workers: runs at once; None: one per core.
-        allow_weak: run even where this machine cannot confine programs.
-        wall_s, cpu_s: seconds one run may take, besides 5 ms and 1 ms per state.
-        memory_mb: memory one run may take beyond the worker's own, MiB.
-    """
+    panel: ClassVar[str] = "Model"
 
-    workers: int | None = Field(default=None, ge=1)
-    allow_weak: bool = False
-    wall_s: float = Field(default=10.0, gt=0)
-    cpu_s: float = Field(default=10.0, gt=0)
-    memory_mb: int = Field(default=512, ge=1)
+    url: str = setting(
+        "",
+        "An OpenAI-compatible server, such as http://127.0.0.1:8000; its key comes from GRACE_IRL_API_KEY or "
+        "OPENAI_API_KEY.",
+        flag="llm-url",
+        unit="url",
+        shown="none",
+        common=True,
+        needs="a model",
+    )
+    name: str = setting(
+        "",
+        "The model, as the server names it.",
+        flag="model",
+        unit="name",
+        shown="the only one that it serves",
+        common=True,
+        needs="a model",
+    )
+    temperature: float = setting(0.8, "Sampling temperature.", flag="temperature", needs="a model", ge=0, le=10)
+    answer_tokens: int = setting(
+        4096, "Most tokens of one answer.", flag="answer-tokens", unit="tokens", needs="a model", ge=1
+    )
+    concurrency: int = setting(
+        32, "Most calls in flight.", flag="concurrency", unit="calls", needs="a model", ge=1, le=1000
+    )
+    answer_format: Literal["auto", "code", "json"] = setting(
+        "auto",
+        "code, json, or auto: the server is tried once per run.",
+        flag="answer-format",
+        needs="prompts",
+    )
+    repair: bool = setting(
+        True, "Send a program that fails back once, with its traceback.", flag="repair", needs="prompts"
+    )
+    patience: float = setting(
+        600.0,
+        "Time to wait for a server that went away, before the run stops.",
+        flag="llm-patience",
+        unit="seconds",
+        needs="a model",
+        ge=0,
+    )
+    timeout: float = setting(600.0, "Time of one call.", unit="seconds", needs="a model", gt=0)
+    prompt_tokens: int = setting(
+        24_000,
+        "Most tokens of a prompt; fewer if the server's context is smaller.",
+        unit="tokens",
+        needs="prompts",
+        ge=500,
+    )
+    prompt_scale: float = setting(
+        1.0,
+        "Share of a prompt's usual length; 0.25 makes prompts of a quarter of the tokens.",
+        needs="prompts",
+        gt=0,
+        le=1,
+    )
+    context: str = setting(
+        "",
+        "A text file for every prompt: what you know and the data do not say.",
+        flag="context",
+        unit="file",
+        shown="none",
+        needs="prompts",
+    )
+    images: bool = setting(
+        False, "Send pictures of states as well, to a model that sees.", flag="images", needs="prompts"
+    )
+    price_in: float = setting(
+        0.0, "Price of a million tokens of prompts, in any currency; 0 counts no cost.", needs="tokens", ge=0
+    )
+    price_out: float = setting(0.0, "Price of a million tokens of answers.", needs="tokens", ge=0)
 
 
-class Config(_Section):
-    """A whole run.
+class ExpandConfig(Section):
+    """New negatives from a policy that learns from the reward, round after round (docs/expansion.md)."""
 
-    Attributes:
-        method: a preset of `grace_irl.methods`.
-        seed: of everything random: split, search, proposer.
-    """
+    panel: ClassVar[str] = "Expansion"
 
-    method: str = "grace"
-    seed: int = Field(default=0, ge=0)
+    rounds: int = setting(
+        0,
+        "Rounds in which PPO learns from the reward, its rollouts become negatives, and the search goes on.",
+        flag="expand",
+        unit="rounds",
+        common=True,
+        ge=0,
+        le=10_000,
+    )
+    env: str = setting(
+        "",
+        "Environment in which PPO learns: a Gymnasium id, or file.py:function.",
+        flag="env",
+        unit="id",
+        shown="the demonstrations' own",
+        needs="expansion",
+    )
+    steps: int = setting(
+        100_000,
+        "Environment steps of all rounds together.",
+        flag="env-steps",
+        unit="steps",
+        needs="expansion",
+        ge=1,
+        le=MOST_STEPS,
+    )
+    growth: float = setting(
+        1.0,
+        "Length of each round, in steps, as a multiple of the round before it.",
+        needs="expansion",
+        ge=1,
+        le=10,
+        details="1 makes all rounds equal (GRACE's N / M). Above 1, holes in the reward are found early, and most "
+        "steps are left for learning from the mended reward.",
+    )
+    episodes: int = setting(
+        20, "Most rollouts that a round adds.", flag="rollouts", unit="episodes", needs="expansion", ge=1
+    )
+    enough: float = setting(
+        0.99,
+        "Accuracy on a round's new negatives from which the reward stays as it is.",
+        needs="expansion",
+        gt=0.5,
+        le=1,
+        details="The discriminator must also give the right answer this chance: a fitness of at least 2 log `enough`. "
+        "A threshold may separate states of which the discriminator is unsure, and a policy is still paid for those.",
+    )
+    alike: float = setting(
+        0.6,
+        "A rollout is no negative if a classifier tells its states from the expert's with at most this chance.",
+        needs="expansion",
+        ge=0.5,
+        le=1,
+        details="0.5 means that the classifier cannot tell them apart.",
+    )
+    form: Literal["auto", "raw", "logit", "probability", "soft", "progress"] = setting(
+        "auto",
+        "Form in which the policy gets the reward: auto, raw, logit, probability, soft or progress.",
+        needs="expansion",
+        details="`logit` and `probability` are the discriminator's, `soft` is a softened probability "
+        "(`grace_irl.rewards.scale`). `auto` is `soft` if all expert states are positive: it is above 0 everywhere, so "
+        "that ending an episode early, which experts do not do, never pays. If only goal states are positive, `auto` "
+        "is `raw`, or `progress` for a reshaped reward: the rise of the reward since the state before.",
+    )
+    reshape: int = setting(
+        3,
+        "If learning stalls, ask for this many versions of the reward that rise steadily towards the goal.",
+        flag="online-reshape",
+        unit="programs",
+        needs="expansion",
+        ge=0,
+        details="The next round trains a new policy on the one that rises most steadily. Only with the labels `last` "
+        "and `goal`; 0: none.",
+    )
+    carry: Literal["auto", "always", "never"] = setting(
+        "auto",
+        "Whether a policy goes on with the next round's reward, if that is another one.",
+        needs="expansion",
+        details="The policy of all rounds that the new reward pays most goes on. `auto`: if actions are continuous; a "
+        "policy of discrete actions is sure of itself by then, and no longer explores.",
+    )
+    trust: bool = setting(
+        False,
+        "Run the reward in this process while PPO learns, not in the sandbox: faster.",
+        flag="trust-reward",
+        needs="expansion",
+    )
+
+
+class SandboxConfig(Section):
+    """The sandbox in which programs run."""
+
+    panel: ClassVar[str] = "Run"
+
+    workers: int | None = setting(None, "Sandbox workers.", flag="workers", shown="one per core", ge=1)
+    allow_weak: bool = setting(
+        False,
+        "Run programs even if this machine cannot confine them (see grace-irl doctor).",
+        flag="allow-weak-sandbox",
+    )
+    wall_s: float = setting(
+        10.0, "Wall time of one run of a program, besides 5 ms and 1 ms per state.", unit="seconds", gt=0
+    )
+    cpu_s: float = setting(
+        10.0, "CPU time of one run of a program, besides 5 ms and 1 ms per state.", unit="seconds", gt=0
+    )
+    memory_mb: int = setting(512, "Memory of one run of a program, beyond the worker's own.", unit="MiB", ge=1)
+
+
+class Config(Section):
+    """A whole run. A method's own sections stand beside these (`config_of`)."""
+
+    method: str = setting("grace", "Method.", flag="method", panel="Search")
+    seed: int = setting(
+        0, "Seed of the split, the search and the proposer.", flag="seed", panel="Run", common=True, ge=0
+    )
     data: DataConfig = DataConfig()
     search: SearchConfig = SearchConfig()
     fitness: FitnessConfig = FitnessConfig()
@@ -239,6 +401,50 @@ class Config(_Section):
     model: ModelConfig = ModelConfig()
     expand: ExpandConfig = ExpandConfig()
     sandbox: SandboxConfig = SandboxConfig()
+
+    def own(self, kind: type[Own]) -> Own:
+        """The values of a section that the method brings."""
+        return next(value for _, value in self if isinstance(value, kind))
+
+
+def config_of(method: str) -> type[Config]:
+    """The class of configurations with a method: the sections of every run, and its own."""
+    if method == Config().method:  # the common case reads no method
+        return Config
+    from grace_irl import methods
+
+    return with_sections(Config, tuple(methods.method(method).sections.items()))
+
+
+def settings_of(method: str) -> Mapping[str, Setting]:
+    """All settings of a run with a method, by their keys."""
+    return declared(config_of(method))
+
+
+def method_named(file: Path) -> str:
+    """The method that a TOML file, or the folder of a run or an expansion, names; "" if it names none.
+
+    A file that cannot be read is refused by whoever needs it.
+    """
+    files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if file.is_dir() else (file,)
+    for each in files:
+        with contextlib.suppress(InputError):
+            return str(read_toml(each, "settings").get("method", ""))
+    return ""
+
+
+def validated(tree: Mapping[str, Any]) -> Config:
+    """A configuration from values; a section or a value that is missing has its default.
+
+    Raises:
+        InputError: an unknown method or key, or a value that does not fit.
+    """
+    name = tree.get("method", Config().method)
+    kind = config_of(name) if isinstance(name, str) else Config
+    try:
+        return kind.model_validate(tree)
+    except ValidationError as error:
+        raise InputError(problem_of(error, declared(kind))) from None
 
 
 def resolve(
@@ -251,12 +457,12 @@ def resolve(
 
     Args:
         file: a TOML file of the shape of `config.toml`.
-        sets: `section.key=value`, the value as in TOML; what is no TOML value is taken as text; "none"
-            unsets.
-        flags: from `section.key` to a value; None means that the flag was not given.
+        sets: `section.key=value`, the value as in TOML. A value that is no TOML is a text; "none" unsets.
+        flags: values by `section.key`; None: not given.
+        base: in place of the defaults.
 
     Raises:
-        InputError: an unknown key, a value that does not fit, a file that cannot be read.
+        InputError: an unknown key, a value that does not fit, or a file that cannot be read.
     """
     tree: dict[str, Any] = {} if base is None else base.model_dump()
     if file is not None:
@@ -269,13 +475,10 @@ def resolve(
     for key, flag in (flags or {}).items():
         if flag is not None:
             _put(tree, key, flag)
-    try:
-        return Config.model_validate(tree)
-    except ValidationError as error:
-        raise InputError(_said(error)) from None
+    return validated(tree)
 
 
-def flat(config: Config) -> dict[str, object]:
+def flat(config: BaseModel) -> dict[str, object]:
     """Every setting by its name, `section.key`."""
     found: dict[str, object] = {}
     for key, value in config.model_dump().items():
@@ -288,7 +491,7 @@ def with_settings(config: Config, changes: Mapping[str, object]) -> Config:
     tree = config.model_dump()
     for key, value in changes.items():
         _put(tree, key, value)
-    return Config.model_validate(tree) if changes else config
+    return validated(tree) if changes else config
 
 
 def to_toml(config: BaseModel) -> str:
@@ -345,19 +548,3 @@ def parsed(text: str) -> object:
         return tomllib.loads(f"v = {text}")["v"]
     except (ValueError, RecursionError):  # besides what is no TOML, a number of more digits than Python takes
         return text
-
-
-def _said(error: ValidationError) -> str:
-    """The first problem, in one line."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])[:120] or "configuration"
-    if first["type"] == "extra_forbidden":
-        return f"setting {key!r} is unknown; expected one of {', '.join(_known(str(first['loc'][0])))}"
-    return f"setting {key!r} is {reprlib.repr(first['input'])}; expected another value: {first['msg'][:200]}"
-
-
-def _known(section: str) -> list[str]:
-    """The settings of a section; where there is no such section, all sections."""
-    values = Config().model_dump()
-    own = values.get(section)
-    return [f"{section}.{key}" for key in own] if isinstance(own, dict) else list(values)

@@ -1,4 +1,4 @@
-"""The loop: ask, propose, evaluate, tell (ARCHITECTURE: Protocols; docs/runs.md)."""
+"""The loop: ask, propose, evaluate, tell (docs/runs.md, "The loop")."""
 
 from __future__ import annotations
 

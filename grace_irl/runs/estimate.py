@@ -20,11 +20,11 @@ from grace_irl.propose.protocol import Parent, Prompt
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import proposers
-from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.config import Config
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.fit import new_labelling
+from grace_irl.runs.proposers import programs_of
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.evolution import ATTEMPTS
 from grace_irl.search.protocol import Request

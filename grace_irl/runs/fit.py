@@ -22,11 +22,11 @@ from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
-from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
 from grace_irl.runs.labelling import Labelling
+from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.record import TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
 from grace_irl.runs.run import Run

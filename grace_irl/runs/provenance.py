@@ -1,16 +1,20 @@
-"""The provenance of a recovered reward, as the lines of an exported file."""
+"""Files that a run hands out: a reward with its provenance, and the functions that its programs share."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import BEST_HERE, Metrics, shown
 from grace_irl.programs.export import export_source, sound
+from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
 from grace_irl.runs.config import Config
-from grace_irl.runs.record import Record, TrajectoryRow
+from grace_irl.runs.record import Record, TrajectoryRow, candidate
 from grace_irl.runs.store import Store
+from grace_irl.search.ranks import ranked
 from grace_irl.version import __version__
 
 MAX_LINEAGE = 12  # ancestors that are named
@@ -118,3 +122,59 @@ def _said(metrics: Metrics | None, accuracy_at: str = "") -> str:
         f"accuracy {metrics.accuracy:.4f}{accuracy_at}, auc {metrics.auc:.4f}, {separated}, "
         f"fitness {shown(metrics.fitness)} ({metrics.experts} positive, {metrics.negatives} negative states)"
     )
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """The functions and classes of a run.
+
+    Attributes:
+        functions: different ones, how each is used, those of the best programs first.
+        shared: those that at least two valid programs contain, parts of shared wholes left out.
+    """
+
+    functions: tuple[Usage, ...]
+    shared: tuple[Usage, ...]
+
+
+def reuse(store: Store) -> Reuse:
+    """What the programs that were told share."""
+    records = store.records()
+    programs = {name: record.program for name, record in records.items()}
+    order = _order(list(records.values()))
+    found = usages(store.functions(), programs, order)
+    return Reuse(tuple(found), tuple(reusable(found, programs, order)))
+
+
+def library(store: Store, config: Config) -> tuple[str, int]:
+    """The library as a file's text, and how many functions it holds.
+
+    Raises:
+        GraceError: no function is in two valid programs.
+        InputError: one of them hides something, or does not compile.
+    """
+    records = store.records()
+    shared = reuse(store).shared
+    if not shared:
+        valid = sum(record.evaluation.valid for record in records.values())
+        raise GraceError(
+            f"no function is in {SHARED} valid programs ({valid} valid programs, {len(records)} in all); "
+            "there is nothing to write: let the run go on"
+        )
+    text = library_source(
+        shared,
+        {name: record.program for name, record in records.items()},
+        {name: f"fitness {shown(record.evaluation.fitness)}" for name, record in records.items()},
+        title="Functions and classes that several reward programs of one run share, best first.",
+        facts=(
+            f"Written by grace-irl {__version__} from {len(records)} programs; method {config.method}, "
+            f"seed {config.seed}, proposer {config.proposer.name}.",
+        ),
+    )
+    return sound(text, "the library"), len(shared)
+
+
+def _order(records: Sequence[Record]) -> list[str]:
+    """Ids of the valid programs, best first."""
+    valid = [candidate(record) for record in records if record.evaluation.valid]
+    return [scored.program.id for scored in ranked(valid)]

@@ -1,19 +1,26 @@
-"""A checked source as something to call: compiled once, run as a fresh module for every trajectory."""
+"""A checked source as something to call, and the words about the exceptions that it raises.
+
+It is compiled once, and runs as a fresh module for every trajectory.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import errno
 import inspect
 import random
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from grace_irl.programs import contract
+from grace_irl.sandbox.protocol import Status
 
 TERMS_METHOD = "terms_fn"
 TERMS, TERM_NAME = 64, 64
@@ -95,7 +102,7 @@ class Reward:
         self.instance = instance
 
     def debug(self, *arguments: Any) -> str:
-        """debug_fn's text about a state; "" where there is no debug_fn.
+        """debug_fn's text about a state; "" if there is no debug_fn.
 
         Args:
             arguments: (state) or, after the first step of a program that takes actions, (state, action,
@@ -109,7 +116,7 @@ class Reward:
         return str(method(*arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
-        """terms_fn's named components of the reward just given; {} where there is no terms_fn.
+        """terms_fn's named components of the reward just given; {} if there is no terms_fn.
 
         Arguments as for `debug`.
 
@@ -144,7 +151,7 @@ def number(value: Any, said: str = "reward_fn returned") -> float:
 
 
 def constructor(owner: type) -> Callable[[Any, str], Any]:
-    """How to make a Reward: with extra_info by position or by name, or with nothing."""
+    """The way to make a Reward: with extra_info by position or by name, or with nothing."""
     made_by = vars(owner).get("__init__")
     if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap
         return lambda made, extra_info: made(extra_info)
@@ -169,3 +176,72 @@ def _positional(method: Callable[..., Any]) -> int:
         return 1
     counted = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(parameter.kind in counted for parameter in parameters)
+
+
+_FRAMES = 12
+
+
+@dataclass(frozen=True)
+class ProgramFailure:
+    """Failure of a program: a `Status`, one line for a person, its own lines for a repair."""
+
+    status: Status
+    message: str
+    traceback: str = ""
+
+
+def explain(error: BaseException, phase: Status, source: str, where: str = "") -> ProgramFailure:
+    """Put an exception into words.
+
+    Args:
+        error: what the program raised.
+        phase: the status of an ordinary exception at this point: "init" or "runtime".
+        source: the program's text.
+        where: trajectory and state, or "".
+    """
+    if isinstance(error, ContractError):
+        return ProgramFailure("contract", str(error))
+    if isinstance(error, NotANumberError):
+        return ProgramFailure("type", _join(str(error), where))
+    text = _text(error)
+    lines = _own_lines(error.__traceback__, source)
+    traceback = "\n".join(["Traceback (most recent call last):", *lines, text]) if lines else text
+    status: Status = phase
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        status = "memory"
+    elif isinstance(error, (SystemExit, GeneratorExit, KeyboardInterrupt)):
+        status = "killed"
+    elif isinstance(error, SyntaxError) and phase == "syntax":
+        return ProgramFailure("syntax", f"line {error.lineno}: {error.msg}")
+    return ProgramFailure(status, _join(text.splitlines()[0], where), traceback)
+
+
+def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
+    """The frames of a traceback that lie in the program, as Python prints them; the middle of many is cut."""
+    text = source.splitlines()
+    lines: list[str] = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == contract.FILENAME:
+            number = trace.tb_lineno
+            lines.append(f'  File "{contract.FILENAME}", line {number}, in {code.co_name}')
+            if 0 < number <= len(text):
+                lines.append(f"    {text[number - 1].strip()[:200]}")
+        trace = trace.tb_next
+    if len(lines) > 2 * _FRAMES:
+        lines = [*lines[:4], "  …", *lines[-2 * _FRAMES + 4 :]]
+    return lines
+
+
+def _text(error: BaseException) -> str:
+    """`Type: message`; the message is the program's and may itself misbehave."""
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except BaseException:
+        said = "(its message cannot be shown)"
+    return f"{name}: {said}"[:2000] if said else name
+
+
+def _join(text: str, where: str) -> str:
+    return f"{text} ({where})" if where else text

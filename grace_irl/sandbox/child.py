@@ -12,8 +12,7 @@ from grace_irl.programs import contract
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.check import SourceReading, read
 from grace_irl.programs.program import Identity, identify, text_id
-from grace_irl.sandbox.candidate import Candidate, Reward, number
-from grace_irl.sandbox.failure import ProgramFailure, explain
+from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.parcel import TrajectoryView
@@ -45,7 +44,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Have a program's `debug` compare two sets of states; arguments as for `run_batch`, and `experts`: the parcel
-    holds single states, and so many of them are the first set."""
+    holds single states, and this number of them is the first set."""
     answer, views = AnswerMap(fds[0]), open_views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
@@ -77,7 +76,7 @@ def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[in
 def _enter(
     lockdown: Lockdown, request: dict[str, Any], answer: AnswerMap, base_bytes: int
 ) -> tuple[str, Candidate | None]:
-    """Lock this process down; then read, check and compile the source. None where it failed, and said so."""
+    """Lock this process down; then read, check and compile the source. None if it failed, and said so."""
     lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped))
     gc.enable()
     source = answer.source().decode("utf-8", "surrogatepass")
@@ -223,7 +222,7 @@ class ProgramPass:
 
 
 def debug_text(reward: Reward, *arguments: Any) -> str:
-    """What debug_fn says, or how it failed: a broken debug_fn does not make the rewards wrong."""
+    """The text of debug_fn, or its failure: a broken debug_fn does not make the rewards wrong."""
     try:
         return reward.debug(*arguments)
     except Exception as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import resource
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -25,9 +27,9 @@ class Ended(NamedTuple):
     """The end of a child, from wait4.
 
     Attributes:
-        exit_code: what it left with; 0 where a signal ended it.
+        exit_code: what it left with; 0 if a signal ended it.
         signal: what killed it, or 0.
-        timeout: "wall", "cpu" or "memory" where this side killed it for that, or "".
+        timeout: "wall", "cpu" or "memory" if this side killed it for that, or "".
         cpu_s: seconds of CPU, its own children's included.
         wall_s: seconds from fork to end.
         peak_mb: peak resident memory, MiB.
@@ -84,14 +86,14 @@ class Child:
             pass
 
     def cpu_s(self) -> float:
-        """Seconds of CPU so far; NaN where the kernel does not say."""
+        """Seconds of CPU so far; NaN if the kernel does not say."""
         try:
             return time.clock_gettime(self._clock)
         except OSError:
             return math.nan
 
     def remaining_s(self, wall_s: float, cpu_s: float) -> float:
-        """Seconds until a limit can be reached (one thread uses at most a second of CPU a second); 0 where
+        """Seconds until a limit can be reached (one thread uses at most a second of CPU a second); 0 if
         one is.
 
         Sets `timeout` in the latter case.
@@ -112,7 +114,7 @@ class Child:
             wall_s: seconds it may take.
             cpu_s: seconds of CPU it may take.
             host: the line to the host; when the host is gone, so is the child.
-            too_big: asked now and then, by pid, where the kernel does not enforce a limit on memory.
+            too_big: called now and then with the pid, if the kernel does not enforce a limit on memory.
         """
         if self._pidfd < 0:
             return self._watch_by_polling(wall_s, cpu_s, too_big)
@@ -166,9 +168,28 @@ class Child:
 
 
 def address_space() -> int:
-    """Bytes of this process's address space; 0 where /proc does not say."""
+    """Bytes of this process's address space; 0 if /proc does not say."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * _PAGE
     except OSError:
         return 0
+
+
+_RUSAGE_INFO_V2 = 2
+
+
+_RUSAGE_BYTES = 512
+
+
+_FOOTPRINT_AT = 72  # sys/resource.h: 16 bytes of uuid, then 7 words before ri_phys_footprint
+
+
+def resident_bytes(pid: int) -> int:
+    """Physical footprint of a process, bytes (libproc's proc_pid_rusage); 0 if it is unknown."""
+    if sys.platform != "darwin":
+        return 0
+    buffer = ctypes.create_string_buffer(_RUSAGE_BYTES)
+    if ctypes.PyDLL("/usr/lib/libproc.dylib").proc_pid_rusage(pid, _RUSAGE_INFO_V2, buffer) != 0:
+        return 0
+    return int(struct.unpack_from("<Q", buffer.raw, _FOOTPRINT_AT)[0])

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from grace_irl.programs.program import Definition, Within
 from grace_irl.sandbox import memory
+from grace_irl.sandbox.candidate import ProgramFailure
 from grace_irl.sandbox.ending import Ended
-from grace_irl.sandbox.failure import ProgramFailure
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Status
 from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
 
@@ -36,7 +36,7 @@ class JobMemory:
         states: states of all positions.
         debug: debug requests.
         debug_chars: longest debug text.
-        message: room for the message, where not the usual.
+        message: room for the message, if not the usual.
         first: the number of the first trajectory, for messages.
     """
 
@@ -81,7 +81,7 @@ class JobMemory:
         return STATUSES[code - 1], message, lines, transitions == 1
 
     def outcome(self, ended: Ended, lengths: NDArray[np.int64], limits: Limits) -> Outcome:
-        """What the run gave. The kernel's account of the child's end comes before the child's own."""
+        """Outcome of the run. The kernel's account of the child's end comes before the child's own."""
         account = Outcome("ok", cpu_s=ended.cpu_s, wall_s=ended.wall_s, peak_mb=ended.peak_mb)
         verdict = ended.verdict(limits.cpu_s)
         if verdict is not None:
@@ -139,7 +139,7 @@ def _definition(found: dict[str, object]) -> Definition:
 def _unusable(
     rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, first: int, *, transitions: bool
 ) -> str:
-    """The first reward that is not finite or too large, in words; "" where there is none.
+    """The first reward that is not finite or too large, in words; "" if there is none.
 
     A program that rewards transitions has none for the first state of a trajectory: NaN there is right.
     """
@@ -164,7 +164,7 @@ class AnswerMap:
         job: the layout.
         rewards: a view of `(states,)` doubles.
         mapped: bytes of address space.
-        transitions: to be set where the program rewards transitions.
+        transitions: to be set if the program rewards transitions.
     """
 
     def __init__(self, fd: int) -> None:
@@ -238,7 +238,7 @@ class RunTally:
 
     @property
     def left(self) -> Limits:
-        """What the next portion may use."""
+        """The limits that are left for the next portion."""
         wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
         cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
         return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)
@@ -253,7 +253,7 @@ class RunTally:
         return [replace(r, position=r.position - part.start) for r in self._debug if _within(r, part)]
 
     def add(self, part: slice, outcome: Outcome) -> None:
-        """Count in what the positions `part` gave."""
+        """Count in the outcome of the positions `part`."""
         asked = [slot for slot, request in enumerate(self._debug) if _within(request, part)]
         for slot, text in zip(asked, outcome.debug, strict=False):  # a failed portion has no texts
             self._texts[slot] = text
@@ -268,7 +268,7 @@ class RunTally:
         )
 
     def outcome(self) -> Outcome:
-        """What the whole run gave."""
+        """Outcome of the whole run."""
         if self._sum.status != "ok":
             return replace(self._sum, rewards=(), debug=())
         if self._covered < len(self.lengths):

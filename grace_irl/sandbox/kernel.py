@@ -1,12 +1,214 @@
-"""The few kernel calls that Python has no name for, by ctypes. Each says whether it worked; none raises."""
+"""Kernel calls that Python has no name for, by ctypes, and the seccomp filter of a locked-down child.
+
+Each call returns whether it worked; none raises. Numbers of system calls: arch/x86/entry/syscalls/syscall_64.tbl and
+include/uapi/asm-generic/unistd.h of Linux. Filter: classic BPF over `struct seccomp_data` (nr at byte 0, arch at 4,
+arguments from 16), as seccomp(2) describes.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
+import sys
+from dataclasses import dataclass
 
-from grace_irl.sandbox.syscalls import Architecture, build_filter
+# Enough to compute, to allocate memory that is not executable, to take signals, to use the descriptors it
+# holds and to end. Nothing that opens, creates, names another process, or starts one; if an argument could
+# name another process, `_RULES` judges it.
+_X86_64 = {
+    "read": 0,
+    "write": 1,
+    "close": 3,
+    "lseek": 8,
+    "mmap": 9,
+    "mprotect": 10,
+    "munmap": 11,
+    "brk": 12,
+    "rt_sigaction": 13,
+    "rt_sigprocmask": 14,
+    "rt_sigreturn": 15,
+    "sched_yield": 24,
+    "mremap": 25,
+    "madvise": 28,
+    "nanosleep": 35,
+    "getpid": 39,
+    "exit": 60,
+    "gettimeofday": 96,
+    "getrusage": 98,
+    "sigaltstack": 131,
+    "gettid": 186,
+    "futex": 202,
+    "sched_getaffinity": 204,
+    "restart_syscall": 219,
+    "clock_gettime": 228,
+    "clock_getres": 229,
+    "clock_nanosleep": 230,
+    "exit_group": 231,
+    "getrandom": 318,
+}
+_AARCH64 = {
+    "read": 63,
+    "write": 64,
+    "close": 57,
+    "lseek": 62,
+    "mmap": 222,
+    "mprotect": 226,
+    "munmap": 215,
+    "brk": 214,
+    "rt_sigaction": 134,
+    "rt_sigprocmask": 135,
+    "rt_sigreturn": 139,
+    "sched_yield": 124,
+    "mremap": 216,
+    "madvise": 233,
+    "nanosleep": 101,
+    "getpid": 172,
+    "exit": 93,
+    "gettimeofday": 169,
+    "getrusage": 165,
+    "sigaltstack": 132,
+    "gettid": 178,
+    "futex": 98,
+    "sched_getaffinity": 123,
+    "restart_syscall": 128,
+    "clock_gettime": 113,
+    "clock_getres": 114,
+    "clock_nanosleep": 115,
+    "exit_group": 94,
+    "getrandom": 278,
+}
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Facts about a machine that the filter needs.
+
+    Attributes:
+        audit: its AUDIT_ARCH value: calls by another calling convention (i386 on x86-64) kill the process.
+        allowed: name to number of the allowed system calls.
+        foreign_from: numbers from here on belong to another convention (x32), or 0.
+        seccomp: number of seccomp itself, which the lock-down calls and a child may not.
+        landlock: numbers of landlock_create_ruleset and landlock_restrict_self.
+    """
+
+    audit: int
+    allowed: dict[str, int]
+    foreign_from: int = 0
+    seccomp: int = 317
+    landlock: tuple[int, int] = (444, 446)
+
+
+ARCHITECTURES = {
+    "x86_64": Architecture(0xC000003E, _X86_64, foreign_from=0x40000000),
+    "aarch64": Architecture(0xC00000B7, _AARCH64, seccomp=277),
+}
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
+_NR, _ARCH, _ARGUMENTS = 0, 4, 16
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Condition on one argument of an allowed call.
+
+    A rule looks at the lower 32 bits. The kernel takes these arguments as 32 bits and drops what lies above; of
+    `prot`, which has 64, the bit in question is among the lower ones.
+
+    Attributes:
+        argument: its place, from 0.
+        values: what passes.
+        below: what is smaller passes, too, as an unsigned number; 0 for nothing.
+        without: what has none of these bits passes, too; 0 for nothing.
+    """
+
+    argument: int
+    values: tuple[int, ...] = ()
+    below: int = 0
+    without: int = 0
+
+    def instructions(self, gap: int) -> list[bytes]:
+        """BPF that goes on to what lies `gap` instructions after it, or, if it refuses, to the one after that."""
+        tests = [(_EQUAL, value, True) for value in self.values]
+        tests += [(_AT_LEAST, self.below, False)] if self.below else []
+        tests += [(_ANY_BIT, self.without, False)] if self.without else []
+        code = [_instruction(_LOAD, 0, 0, _ARGUMENTS + 8 * self.argument)]
+        for left, (operation, operand, passes) in zip(range(len(tests) - 1, -1, -1), tests, strict=True):
+            allow = left + gap
+            other = 0 if left else allow + 1  # the next test, or the end
+            code.append(_instruction(operation, *((allow, other) if passes else (other, allow)), operand))
+        return code
+
+
+_PROT_EXEC = 4
+
+# The clocks that every process has, to CLOCK_BOOTTIME. Above lie alarms, which need a right of their own, and the
+# CPU clocks of other processes and threads: their ids are negative (`~pid << 3 | …`).
+_OWN_CLOCKS = Rule(0, below=8)
+
+# Waiting and waking within this process. Without FUTEX_PRIVATE_FLAG (128) a word in a page of a library, which
+# all processes share, would let children wait for each other; FUTEX_LOCK_PI and its kin look up the process whose id
+# the word holds. In order: WAIT, WAKE, WAIT_BITSET, the same with FUTEX_CLOCK_REALTIME (256), WAKE_BITSET,
+# REQUEUE, CMP_REQUEUE, WAKE_OP.
+_OWN_FUTEXES = Rule(1, values=(128, 129, 137, 393, 138, 131, 132, 133))
+
+_RULES = {
+    "mmap": Rule(2, without=_PROT_EXEC),
+    "mprotect": Rule(2, without=_PROT_EXEC),
+    # of this thread: 0, and not the number of another one
+    "sched_getaffinity": Rule(0, values=(0,)),
+    "clock_gettime": _OWN_CLOCKS,
+    "clock_getres": _OWN_CLOCKS,
+    "clock_nanosleep": _OWN_CLOCKS,
+    "futex": _OWN_FUTEXES,
+    # NORMAL to DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE: what allocators say. MERGEABLE would let the time that a write
+    # takes tell what other processes hold in memory, and PAGEOUT takes shared pages away from them.
+    "madvise": Rule(2, values=(8, 14, 15), below=5),
+}
+
+
+def architecture() -> Architecture | None:
+    """This machine's, or None if no table is known."""
+    if sys.platform != "linux":
+        return None
+    return ARCHITECTURES.get(os.uname().machine)  # `platform` would keep the host's name in reach of a program
+
+
+def build_filter(arch: Architecture) -> bytes:
+    """The BPF program: allowed calls pass, all others fail with EPERM, and so do arguments that a rule refuses.
+
+    EPERM rather than a kill, so that an honest program which tries something reads a Python exception with
+    its line.
+    """
+    program = [
+        _instruction(_LOAD, 0, 0, _ARCH),
+        _instruction(_EQUAL, 1, 0, arch.audit),
+        _instruction(_RETURN, 0, 0, _KILL),
+        _instruction(_LOAD, 0, 0, _NR),
+    ]
+    if arch.foreign_from:
+        program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
+    # Calls, then rules, each once, then the two ends that all share: the kernel compiles this anew for every child.
+    rules: list[bytes] = []
+    starts: dict[Rule, int] = {}  # counted from the end of the rules
+    for rule in _RULES.values():
+        if rule not in starts:
+            rules = rule.instructions(len(rules)) + rules
+            starts[rule] = len(rules)
+    for left, (name, number) in zip(range(len(arch.allowed), 0, -1), arch.allowed.items(), strict=True):
+        start = starts[_RULES[name]] if name in _RULES else 0
+        program.append(_instruction(_EQUAL, left + len(rules) - start, 0, number))
+    program += [_instruction(_RETURN, 0, 0, _REFUSE), *rules]
+    program += [_instruction(_RETURN, 0, 0, _ALLOW), _instruction(_RETURN, 0, 0, _REFUSE)]
+    return b"".join(program)
+
+
+def _instruction(code: int, if_true: int, if_false: int, operand: int) -> bytes:
+    """One `struct sock_filter`."""
+    return struct.pack("HBBI", code, if_true, if_false, operand)
+
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_TSYNC = 1, 1
@@ -70,7 +272,7 @@ class SeccompFilter:
         """Filter every thread of this process from here on; there is no way back.
 
         `prctl` would filter the calling thread only. The kernel answers with a thread's number, and filters none,
-        where a thread has a filter of its own: that is a failure, too.
+        if a thread has a filter of its own: that is a failure, too.
         """
         return bool(_libc.syscall(*self._call) == 0)
 
@@ -79,7 +281,7 @@ class Ruleset:
     """A Landlock ruleset that governs everything this kernel's Landlock knows, and allows nothing.
 
     Attributes:
-        abi: the version that the kernel speaks; 0 where Landlock is missing or switched off.
+        abi: the version that the kernel speaks; 0 if Landlock is missing or switched off.
     """
 
     def __init__(self, arch: Architecture) -> None:
@@ -109,7 +311,7 @@ def release_free_memory() -> None:
 
 
 def become_nobody() -> bool:
-    """Where the host is root: go on as the user that owns nothing."""
+    """Go on as the user that owns nothing, if the host is root."""
     if os.geteuid() != 0:
         return False
     try:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grace_irl.sandbox import kernel
-from grace_irl.sandbox.syscalls import architecture
+from grace_irl.sandbox.kernel import architecture
 
 SECCOMP, LANDLOCK = "seccomp", "landlock"
 LAYERS = (SECCOMP, LANDLOCK)
 
 LAYER_REFUSED = 96
-"""Exit status of a child on which a layer that was asked for could not be put: it ran nothing."""
+"""Exit status of a child that could not put on a requested layer: it ran nothing."""
 
 CHILD_FAILED = 99
 """Exit status of a child whose own code, not the program's, raised."""
@@ -30,7 +30,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a child may use: seconds of CPU, MiB of address space beyond `base_bytes`."""
+    """Limits of a child: seconds of CPU, MiB of address space beyond `base_bytes`."""
 
     cpu_s: float
     memory_mb: int
@@ -54,7 +54,7 @@ class Lockdown:
 
     @staticmethod
     def prepare_zygote() -> None:
-        """What every child inherits and the zygote does not need either."""
+        """Drop what neither a child nor the zygote needs."""
         kernel.set_dumpable(False)
         kernel.become_nobody()
         kernel.set_dumpable(False)  # a change of user id sets it anew
@@ -64,7 +64,7 @@ class Lockdown:
             _limit(name, 0)
 
     def apply(self, layers: Sequence[str], budget: Allowance, keep: Sequence[int] = ()) -> None:
-        """Lock this process down. Ends it with `LAYER_REFUSED` where a layer cannot be put on.
+        """Lock this process down. Ends it with `LAYER_REFUSED` if a layer cannot be put on.
 
         Args:
             layers: those of `LAYERS` to put on.

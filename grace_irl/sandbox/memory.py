@@ -1,4 +1,4 @@
-"""Shared memory without a name: memfds that are sealed, or unlinked files where there is no memfd."""
+"""Shared memory without a name: memfds that are sealed, or unlinked files if there is no memfd."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def create(size: int) -> int:
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("grace-irl", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
-        import tempfile  # not in a zygote, where it would take a megabyte
+        import tempfile  # not at the top: in a zygote it would take a megabyte
 
         fd, name = tempfile.mkstemp(prefix="grace-irl-")
         os.unlink(name)
@@ -45,7 +45,7 @@ def seal(fd: int, seals: int) -> None:
     """Fix the size, or the size and the contents, for good and for every process.
 
     The kernel says EBUSY while something else holds a page of it for a moment, such as its own batches of pages on a
-    machine that is short of memory or time: asked again, it agrees.
+    machine that is short of memory or time: a second call succeeds.
 
     Raises:
         OSError: it does not agree within `_SEALING_S`.
@@ -87,7 +87,7 @@ def write_many(fd: int, parts: Sequence[bytes | bytearray | memoryview], offset:
 
 
 def read_all(fd: int, size: int, offset: int) -> bytearray:
-    """`pread` into a private copy; shorter than `size` where the file ends before."""
+    """`pread` into a private copy; shorter than `size` if the file ends before."""
     data = bytearray(size)
     view, done = memoryview(data), 0
     while done < size:

@@ -33,7 +33,7 @@ class ArrayPackage:
     lengths: NDArray[np.int64]
 
     def portions(self, positions: NDArray[np.int64], most: int = PORTION_BYTES) -> Iterator[slice]:
-        """Cut a run into what one child is shown: slices of `positions` of at most so many bytes, or one trajectory."""
+        """Cut a run into slices of `positions`, one for each child: at most `most` bytes, or one trajectory."""
         start, taken = 0, 0
         for at, index in enumerate(positions.tolist()):
             size = self._bytes(index)

@@ -53,7 +53,7 @@ class TrajectoryView(NamedTuple):
 
     @property
     def layout(self) -> tuple[str, tuple[int, ...]]:
-        """How a state is read from what `wire` gives: the stored type and the shape."""
+        """The form of a state on the wire: the stored type and the shape."""
         return self.states.dtype.str, self.states.shape[1:]
 
     def wire(self, step: int) -> bytes:
@@ -147,7 +147,7 @@ class _Small:
 
     @property
     def end(self) -> int:
-        """Where they end."""
+        """The offset behind them."""
         return self._start + len(self.data)
 
     def shapes(self, content: Content) -> int:

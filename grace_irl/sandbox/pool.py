@@ -1,4 +1,4 @@
-"""The sandbox that everyone uses: zygotes, one per core, lent to whoever calls `run`."""
+"""The sandbox of the project: zygotes, one per core, lent to the callers of `run`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ZygotePool:
 
     @property
     def workers(self) -> int:
-        """How many runs go on at once."""
+        """Number of runs at once."""
         return self._workers
 
     @property
@@ -229,7 +229,7 @@ class ZygotePool:
         self.close()
 
     def _ask(self, request: dict[str, Any], *fds: int) -> Ended:
-        """Have some zygote do it; once more on a new one where it died.
+        """Have some zygote do it; once more on a new one if it died.
 
         Raises:
             SandboxError: it died again.

@@ -31,7 +31,7 @@ Status = Literal[
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may use.
+    """Limits of one run.
 
     Attributes:
         wall_s: seconds of wall time for the whole run.
@@ -50,7 +50,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What reading a source tells, without running it.
+    """Facts about a source that need no run of it.
 
     Attributes:
         id: hash of the normalised syntax tree (16 hex digits): comments, docstrings and layout do not count.
@@ -69,7 +69,7 @@ class Inspection:
 
 @dataclass(frozen=True)
 class DebugRequest:
-    """Ask for debug_fn's text right after `reward_fn` saw a state.
+    """Request for debug_fn's text right after `reward_fn` saw a state.
 
     Attributes:
         position: which trajectory of the run, from 0.
@@ -82,15 +82,14 @@ class DebugRequest:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run gave.
+    """Outcome of a run.
 
     Attributes:
         status: see `Status`.
         rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A
-            program that
-            takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
+            program that takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
         message: one line for a person; "" when ok.
-        traceback: the program's own traceback, only its own lines, for a repair; "" where there is none.
+        traceback: the program's own traceback, only its own lines, for a repair; "" if there is none.
         debug: one text per `DebugRequest`, in order, control characters stripped.
         cpu_s: CPU seconds of the child.
         wall_s: wall seconds of the run.
@@ -117,13 +116,13 @@ class Sandbox(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many runs go on at once."""
+        """Number of runs at once."""
         ...
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """Hand the trajectories over, once; returns the handle for `run`.
 
-        Programs see them alike in type and precision, and with actions only where all have them (docs/sandbox.md).
+        Programs see them alike in type and precision, and with actions only if all have them (docs/sandbox.md).
         The arrays are referred to, not copied: expected to stay as they are until `drop`.
         """
         ...
@@ -165,8 +164,8 @@ class Sandbox(Protocol):
     ) -> Outcome:
         """Have the source's `debug(expert_states, negative_states)` compare two sets of states.
 
-        The program is told which state is which, on purpose: its text goes into a prompt. Nothing of it reaches a
-        reward: it runs in a child of its own that ends with it, and text is all that comes back.
+        The program knows which state is which, on purpose: its text goes into a prompt. Nothing of it reaches a
+        reward: it runs in a child of its own, and text is all that comes back.
 
         Args:
             experts: (trajectory, step) of each state of the first set, indices into the `put` sequence.
@@ -174,7 +173,7 @@ class Sandbox(Protocol):
 
         Returns:
             An outcome without rewards. `debug` holds the text, at most `limits.debug_chars` long, without control
-            characters; it is () where the source has no `debug`, or has nothing to say.
+            characters; it is () if the source has no `debug`, or has nothing to say.
 
         Raises:
             SandboxError: the sandbox itself failed.

@@ -147,7 +147,7 @@ class ScreenViews:
 
 
 _STATE_BYTES = 8
-"""What a state takes besides its screen, roughly: so that a run of one screen over and over has an end, too."""
+"""Rough size of a state besides its screen: so that a run of one screen over and over has an end, too."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class ScreenPackage:
     lengths: NDArray[np.int64]
 
     def portions(self, positions: NDArray[np.int64], most: int = PORTION_BYTES) -> Iterator[slice]:
-        """Cut a run into what one child is shown: slices of `positions` of at most so many bytes, or one trajectory."""
+        """Cut a run into slices of `positions`, one for each child: at most `most` bytes, or one trajectory."""
         start, taken = 0, 0
         shown: set[int] = set()
         for at, index in enumerate(positions.tolist()):

@@ -27,7 +27,7 @@ from grace_irl.sandbox.session_child import NO_ACTION, OPEN, REPLY, REWARD, SLOT
 from grace_irl.sandbox.tiers import open_sandbox
 
 _ENDLESS_S = 2e6
-"""23 days, the longest that the kernel is asked to wait: a session as a whole has no limit, its turns have."""
+"""23 days, the longest wait that the kernel allows: a session as a whole has no limit, its turns have."""
 
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
@@ -37,7 +37,7 @@ _MOST_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class SessionLimits:
-    """What a program may use while it serves.
+    """Limits of a program while it serves.
 
     Attributes:
         turn_s: seconds of wall time for one turn, however many episodes take part.
@@ -59,7 +59,7 @@ class Begin(NamedTuple):
 
 
 class TurnRewards(NamedTuple):
-    """What a turn gave: a reward per step `(n,)` float64, and the components of each, or ()."""
+    """Result of a turn: a reward per step `(n,)` float64, and the components of each, or ()."""
 
     rewards: NDArray[np.float64]
     terms: tuple[dict[str, float], ...] = ()
@@ -147,7 +147,7 @@ class RewardSession:
 
         Args:
             slots: of the episodes that step, `(n,)`.
-            actions: `(n, ...)`, or None; used where the program takes actions.
+            actions: `(n, ...)`, or None; used if the program takes actions.
             states: the states reached, n of them.
             begins: episodes to start once the steps are rewarded.
 

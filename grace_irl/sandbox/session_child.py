@@ -12,15 +12,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from grace_irl.programs.contract import ACTION_DTYPE
+from grace_irl.sandbox.candidate import ProgramFailure, explain
 from grace_irl.sandbox.child import prepare
-from grace_irl.sandbox.failure import ProgramFailure, explain
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.slots import Slots, rewards_of
 from grace_irl.sandbox.wire import CODES
 
 OPEN = struct.Struct("<I")
-"""How many bytes of JSON follow: the source, and the type and shape of a state."""
+"""Number of bytes of JSON that follow: the source, and the type and shape of a state."""
 
 TURN = struct.Struct("<IIIi")
 """Steps, episodes that begin, bytes of JSON (the instructions), and the shape of an action: `NO_ACTION`, 0 for a

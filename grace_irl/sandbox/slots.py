@@ -1,9 +1,14 @@
-"""A program that rewards several episodes at once: one object per running episode, nothing shared between them."""
+"""A program that rewards several episodes at once.
+
+Each running episode has its own object and its own random numbers; nothing is shared between them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +17,47 @@ from numpy.typing import NDArray
 
 from grace_irl.programs.contract import as_action, as_state
 from grace_irl.sandbox.candidate import Candidate, Reward, number
-from grace_irl.sandbox.generators import Generators
+
+
+class Generators:
+    """`random` and `numpy.random` as one episode finds them.
+
+    Args:
+        used: the program draws; otherwise nothing is put anywhere, which saves its time.
+    """
+
+    def __init__(self, *, used: bool) -> None:
+        self._used = used
+        self._state: tuple[Any, Any] | None = None
+
+    @contextmanager
+    def lent(self, *, kept: bool = True) -> Iterator[None]:
+        """Put them in the place of the process's for a while.
+
+        Args:
+            kept: the episode goes on from the numbers that were drawn; otherwise it draws them again.
+        """
+        if not self._used:
+            yield
+            return
+        before = _standing()
+        if self._state is not None:
+            _put(self._state)
+        try:
+            yield
+        finally:
+            if kept:
+                self._state = _standing()
+            _put(before)
+
+
+def _standing() -> tuple[Any, Any]:
+    return random.getstate(), np.random.get_state()
+
+
+def _put(state: tuple[Any, Any]) -> None:
+    random.setstate(state[0])
+    np.random.set_state(state[1])
 
 
 @dataclass
@@ -27,7 +72,7 @@ class Running:
 class Slots:
     """The episodes that one program is rewarding, by slot number.
 
-    An episode gets a fresh module and a fresh `Reward`, as offline; where the program uses `random`, it also gets
+    An episode gets a fresh module and a fresh `Reward`, as offline; if the program uses `random`, it also gets
     generators of its own that start from seed 0, and those of the process are put back after every call.
 
     Args:
@@ -106,7 +151,7 @@ def rewards_of(
 
     Args:
         numbers: their slots.
-        actions: one each, or None where the program takes none.
+        actions: one each, or None if the program takes none.
         states: the states reached.
         terms: ask for the components, too.
 

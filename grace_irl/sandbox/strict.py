@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.sandbox import kernel, memory
+from grace_irl.sandbox.candidate import ProgramFailure
 from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
-from grace_irl.sandbox.failure import ProgramFailure
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.lockdown import CHILD_FAILED, Allowance, Lockdown, exit_status
 from grace_irl.sandbox.screen_parcel import LENGTH
@@ -89,15 +89,15 @@ def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float, num
 
 @dataclass(frozen=True)
 class Feed:
-    """What one pass reads and fills.
+    """Input and output of one pass.
 
     Attributes:
         views: the trajectories.
-        starts: where each position's rewards begin.
+        starts: index of the first reward of each position.
         requests: debug requests, position to step to slot.
         positions: the order of this pass.
         rewards: doubles, filled.
-        texts: where debug texts go, or None in the second pass (which asks for them all the same, so that a
+        texts: the place of debug texts, or None in the second pass (which asks for them all the same, so that a
             debug_fn with side effects has them in both).
         first: the number of the first trajectory, for messages.
     """
@@ -146,7 +146,7 @@ class Player:
         return self._verdict(failure, ended, cpu_s)
 
     def stop(self) -> Ended | None:
-        """Kill the child, whether it played or not; None where that was done before."""
+        """Kill the child, whether it played or not; None if that was done before."""
         if self._stopped:
             return None
         self._stopped = True

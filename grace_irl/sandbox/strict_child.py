@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.programs.contract import ACTION_DTYPE, state_dtype
-from grace_irl.sandbox.candidate import Candidate, Reward, number
+from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.child import debug_text, prepare
-from grace_irl.sandbox.failure import ProgramFailure, explain
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.screen_parcel import LENGTH
 from grace_irl.sandbox.wire import CODES

@@ -1,14 +1,20 @@
-"""The sandbox's tier on this machine, found by canaries, and the way to open it."""
+"""The sandbox's tier on this machine: found by canaries, opened by name.
+
+If the kernel refuses seccomp, a zygote runs in a box of the operating system: bubblewrap, or sandbox-exec on macOS.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import socket
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -18,7 +24,85 @@ from grace_irl.errors import SandboxError
 from grace_irl.sandbox.lockdown import LANDLOCK, LAYERS, SECCOMP
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Limits
-from grace_irl.sandbox.wrap import bubblewrap, macos_sandbox
+
+
+def sandbox_exec(readable: Iterable[str], executable: str) -> tuple[str, ...]:
+    """The command that runs a zygote under a profile: no network, no writing, no other programs, no home
+    folder.
+
+    Args:
+        readable: folders that Python and its packages lie in.
+        executable: the interpreter.
+    """
+    folders = " ".join(f"(subpath {json.dumps(folder)})" for folder in readable)
+    profile = (
+        "(version 1)(allow default)(deny network*)(deny file-write*)"
+        '(allow file-write-data (literal "/dev/null"))'
+        f'(deny file-read* (subpath "/Users"))(allow file-read* {folders})'
+        f"(deny process-exec*)(allow process-exec (literal {json.dumps(executable)}))"
+        "(deny signal)(allow signal (target self))(allow signal (target children))"
+    )
+    return ("/usr/bin/sandbox-exec", "-p", profile)
+
+
+_SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/alternatives")
+
+
+def bubblewrap() -> tuple[str, ...] | None:
+    """Namespaces of everything, and the interpreter's folders to be read; None if it is not installed."""
+    command = shutil.which("bwrap")
+    if command is None:
+        return None
+    binds: list[str] = []
+    for folder in _readable():
+        binds += ["--ro-bind", folder, folder]
+    links: list[str] = []
+    for folder in _SYSTEM:
+        if os.path.islink(folder):
+            links += ["--symlink", os.readlink(folder), folder]
+        elif os.path.exists(folder):
+            links += ["--ro-bind", folder, folder]
+    return (
+        command,
+        "--unshare-all",
+        "--cap-drop",
+        "ALL",
+        *links,
+        *binds,
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--",
+    )
+
+
+def macos_sandbox() -> tuple[str, ...] | None:
+    """sandbox-exec; None on any other system."""
+    if sys.platform != "darwin":
+        return None
+    return sandbox_exec(_readable(), os.path.realpath(sys.executable))
+
+
+def _readable() -> list[str]:
+    """Folders of the interpreter, of its packages and of this one, parents before children, each once."""
+    package = Path(__file__).resolve().parent.parent
+    named = [
+        sys.prefix,
+        sys.base_prefix,
+        str(package),
+        *(entry for entry in sys.path if os.path.isdir(entry)),
+    ]
+    # the folder that a link points to as well as the link: the interpreter is found by either name
+    real = [os.path.realpath(folder) for folder in named]
+    kept: list[str] = []
+    for folder in sorted({os.path.abspath(folder) for folder in named + real}, key=len):
+        # never a home folder or the root as a whole: an entry of sys.path may be the user's current folder
+        if folder in ("/", str(Path.home())) or any(Path(folder).is_relative_to(above) for above in kept):
+            continue
+        kept.append(folder)
+    return kept
+
 
 FILE_ATTACKS = ("read a file", "create a file", "list a folder", "rename a file")
 OTHER_ATTACKS = ("connect a socket", "start a process", "signal the host", "map executable memory")
@@ -81,7 +165,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the canaries found under one set of layers.
+    """Findings of the canaries under one set of layers.
 
     Attributes:
         layers: what the child had put on.
@@ -130,7 +214,7 @@ WARNED: frozenset[Letter] = frozenset({"B", "C", "D", "E"})
 
 @dataclass(frozen=True)
 class Tier:
-    """What holds on this machine.
+    """The strength of the sandbox on this machine.
 
     Attributes:
         letter: "A" (strongest) to "E".
@@ -162,7 +246,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
 
     Args:
         workers: runs at once; None for one per core.
-        allow_weak: take tier E, where nothing keeps generated code from the user's files.
+        allow_weak: take tier E, in which nothing keeps generated code from the user's files.
 
     Raises:
         SandboxError: only tier E is left and `allow_weak` is False, or no worker starts.
@@ -180,7 +264,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
 
 
 def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
-    """Open whatever there is, and say what it is worth.
+    """Open the strongest sandbox, and return its tier.
 
     Raises:
         SandboxError: no worker starts.
@@ -201,7 +285,7 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Which layers hold, each by itself and both together."""
+    """Find the layers that hold, each by itself and both together."""
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):
@@ -215,7 +299,7 @@ def _probe(pool: ZygotePool) -> Tier:
 
 
 def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
-    """The same pool with each zygote in a box of the operating system, where there is one that holds."""
+    """The same pool with each zygote in a box of the operating system, if there is one that holds."""
     boxes: Sequence[tuple[Letter, Callable[[], tuple[str, ...] | None]]] = (
         ("C", bubblewrap),
         ("D", macos_sandbox),

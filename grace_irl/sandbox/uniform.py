@@ -20,7 +20,7 @@ _PLACES = 1024.0  # numbers with at most 10 binary places, such as counts and fl
 def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
     """The type in which all of these are stored, in this machine's byte order.
 
-    The type that they share, where they share one. Otherwise integers take the smallest type that holds them
+    The type that they share, if they share one. Otherwise integers take the smallest type that holds them
     all, and floats the coarsest type among them: a program could read the precision of a finer one off the bits.
     Arrays of float64 that hold nothing but float32 numbers count as float32.
     """
@@ -36,7 +36,7 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in this type, as it is where it has it; what a float type cannot hold becomes its largest number."""
+    """The array in this type, unchanged if it has it already. Numbers beyond a float type become its largest."""
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):
@@ -46,7 +46,7 @@ def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that one action of each trajectory is given; None where they keep their own.
+    """The shape that one action of each trajectory is given; None if they keep their own.
 
     The same numbers in another shape (`(T,)` and `(T, 1)`) say nothing but which recorder was used. Actions of
     different sizes are different actions, as grids of different sizes are different states.
@@ -61,7 +61,7 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
-    """The float type that an array's numbers need; None where they say nothing about it."""
+    """The float type that an array's numbers need; None if they say nothing about it."""
     if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return array.dtype.newbyteorder("=")
     if not _fits(array[:_GLANCE]):

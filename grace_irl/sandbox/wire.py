@@ -21,7 +21,7 @@ CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)
 """A status on the wire. 0 is what a fresh job holds, so that silence is not success."""
 
 _LENGTH = struct.Struct("<I")
-ANSWER = struct.Struct("<4q")  # code, bytes of message, bytes of traceback, 1 where transitions are rewarded
+ANSWER = struct.Struct("<4q")  # code, bytes of message, bytes of traceback, 1 if transitions are rewarded
 HEADER = struct.Struct("<15q")
 SOURCE_AT = 128
 
@@ -74,7 +74,7 @@ def _more(sock: socket.socket, size: int) -> bytes:
 
 
 class Job(NamedTuple):
-    """Where everything lies in a job's memory; these numbers themselves lie at offset 0.
+    """Layout of a job's memory; these numbers themselves lie at offset 0.
 
     In: the source, strict mode's second order, debug requests. Out: the answer, rewards, message,
     traceback, debug texts. The source lies first, at a fixed place, so that strict mode's child can read it

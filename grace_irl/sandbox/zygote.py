@@ -13,15 +13,12 @@ import socket
 from typing import Any
 
 from grace_irl.sandbox import kernel, memory, wire
-from grace_irl.sandbox.allocator import fill_gaps
 from grace_irl.sandbox.child import run_batch, run_debug, run_inspection
-from grace_irl.sandbox.ending import Child, address_space
+from grace_irl.sandbox.ending import Child, address_space, resident_bytes
 from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown, exit_status
-from grace_irl.sandbox.preload import preload
-from grace_irl.sandbox.rehearsal import rehearse
+from grace_irl.sandbox.preload import fill_gaps, preload, rehearse
 from grace_irl.sandbox.session_child import run_session
 from grace_irl.sandbox.strict import run_strict
-from grace_irl.sandbox.wrap import resident_bytes
 
 _RUNNER_GRACE_S = 10.0
 _BODIES = {
@@ -31,7 +28,7 @@ _BODIES = {
     "inspect": run_inspection,
     "session": run_session,
 }
-"""What a child does, by the request's `op`; none returns."""
+"""The body of a child, by the request's `op`; none returns."""
 
 
 def serve(descriptor: int) -> None:
@@ -61,7 +58,7 @@ def serve(descriptor: int) -> None:
 
 
 class Zygote:
-    """What a zygote knows: how to fork. It keeps nothing of one request for the next."""
+    """The state of a zygote: how to fork. It keeps nothing of one request for the next."""
 
     def __init__(self, host: socket.socket, lockdown: Lockdown) -> None:
         self._host = host

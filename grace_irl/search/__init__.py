@@ -1,0 +1,1 @@
+"""Searches: what to ask for next, and what is best so far."""

@@ -1,4 +1,4 @@
-"""GRACE's reshaping (METHODS: Reshape): after a search, versions of its best program that rise more steadily."""
+"""GRACE's reshaping (docs/runs.md, "Reshaping"): versions of the best program that rise more steadily."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Proposal
-from grace_irl.synthesis.grid.outline import Outline
+from grace_irl.synthesis.grid.meaning import Outline
 from grace_irl.synthesis.grid.perception import Agent, find_agent
 from grace_irl.synthesis.grid.progress import shapings
 from grace_irl.synthesis.grid.recovery import recover

@@ -20,8 +20,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule,
 from grace_irl.rl.learning import normalised
 from grace_irl.rl.method import PolicyProblem, load_method
 from grace_irl_baselines.gail import Gail
-from grace_irl_baselines.nets import StateActionNet, shaped
-from grace_irl_baselines.paid import Positive
+from grace_irl_baselines.nets import Positive, StateActionNet, shaped
 
 LENGTH = 3
 

@@ -9,7 +9,7 @@ pytest.importorskip("imitation", reason="imitation is not installed: requirement
 pytest.importorskip("grace_irl_baselines", reason="not installed: pip install --no-deps --editable baselines")
 
 from grace_irl.rl.episodes import ExpertEpisode, expert_episodes
-from grace_irl_baselines.trajectories import as_trajectories, as_transitions
+from grace_irl_baselines.plumbing import as_trajectories, as_transitions
 from tests.rl.cart_pole import experts, problem
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from grace_irl.demos import save
 from grace_irl.demos.goals import with_goals
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
-from grace_irl.rl.adapters import FunctionView
+from grace_irl.rl.environments import FunctionView
 
 WIDTH, HORIZON = 7, 12
 AGENT, FLOOR, WALL = 10, 1, 2

@@ -15,8 +15,8 @@ from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, start
+from grace_irl.runs.provenance import reuse
 from grace_irl.runs.recording import recorded_config
-from grace_irl.runs.reuse import reuse
 from grace_irl.runs.run import Run, opened
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox

@@ -16,7 +16,7 @@ from gymnasium.spaces import Box, Discrete
 
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
-from grace_irl.rl.adapters import FunctionView
+from grace_irl.rl.environments import FunctionView
 from grace_irl.rl.hyperparameters import hyperparameters
 from grace_irl.rl.observers import VectorObserver
 from grace_irl.rl.ppo import POLICY

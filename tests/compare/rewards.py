@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 
 from grace_irl.demos.trajectory import Metadata
-from grace_irl.rl.adapters import FunctionView
+from grace_irl.rl.environments import FunctionView
 
 UPRIGHT = """class Reward:
     def __init__(self, extra_info=None): pass

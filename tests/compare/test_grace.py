@@ -10,7 +10,7 @@ pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: 
 pytest.importorskip("minigrid", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 
 from grace_irl.compare.contest import Contest
-from grace_irl.compare.recovered import ProgramReward
+from grace_irl.compare.grace import ProgramReward
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.runs.config import resolve
 

@@ -8,12 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from grace_irl.compare.curves import Line, plot
 from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.settings import Comparison, Settings
 from grace_irl.compare.standings import Scores, Standing, standings
-from grace_irl.compare.table import csv_text, differences_of, markdown, rows_of
+from grace_irl.compare.table import Line, csv_text, differences_of, markdown, plot, rows_of
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.runs.config import Config
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from grace_irl.cli.app import build
+from grace_irl.cli.app import COMMANDS, GROUPS, build
 from grace_irl.runs.config import Config, flat
 from tests.frame.pages import Code, anchors, code, pages
 from tests.frame.tree import ROOT, files, texts
@@ -60,7 +60,7 @@ def commands() -> dict[str, set[str]]:
         for child, inner in getattr(command, "commands", {}).items():
             walk(inner, f"{name} {child}".strip())
 
-    walk(typer.main.get_command(build(None)), "")
+    walk(typer.main.get_command(build([*COMMANDS, *GROUPS])), "")
     return found
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from grace_irl.demos.arena import Arena
 from grace_irl.demos.trajectory import Trajectory
+from grace_irl.sandbox.kernel import ARCHITECTURES
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Outcome
-from grace_irl.sandbox.syscalls import ARCHITECTURES
 
 EXPERTS, NEGATIVES, STATES = 40, 40, 5
 COUNT = EXPERTS + NEGATIVES

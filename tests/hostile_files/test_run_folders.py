@@ -252,7 +252,7 @@ def test_limits_of_the_sandbox_are_named_again_where_they_are_wider(
     changed(folder, sandbox__memory_mb=10**6, sandbox__workers=500)
     stranger(monkeypatch, tmp_path)
     assert main(["fit", "--resume", str(folder), *MORE, "--demos", str(data)]) == 2
-    assert "--set sandbox.memory_mb=1000000" in line(capsys)
+    assert "--sandbox-memory-mb 1000000" in line(capsys)
     said = ("--set", "sandbox.memory_mb=1000000")
     assert main(["fit", "--resume", str(folder), *MORE, "--demos", str(data), *said]) == 0
     assert resolve(folder / "config.toml").sandbox.workers is None

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from grace_irl.api import fit
-from grace_irl.cli import compare, main
+from grace_irl.cli import main
+from grace_irl.compare import comparison
 from grace_irl.compare.settings import Settings
 from grace_irl.errors import InputError
 from tests.propose.client.server import ChatServer
@@ -73,7 +74,7 @@ def test_compare_hands_it_to_its_search(demos: str, monkeypatch: pytest.MonkeyPa
         given.append(settings)
         raise InputError("enough")
 
-    monkeypatch.setattr(compare, "start", start)
+    monkeypatch.setattr(comparison, "start", start)
     for flags in (["--no-field-names"], []):
         assert main(["compare", "--demos", demos, "--out", str(tmp_path / "out"), *flags]) == 2
     assert [settings.fit.data.field_names for settings in given] == [False, True]

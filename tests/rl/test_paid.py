@@ -16,7 +16,7 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.rewards.runner import InProcessRunner
 from grace_irl.rewards.sb3 import RewardVecEnv
 from grace_irl.rewards.scale import Scale
-from grace_irl.rl.adapters import FunctionView
+from grace_irl.rl.environments import FunctionView
 from grace_irl.rl.horizon import FixedHorizon
 from grace_irl.rl.learning import NetVecEnv
 from grace_irl.rl.observed import Observed

@@ -16,6 +16,7 @@ from grace_irl.runs.config import Config, resolve, to_toml
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import PpoLearner
 from grace_irl.runs.fit import start
+from grace_irl.settings import Section
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import SOURCE
@@ -62,7 +63,7 @@ def test_set_takes_toml_values_and_plain_text(text: str, key: str, value: object
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["search.popultion=3"], "'search.popultion' is unknown; expected one of"),
+        (["search.popultion=3"], "'search.popultion' is unknown; did you mean search.population? expected one of"),
         (["nothing=3"], "'nothing' is unknown"),
         (["search.population"], "no '='"),
         (["search.population=0"], "greater than or equal to 1"),
@@ -131,7 +132,7 @@ def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
             read.add((type(self).__name__, name))
         return plain(self, name)
 
-    monkeypatch.setattr(configs._Section, "__getattribute__", spy)
+    monkeypatch.setattr(Section, "__getattribute__", spy)
     monkeypatch.setattr("grace_irl.sandbox.open_sandbox", lambda **_: InProcessSandbox())
     monkeypatch.setattr("grace_irl.demos.load", lambda *_: vector_set())
     program = SOURCE.format(index=1, threshold=0.37)

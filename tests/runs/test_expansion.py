@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from grace_irl.cli import main
-from grace_irl.cli.fit import _print as print_run
+from grace_irl.cli.fit_results import print_run
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError

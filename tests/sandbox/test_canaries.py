@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from grace_irl.sandbox.kernel import architecture
 from grace_irl.sandbox.pool import ZygotePool
-from grace_irl.sandbox.syscalls import architecture
 from grace_irl.sandbox.tiers import release
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from grace_irl.sandbox.kernel import architecture
 from grace_irl.sandbox.lockdown import LAYER_REFUSED
-from grace_irl.sandbox.syscalls import architecture
 
 pytestmark = pytest.mark.skipif(architecture() is None, reason="no table of system calls for this machine")
 

@@ -14,11 +14,18 @@ import pytest
 
 from grace_irl.errors import SandboxError
 from grace_irl.sandbox import tiers
+from grace_irl.sandbox.kernel import architecture
 from grace_irl.sandbox.lockdown import LANDLOCK, LAYERS, SECCOMP
 from grace_irl.sandbox.pool import ZygotePool
-from grace_irl.sandbox.syscalls import architecture
-from grace_irl.sandbox.tiers import ATTACKS, FILE_ATTACKS, OTHER_ATTACKS, open_sandbox, open_with_tier, release
-from grace_irl.sandbox.wrap import bubblewrap
+from grace_irl.sandbox.tiers import (
+    ATTACKS,
+    FILE_ATTACKS,
+    OTHER_ATTACKS,
+    bubblewrap,
+    open_sandbox,
+    open_with_tier,
+    release,
+)
 
 DENY = Path(__file__).with_name("deny.py")
 

@@ -32,7 +32,7 @@ from tests.fakes.data import vector_set
 from tests.propose.programs import CHANGED, PERCEPTION
 from tests.propose.worlds import FLOOR, go_to_set, problem, rewards_of_all
 
-SHIPPED = Path(__file__).resolve().parents[3] / "datasets" / "babyai-go-to-obj"
+SHIPPED = Path(__file__).resolve().parents[2] / "datasets" / "babyai-go-to-obj"
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Minari datasets, in hdf5 and in arrow."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from grace_irl.demos.links import require_inside
+from grace_irl.contents import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import is_text, numbers_of

@@ -20,8 +20,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
-from grace_irl.demos.links import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.arrow import Layout, box_of, described
 from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text

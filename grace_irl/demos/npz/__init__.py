@@ -1,0 +1,1 @@
+"""Archives of numpy arrays: plain ones, and the layout of the `imitation` library."""

@@ -23,8 +23,7 @@ from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui import forest, residue
 from grace_irl.demos.ui.episode import MAX_BYTES, AnnotatedTrajectory
 from grace_irl.demos.ui.record import About, EpisodeRecord
-from grace_irl.demos.ui.shard import RecordScreenshot, Shard, require_extra
-from grace_irl.demos.ui.tfrecord import MAX_RECORD, write_record
+from grace_irl.demos.ui.shard import MAX_RECORD, RecordScreenshot, Shard, require_extra, write_record
 from grace_irl.errors import InputError
 from grace_irl.states import screen
 from grace_irl.states.ui import markup

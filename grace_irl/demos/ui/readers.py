@@ -20,7 +20,7 @@ def is_episode(folder: Path) -> bool:
 
 
 def _dump(path: Path, memory: Memory) -> Source:
-    from grace_irl.demos.ui.folder import open_dump
+    from grace_irl.demos.ui.episode import open_dump
 
     return open_dump(path, memory)
 
@@ -53,7 +53,7 @@ def open_episode(folder: Path, memory: Memory) -> Source:
     Raises:
         InputError: it cannot be used.
     """
-    from grace_irl.demos.ui.folder import open_folder
+    from grace_irl.demos.ui.episode import open_folder
 
     return open_folder(folder, memory)
 

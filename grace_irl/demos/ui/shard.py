@@ -1,18 +1,151 @@
-"""A shard of AndroidControl, opened: records one after the other, and pictures that are found again on demand."""
+"""A shard of AndroidControl: a TFRecord file, mostly one GZIP stream, and the pictures in it, found again on demand.
+
+A record is its length (uint64), the masked CRC-32C of those 8 bytes (uint32), the data, and the masked CRC-32C of
+the data (uint32), all little-endian (tensorflow/core/lib/io/record_writer.h).
+"""
 
 from __future__ import annotations
 
+import gzip
+import re
+import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Place, checked, identity
 from grace_irl.demos.ui.record import EpisodeRecord
-from grace_irl.demos.ui.tfrecord import read_records
 from grace_irl.errors import InputError
+
+MAX_RECORD = 256 * 1024 * 1024
+"""Bytes. An episode with its screenshots has 5 to 50 MB; parsed, nothing but empty parts may take 15 times as much."""
+
+SUFFIX = ".tfrecord"
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
+_CHUNK = 1024 * 1024
+_NAME = re.compile(r"-\d{5}-of-\d{5}$|\.tfrecords?(\.gz)?$")
+_FEATURES = b"\x0a"
+"""How a `tf.train.Example` begins: field 1, a message."""
+
+
+def is_name(path: str | Path) -> bool:
+    """Whether a file is called as one: `…-00000-of-00020`, `….tfrecord`, `….tfrecord.gz`."""
+    return bool(_NAME.search(Path(path).name))
+
+
+def is_shard_of_folder(path: Path) -> bool:
+    """Whether what lies in a folder is one; files whose names say that they are something else are not opened."""
+    return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
+
+
+def is_tfrecord(path: Path) -> bool:
+    """Whether a file is one, going by its name or else by how it begins.
+
+    Needs no checksums, so that a file is recognised where the library for them is missing.
+    """
+    if not path.is_file():
+        return False
+    if is_name(path):
+        return True
+    try:
+        with _opened(path) as stream:
+            head = stream.read(_HEADER.size + 1)
+    except (OSError, EOFError, zlib.error):
+        return False
+    if len(head) <= _HEADER.size:
+        return False
+    length, _ = _HEADER.unpack_from(head)
+    return head[_HEADER.size :] == _FEATURES and 0 < length <= MAX_RECORD
+
+
+def read_records(path: Path) -> Iterator[bytes]:
+    """The data of every record, in order, their checksums verified; one of them is in memory at a time.
+
+    Raises:
+        InputError: cut off, damaged, or a record of more than `MAX_RECORD` bytes.
+    """
+    number = 0
+    try:
+        with _opened(path) as stream:
+            while (data := _next(stream, f"{path}: record {number}")) is not None:
+                yield data
+                del data  # before the next one is read
+                number += 1
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        reason = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"
+        raise InputError(f"{path}: record {number}: the GZIP data {reason}; {_AGAIN}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the file") from None
+
+
+def write_record(stream: BinaryIO, data: bytes) -> None:
+    """Appends one record."""
+    length = struct.pack("<Q", len(data))
+    stream.write(length + _CHECKSUM.pack(masked(checksum(length))))
+    stream.write(data)
+    stream.write(_CHECKSUM.pack(masked(checksum(data))))
+
+
+def checksum(data: bytes, before: int = 0) -> int:
+    """CRC-32C of the data, going on from the CRC of what came before."""
+    import google_crc32c
+
+    return int(google_crc32c.extend(before, data))
+
+
+def masked(crc: int) -> int:
+    """How TFRecord writes a CRC, so that data which hold CRCs keep good ones."""
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+_AGAIN = "expected whole records: copy or download the file again"
+
+
+def _opened(path: Path) -> BinaryIO:
+    with path.open("rb") as file:
+        zipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    return gzip.open(path, "rb") if zipped else path.open("rb")  # type: ignore[return-value]
+
+
+def _next(stream: BinaryIO, where: str) -> bytes | None:
+    """The data of the next record, or None at the end."""
+    head = _read(stream, _HEADER.size)[0]
+    if not head:
+        return None
+    if len(head) < _HEADER.size:
+        raise InputError(f"{where}: {len(head)} bytes of a header of {_HEADER.size}; {_AGAIN}")
+    length, stated = _HEADER.unpack(head)
+    if masked(checksum(head[:8])) != stated:
+        raise InputError(f"{where}: the checksum of its length is wrong; expected a TFRecord file: {_AGAIN}")
+    if length > MAX_RECORD:
+        raise InputError(f"{where}: {length:,} bytes; expected at most {MAX_RECORD:,}: one episode in a record")
+    data, crc = _read(stream, length)
+    tail = _read(stream, _CHECKSUM.size)[0]
+    if len(data) < length or len(tail) < _CHECKSUM.size:
+        raise InputError(f"{where}: {len(data):,} of {length:,} bytes; {_AGAIN}")
+    if masked(crc) != _CHECKSUM.unpack(tail)[0]:
+        raise InputError(f"{where}: the checksum of its data is wrong; {_AGAIN}")
+    return data
+
+
+def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
+    """So many bytes, or fewer at the end, and their CRC-32C; takes no more memory than there are bytes."""
+    parts: list[bytes] = []
+    crc = 0
+    while length > 0 and (part := stream.read(min(length, _CHUNK))):
+        parts.append(part)
+        crc = checksum(part, crc)
+        length -= len(part)
+    return b"".join(parts), crc
+
 
 PARSED = 15
 """Bytes that a byte of a record may become: of one that has nothing but empty parts."""

@@ -1,7 +1,7 @@
 """Reads accessibility trees as JSON: one object for one screen, with `children`, however its tool names the rest.
 
 Read and tested with Trailblaze's captures (`trailblazeNodeTree`, else `viewHierarchy`); any object with `children`
-and fields of the usual names (`grace_irl.demos.ui.trees`) will do, at the top or under one of `ROOTS`.
+and fields of the usual names (`grace_irl.demos.ui.fields`) will do, at the top or under one of `ROOTS`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Any
 
 from lxml import etree
 
-from grace_irl.demos.links import require_inside
+from grace_irl.contents import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, Screenshot, beside
 from grace_irl.demos.ui.androidworld import history
-from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
+from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode, instruction_of
 from grace_irl.demos.ui.fields import attributes
-from grace_irl.demos.ui.folder import instruction_of
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
 from grace_irl.states.ui import markup

@@ -1,8 +1,8 @@
 """A client of servers that speak OpenAI's chat protocol: vLLM, llama.cpp, hosted ones (docs/models.md)."""
 
 from grace_irl.propose.client.chat import ChatClient
-from grace_irl.propose.client.counters import Counters
 from grace_irl.propose.client.errors import CallFailed, ContextOverflow, ServerGone
 from grace_irl.propose.client.settings import ChatSettings
+from grace_irl.propose.client.wire import Counters
 
 __all__ = ["CallFailed", "ChatClient", "ChatSettings", "ContextOverflow", "Counters", "ServerGone"]

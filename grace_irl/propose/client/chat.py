@@ -11,15 +11,12 @@ from types import TracebackType
 from typing import Any
 
 from grace_irl.propose.chat import Completion
-from grace_irl.propose.client import verdict
-from grace_irl.propose.client.counters import Counters
+from grace_irl.propose.client import recovery
 from grace_irl.propose.client.dialect import Dialect, answers
-from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow
-from grace_irl.propose.client.rejection import Overflow, declined, overflow
+from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, Overflow, declined, overflow
+from grace_irl.propose.client.recovery import Backoff, Catalogue, Judge, ServerWatch
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
-from grace_irl.propose.client.verdict import Catalogue, Judge
-from grace_irl.propose.client.watch import Backoff, ServerWatch
-from grace_irl.propose.client.wire import Wire
+from grace_irl.propose.client.wire import Counters, Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Prompt
 
@@ -237,12 +234,12 @@ class ChatClient:
         raise self._judge.at_first_contact(problem)
 
     async def _probed(self) -> AnswerFormat:
-        most = min(self.settings.max_tokens, verdict.MAX_TOKENS)
+        most = min(self.settings.max_tokens, recovery.MAX_TOKENS)
         try:
-            asked = await self.complete(verdict.PROMPT, verdict.SAMPLES, seed=0, answer="json", max_tokens=most)
+            asked = await self.complete(recovery.PROMPT, recovery.SAMPLES, seed=0, answer="json", max_tokens=most)
         except (CallFailed, ContextOverflow):
             return "code"
-        return "json" if all(map(verdict.passed, asked)) else "code"
+        return "json" if all(map(recovery.passed, asked)) else "code"
 
     def _payload(self, question: _Question, max_tokens: int) -> tuple[dict[str, Any], int]:
         """A request's body as the server is known to take it now, and how many answers it asks for."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from grace_irl.propose.chat import Completion, Finish
-from grace_irl.propose.client.errors import CallFailure, Kind
-from grace_irl.propose.client.rejection import refuses_system_role, rejected_parameters
+from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Prompt
 

@@ -1,7 +1,8 @@
-"""Errors of the client that a caller may have to act on, beside `InputError`."""
+"""Errors of the client, and the reasons of refusals: read from a server's words, which differ from server to server."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,3 +101,106 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
         """The server's own code or type of the error, as words."""
         body = self.body or {}
         return f"{body.get('code', '')} {body.get('type', '')}".strip()
+
+
+_LIMIT = (
+    # OpenAI, vLLM: "This model's maximum context length is 8192 tokens. However, …"
+    r"maximum context length (?:is|of) (\d+)",
+    # vLLM: "longer than the maximum model length of 8192"; "cannot be greater than max_model_len=8192"
+    r"maximum model length of (\d+)",
+    r"max_model_len=(\d+)",
+    # vLLM: "exceeds model's maximum context length (8192)"
+    r"context length \((\d+)\)",
+    # llama-cpp-python: "Requested tokens (2285) exceed context window of 2048"
+    r"context window of (\d+)",
+    # Anthropic behind a gateway: "prompt is too long: 210000 tokens > 200000 maximum"
+    r"tokens > (\d+) maximum",
+)
+_PROMPT = (
+    # vLLM: "your prompt contains at least 8193 input tokens", "your request has 30 input tokens"
+    r"(?:contains|contains at least|has) (\d+) input tokens",
+    r"[Ii]nput length \((\d+)\)",
+    # OpenAI: "you requested 9000 tokens (1000 in the messages, 8000 in the completion)"
+    r"(\d+) in the messages",
+    r"messages resulted in (\d+) tokens",
+    r"prompt \(length (\d+)\)",
+    r"Requested tokens \((\d+)\)",
+    r"too long: (\d+) tokens",
+)
+_OVERFLOW = re.compile(
+    r"context[_ ](?:length|size|window)|maximum (?:model|context) length|max_model_len|prompt is too long",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(r"system role|system message|roles must alternate|only user and assistant roles", re.IGNORECASE)
+_MODEL = re.compile(r"\bmodel\b.{0,80}(?:not (?:exist|found)|unknown|invalid)|model_not_found", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """The prompt, or prompt and answer together, are longer than the context."""
+
+    limit: int | None
+    prompt_tokens: int | None
+
+
+def overflow(failure: CallFailure) -> Overflow | None:
+    """Whether a request was too long for the model's context, with the numbers that the server tells."""
+    body = failure.body or {}
+    if failure.status not in (400, 413, 422, 500):
+        return None
+    # llama.cpp answers 500 in some versions and 400 in others, with the numbers in fields of their own.
+    if "exceed_context_size" not in failure.code and not (
+        failure.status != 500 and _OVERFLOW.search(f"{failure.code} {failure.said}")
+    ):
+        return None
+    limit, prompt = body.get("n_ctx"), body.get("n_prompt_tokens")
+    return Overflow(
+        limit if isinstance(limit, int) else _first(_LIMIT, failure.said),
+        prompt if isinstance(prompt, int) else _first(_PROMPT, failure.said),
+    )
+
+
+def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
+    """Which of the parameters that were sent the server complains of.
+
+    It names one in the field `param`, or in quotation marks or before a verb in its message.
+    """
+    if failure.status not in (400, 422):
+        return set()
+    named = (failure.body or {}).get("param")
+    if isinstance(named, str) and named.split(".")[0] in sent:
+        return {named.split(".")[0]}
+    return {name for name in sent if _names(name, failure.said)}
+
+
+def refuses_system_role(failure: CallFailure) -> bool:
+    """Whether the model's template has no place for a system text."""
+    return failure.status in (400, 422, 500) and bool(_ROLE.search(failure.said))
+
+
+def unknown_model(failure: CallFailure) -> bool:
+    """Whether it is the model's name that the server does not know."""
+    return failure.status in (400, 404) and bool(_MODEL.search(f"{failure.code} {failure.said}"))
+
+
+def declined(failure: CallFailure) -> bool:
+    """Whether a filter in front of the model declined the prompt (Azure answers so with status 400)."""
+    return failure.status == 400 and any(word in failure.code for word in ("content_filter", "content_policy"))
+
+
+def _names(name: str, text: str) -> bool:
+    word = re.escape(name)
+    if len(name) > 1:
+        return re.search(rf"(?<![A-Za-z_]){word}(?![A-Za-z_])", text) is not None
+    # "n" alone is too common a sign to be found anywhere.
+    return (
+        re.search(rf"['\"`]{word}['\"`]|(?:^|[Pp]arameter[ =]|: ){word} (?:must|is|should|>|value)", text) is not None
+    )
+
+
+def _first(patterns: tuple[str, ...], text: str) -> int | None:
+    for pattern in patterns:
+        found = re.search(pattern, text)
+        if found:
+            return int(found[1])
+    return None

@@ -1,0 +1,1 @@
+"""Programs over grids: readings of instructions, and the search for them."""

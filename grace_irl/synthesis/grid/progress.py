@@ -7,8 +7,8 @@ from string import Template
 from textwrap import indent
 from typing import Literal
 
-from grace_irl.synthesis.grid.outline import Outline
-from grace_irl.synthesis.quote import quoted
+from grace_irl.synthesis.grid.meaning import Outline
+from grace_irl.text import quoted
 
 Form = Literal["steps", "half steps", "inverse"]
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from grace_irl.programs.parsing import parse
-from grace_irl.synthesis.grid.constants import KEYS, PARTING
-from grace_irl.synthesis.grid.meaning import Feature, Filter, Novel, Plan
-from grace_irl.synthesis.grid.outline import ByFeature, Outline
+from grace_irl.synthesis.grid.fragments import KEYS, PARTING
+from grace_irl.synthesis.grid.meaning import ByFeature, Feature, Filter, Novel, Outline, Plan
 from grace_irl.synthesis.grid.perception import Agent, Perception
 from grace_irl.synthesis.grid.progress import Shaping, shapings
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from textwrap import fill, indent
 
 from grace_irl.synthesis.grid import fragments
-from grace_irl.synthesis.grid.constants import WIDTH, write_constants
-from grace_irl.synthesis.grid.meaning import Arrangement, Hypothesis, Plan
-from grace_irl.synthesis.grid.outline import Outline, summary
+from grace_irl.synthesis.grid.fragments import WIDTH, write_constants
+from grace_irl.synthesis.grid.meaning import Arrangement, Hypothesis, Outline, Plan, summary
 from grace_irl.synthesis.grid.perception import Perception
 from grace_irl.synthesis.grid.progress import NOVEL, THINGS, ProgressParts, Shaping
 
@@ -60,7 +59,7 @@ def _functions(outline: Outline, shaping: Shaping | None) -> list[str]:
     if "entered" in outline.events:
         parts.append(fragments.ENTERED)
     if outline.sides:
-        parts.append(fragments.SIDES.substitute(heading))
+        parts.append(fragments.SIDES_OF.substitute(heading))
     if outline.words:
         parts.append(fragments.AGREES)
     if outline.novel != "ignore":

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.synthesis.screen.evidence import ScreenEvidence
-from grace_irl.synthesis.screen.parsimony import ScreenPrices
 from grace_irl.synthesis.screen.pattern import NodePattern
-from grace_irl.synthesis.screen.reading import Around, Condition, Spoken, Test
+from grace_irl.synthesis.screen.reading import Around, Condition, ScreenPrices, Spoken, Test
 from grace_irl.synthesis.screen.universe import Universe, Vocabulary
 
 SHARE = 0.08

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Literal
 
-from grace_irl.synthesis.quote import quoted
 from grace_irl.synthesis.screen import functions
 from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, NodeLook, Said
+from grace_irl.text import quoted
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
 """What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing

@@ -1,12 +1,18 @@
-"""A reading, as a program over screens says it: a goal is reached where all conditions of one of its clauses hold."""
+"""A reading, as a program over screens says it, and its price.
+
+A goal is reached if all conditions of one of its clauses hold. Every condition has a price in nats, whatever the
+screens show.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from grace_irl.synthesis.screen.pattern import NodePattern, shown
+from grace_irl.synthesis.screen import functions
+from grace_irl.synthesis.screen.pattern import NodePattern, Shows, shown
 
 
 @dataclass(frozen=True)
@@ -96,3 +102,162 @@ def _pattern(short: dict[str, Any]) -> NodePattern:
     if "chosen" in known:
         known["chosen"] = tuple(known["chosen"])
     return NodePattern(**known)
+
+
+CONDITION = 1.0
+"""Each condition, before what it says."""
+
+
+CLAUSE = 3.0
+"""Each clause after the first, or where goals are of several tasks, after one for each."""
+
+
+AROUND = -0.1
+"""That conditions hold around one node: what belongs together is likelier than what does not."""
+
+
+REPEATED = 0.1
+"""What pays for itself, said again."""
+
+
+SPOKEN = 3.0
+"""A word of the instruction that tells goals apart; what the screen shows should do so where it can."""
+
+
+OR = 0.5
+"""Each other word that will do."""
+
+
+ABSENT = 1.0
+
+
+SEVERAL = 1.5
+"""That something is not there; that it is there several times."""
+
+
+NAME = 0.25
+
+
+KIND = 1.0
+
+
+PACKAGE = 0.75
+
+
+SAYS = 1.0
+
+
+WORD = 1.5
+
+
+SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
+
+
+SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
+"""A number or a name of the instruction stands anywhere by chance."""
+
+
+TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
+
+
+TOLD_ANYWHERE = 0.25
+"""What goals show of the instruction, and other states do not, pays for itself: experts did what they were told."""
+
+
+ASIDE = 0.25
+"""That a text stands beside a node, not in it."""
+
+
+BOUND = 2.5
+
+
+CHOSEN = -0.5
+
+
+EACH_CHOSEN = 0.1
+
+
+FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
+"""What is on or off is what tasks are about; where the focus is, and what is hidden, is mostly an accident."""
+
+
+FIGURES = 1.5
+"""A text with figures in it: the next screen shows others."""
+
+
+LONG = 1.0
+
+
+LONG_TEXT = 40
+"""A text of more letters than this."""
+
+
+KNOWN = -0.5
+"""A text of which the instruction holds a word."""
+
+
+class ScreenPrices:
+    """The prices of what is said about these screens.
+
+    Args:
+        spoken: all words of the instructions.
+        telling: what of the instruction is shown in goals, and seldom elsewhere.
+        tasks: how many tasks the goals are of; that many clauses are to be expected.
+    """
+
+    def __init__(self, spoken: Collection[str], telling: Collection[NodePattern], tasks: int) -> None:
+        self._spoken = {word for word in spoken if len(word) > 2}
+        self._telling = frozenset(telling)
+        self._tasks = tasks
+
+    def reading(self, reading: ScreenReading) -> float:
+        """The cost of saying so much."""
+        return sum(map(self.clause, reading.clauses)) + CLAUSE * max(0, len(reading.clauses) - self._tasks)
+
+    def clause(self, clause: Clause) -> float:
+        """What its conditions cost, where a pattern counts once, and what pays for itself pays once."""
+        tests = {one.pattern for one in clause if isinstance(one, Test) and one.count == 1}
+        inside = {pattern for one in clause if isinstance(one, Around) for pattern in one.patterns}
+        told: dict[Shows, float] = {}
+        price = AROUND * sum(isinstance(one, Around) for one in clause)
+        for pattern in tests | inside:
+            paid = self.pattern(pattern)
+            if paid < 0:
+                told[pattern.shows] = min(paid, told.get(pattern.shows, 0.0))
+                paid = REPEATED
+            price += paid
+        others = [one for one in clause if isinstance(one, Spoken) or (isinstance(one, Test) and one.count != 1)]
+        return price + sum(map(self.condition, others)) + sum(told.values())
+
+    def condition(self, condition: Condition) -> float:
+        """What a condition costs beside others: in an item nothing pays for itself, as it may do so outside, too."""
+        match condition:
+            case Test(pattern, count):
+                return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)
+            case Around(_, patterns):
+                return AROUND + sum(max(REPEATED, self.pattern(pattern)) for pattern in patterns)
+            case Spoken(words):
+                return SPOKEN + OR * (len(words) - 1)
+
+    def pattern(self, pattern: NodePattern) -> float:
+        if pattern in self._telling and pattern.shows in TOLD:
+            return (
+                TOLD[pattern.shows]
+                + (0.0 if pattern.name else TOLD_ANYWHERE)
+                + FLAG.get(pattern.flag, 0.0)
+                + ASIDE * pattern.aside
+            )
+        price = CONDITION
+        price += NAME * bool(pattern.name) + KIND * bool(pattern.kind) + PACKAGE * bool(pattern.package)
+        price += ASIDE * pattern.aside + FLAG.get(pattern.flag, 0.0) + BOUND * bool(pattern.bound)
+        if pattern.says or pattern.word:
+            price += self._text(pattern.says) if pattern.says else WORD
+            price += KNOWN * (not self._spoken.isdisjoint(functions.words(pattern.says, pattern.word)))
+        if pattern.shows:
+            price += SHOWS[pattern.shows] + (0.0 if pattern.name else SHOWS_ANYWHERE[pattern.shows])
+        if pattern.chosen is not None:
+            price += CHOSEN + EACH_CHOSEN * len(pattern.chosen)
+        return price
+
+    def _text(self, text: str) -> float:
+        return SAYS + FIGURES * any(map(str.isdigit, text)) + LONG * (len(text) > LONG_TEXT)

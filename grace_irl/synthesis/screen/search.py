@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.screen.conditions import ConditionSpace, telling
 from grace_irl.synthesis.screen.evidence import MISSED, ScreenEvidence
-from grace_irl.synthesis.screen.parsimony import ScreenPrices
 from grace_irl.synthesis.screen.pattern import NodePattern
-from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenReading, Spoken, Test
+from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenPrices, ScreenReading, Spoken, Test
 from grace_irl.synthesis.screen.universe import Vocabulary
 
 MAX_CLAUSES = 6

@@ -1,15 +1,181 @@
-"""Programs that look for what goal screens show: what is there, what is on, and what the instruction names."""
+"""Programs that look for what goal screens show, and how a reading is written as one that a person can read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from textwrap import fill, indent
 
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.synthesis.screen.reading import Clause, Condition, ScreenReading, Spoken
+from grace_irl.programs.parsing import parse
+from grace_irl.synthesis.screen import functions
+from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenReading, Spoken, Test
 from grace_irl.synthesis.screen.search import SearchSpace
-from grace_irl.synthesis.screen.source import write_source
+from grace_irl.text import quoted
+
+
+def quote(names: Iterable[str], own_imports: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+    """Import lines, and the definitions in the order of the file.
+
+    Args:
+        names: of functions and constants of `functions`.
+        own_imports: names of modules that the program uses besides.
+    """
+    definitions, imports = _library()
+    wanted: set[str] = set()
+    open_ = [name for name in names if name in definitions]
+    used: set[str] = set(own_imports)
+    while open_:
+        name = open_.pop()
+        if name in wanted:
+            continue
+        wanted.add(name)
+        used |= _names(definitions[name])
+        open_ += [other for other in _names(definitions[name]) if other in definitions]
+    lines = [line for name, line in imports.items() if name in used]
+    return _merged(lines), [definitions[name] for name in definitions if name in wanted]
+
+
+def _names(source: str) -> set[str]:
+    return {node.id for node in ast.walk(parse(source)) if isinstance(node, ast.Name)}
+
+
+@cache
+def _library() -> tuple[dict[str, str], dict[str, str]]:
+    """Source of each definition, and the import line of each name that is imported."""
+    text = inspect.getsource(functions)
+    lines = text.splitlines()
+    definitions: dict[str, str] = {}
+    imports: dict[str, str] = {}
+    for node in parse(text).body:
+        source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        match node:
+            case ast.FunctionDef(name=name):
+                definitions[name] = source
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                definitions[name] = source
+            case ast.Import(names=names):
+                imports |= {alias.name: f"import {alias.name}" for alias in names}
+            case ast.ImportFrom(module=str(module), names=names):
+                imports |= {alias.name: f"from {module} import {alias.name}" for alias in names}
+    return definitions, imports
+
+
+def _merged(lines: list[str]) -> list[str]:
+    """Import lines in the usual order, what comes from one module on one line."""
+    plain = sorted({line for line in lines if line.startswith("import ")})
+    taken: dict[str, list[str]] = {}
+    for line in lines:
+        if found := re.fullmatch(r"from (\S+) import (\w+)", line):
+            taken.setdefault(found[1], []).append(found[2])
+    own = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(taken.items())]
+    standard = [line for line in own if not line.startswith("from lxml")]
+    return [*plain, *standard, *([""] * (len(own) > len(standard))), *(line for line in own if line not in standard)]
+
+
+WIDTH = 100
+INDENT = 16
+"""Columns before the first condition's line of a list."""
+KEPT = {
+    "words": 'self.words = " ".join(words(plain(extra_info)))',
+    "times": "self.times = times(plain(extra_info))",
+    "numbers": "self.numbers = numbers(plain(extra_info))",
+    "quotes": "self.quotes = quotes(plain(extra_info))",
+}
+"""What a program keeps of the instruction, by the attribute that its conditions ask for."""
+
+
+def write_source(reading: ScreenReading, *, system: bool) -> str:
+    """The program of a reading.
+
+    Args:
+        system: whether it looks at the system's own windows, too.
+    """
+    goals = [_goal(clause) for clause in reading.clauses]
+    if len(goals) == 1:
+        returned = f"return graded(\n{indent(goals[0], '    ')}\n)"
+    else:
+        listed = ",\n".join(indent(goal, "    ") for goal in goals)
+        returned = f"goals = [\n{listed},\n]\nreturn max(map(graded, goals))"
+    body = f"screen = {'all_nodes' if system else 'nodes'}(state)\n{returned}"
+    tree = parse(f"def reward_fn(self, state):\n{indent(body, '    ')}")
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    kept = [line for name, line in KEPT.items() if name in asked]
+    init = "\n".join(kept or ["pass  # the screen alone decides"])
+    used = {node.id for line in kept for node in ast.walk(parse(line)) if isinstance(node, ast.Name)}
+    imports, definitions = quote(names | used)
+    about = fill(f"Reward 1.0 where {reading.phrase()}; less than 0.5 elsewhere.", WIDTH, break_long_words=False)
+    methods = [
+        f'def __init__(self, extra_info: str = "") -> None:\n{indent(init, "    ")}',
+        f"def reward_fn(self, state: str) -> float:\n{indent(body, '    ')}",
+    ]
+    reward = "class Reward:\n" + "\n\n".join(indent(method, "    ") for method in methods)
+    docstring = f'"""{about}{chr(10) if chr(10) in about else ""}"""'
+    return "\n".join([docstring, "", *imports, "", *_spaced(definitions), "", "", reward, ""])
+
+
+def _spaced(definitions: list[str]) -> list[str]:
+    """Definitions with empty lines between: two before functions, none between constants."""
+    lines = [text for text in definitions if not text.startswith("def ")]
+    for text in definitions:
+        if text.startswith("def "):
+            lines += ["", "", text] if lines else ["", text]
+    return lines
+
+
+def _goal(clause: Clause) -> str:
+    """The list of the outcomes of a clause's conditions."""
+    return "[\n" + "".join(f"{_fitted(_expression(one), 1)},\n" for one in clause) + "]"
+
+
+Expression = tuple[str, list[str], str]
+"""What comes before tests that hold together, the tests, and what comes behind."""
+
+
+def _expression(condition: Condition) -> Expression | list[Expression]:
+    match condition:
+        case Spoken((word,)):
+            return ("", [f"{quoted(word)} in self.words.split()"], "")
+        case Spoken(words):
+            return ("", [f"not {{{', '.join(map(quoted, words))}}}.isdisjoint(self.words.split())"], "")
+        case Around(anchor, patterns):
+            return [
+                (f"*best(items(screen, {quoted(anchor)}), lambda item: [", [], "])"),
+                *(_some(pattern.expression(), "item") for pattern in patterns),
+            ]
+        case Test(pattern, count):
+            before, tests, behind = _some(pattern.expression(), "screen")
+            if count == 0:
+                before = "not any("
+            elif count > 1:
+                before, behind = "sum(", f"{behind} >= {count}"
+            return (before, tests, behind)
+
+
+def _some(tests: list[str], place: str) -> Expression:
+    return ("any(", tests, f" for n in {place})")
+
+
+def _fitted(expression: Expression | list[Expression], depth: int) -> str:
+    pad = "    " * depth
+    if isinstance(expression, list):
+        (before, _, behind), *inner = expression
+        lines = "".join(f"{_fitted(one, depth + 1)},\n" for one in inner)
+        return f"{pad}{before}\n{lines}{pad}{behind}"
+    before, tests, behind = expression
+    line = pad + before + " and ".join(tests) + behind
+    if len(line) + INDENT - 4 <= WIDTH or not before:
+        return line
+    inside, _, rest = behind.partition(")")
+    parts = [f"{pad}    {'and ' if i else ''}{test}" for i, test in enumerate(tests)]
+    return "\n".join([f"{pad}{before}", *parts, f"{pad}    {inside.strip()}", f"{pad}){rest}"])
+
 
 SYSTEM = 6.0
 """What a reading pays, in nats, for looking at the system's own windows: clocks, batteries and signals go by there."""

@@ -1,0 +1,1 @@
+"""Programs over vectors and summaries of grids: additive rewards over named numbers."""

@@ -16,9 +16,19 @@ from scipy.special import expit, log_expit
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.perception import perceive
-from grace_irl.synthesis.quote import packed, quoted
-from grace_irl.synthesis.vector.numbers import WIDTH, GridNumbers, Numbers, VectorNumbers
-from grace_irl.synthesis.vector.term import FAR, FORMULAS, Shape, Term, shown, vocabulary
+from grace_irl.synthesis.vector.terms import (
+    FAR,
+    FORMULAS,
+    WIDTH,
+    GridNumbers,
+    Numbers,
+    Shape,
+    Term,
+    VectorNumbers,
+    shown,
+    vocabulary,
+)
+from grace_irl.text import packed, quoted
 
 
 def write_source(reward: Additive, numbers: Numbers) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from grace_irl.demos.ui import forest
 from grace_irl.demos.ui.record import EpisodeRecord
-from grace_irl.demos.ui.tfrecord import write_record
+from grace_irl.demos.ui.shard import write_record
 from grace_irl.states.ui import markup
 
 SCREENS = (

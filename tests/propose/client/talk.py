@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from grace_irl.propose.client import ChatClient, ChatSettings
-from grace_irl.propose.client.watch import Backoff
+from grace_irl.propose.client.recovery import Backoff
 from grace_irl.propose.protocol import Prompt
 from tests.propose.client.server import ChatServer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.propose.client.verdict import Catalogue
+from grace_irl.propose.client.recovery import Catalogue
 
 TWO = Catalogue([{"id": "a"}, {"id": "b:latest"}])
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from grace_irl.propose.client import ChatClient
-from grace_irl.propose.client.verdict import PROGRAM
+from grace_irl.propose.client.recovery import PROGRAM
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from tests.propose.client import server as says
 from tests.propose.client.server import Behaviour, ChatServer

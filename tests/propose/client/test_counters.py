@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grace_irl.propose.chat import Completion
-from grace_irl.propose.client.counters import Counters
+from grace_irl.propose.client.wire import Counters
 
 
 def test_answers_of_a_request_are_summed() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from grace_irl.propose.chat import Completion
-from grace_irl.propose.client.verdict import PROGRAM, PROMPT, passed
+from grace_irl.propose.client.recovery import PROGRAM, PROMPT, passed
 
 
 def answer(program: str) -> str:

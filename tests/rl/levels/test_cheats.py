@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("minigrid")
 
 from grace_irl.rl.environments import make, quiet
-from grace_irl.rl.levels.place_between import between
-from grace_irl.rl.levels.route import Cell, NoWayError, cell_of, step_towards
+from grace_irl.rl.levels import Cell, NoWayError, between, cell_of, step_towards
 from grace_irl.rl.views import encode_grid
 
 WALL, DOOR, KEY, BALL, BOX, AGENT = 2, 4, 5, 6, 7, 10

@@ -10,9 +10,7 @@ pytest.importorskip("minigrid")
 
 from grace_irl.rl.collect import EpisodeTally, collect
 from grace_irl.rl.environments import make, quiet
-from grace_irl.rl.levels import LEVELS
-from grace_irl.rl.levels.place_between import between
-from grace_irl.rl.levels.route import NoWayError, step_towards
+from grace_irl.rl.levels import LEVELS, NoWayError, between, step_towards
 
 NAMES = sorted(LEVELS)
 EPISODES = 40

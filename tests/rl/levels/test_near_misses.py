@@ -12,8 +12,7 @@ import pytest
 
 pytest.importorskip("minigrid")
 
-from grace_irl.rl.levels.place_between import between
-from grace_irl.rl.levels.route import Cell, cell_of
+from grace_irl.rl.levels import Cell, between, cell_of
 from tests.demos.equality import assert_same
 
 BENCHMARKS = str(Path(__file__).parents[3] / "benchmarks")

@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.synthesis.grid.decide import (
+from grace_irl.synthesis.grid.evidence import GridEvidence
+from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
+from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
+from grace_irl.synthesis.grid.scene import EVENTS, Scene
+from grace_irl.synthesis.grid.sketcher import (
     COINCIDENCE,
     MISS,
     NOVEL_TRUST,
@@ -15,10 +19,6 @@ from grace_irl.synthesis.grid.decide import (
     safest,
     shared_constants,
 )
-from grace_irl.synthesis.grid.evidence import GridEvidence
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
-from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
-from grace_irl.synthesis.grid.scene import EVENTS, Scene
 from tests.propose.scenes import Row, marks, scene
 
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Plan
-from grace_irl.synthesis.grid.outline import Outline, summary
+from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Outline, Plan, summary
 from grace_irl.synthesis.grid.perception import Perception
 from grace_irl.synthesis.grid.progress import FORMS, WEIGHTS, Shaping, shapings
 from grace_irl.synthesis.grid.recovery import recover

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Plan
-from grace_irl.synthesis.grid.outline import Outline, summary
+from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Outline, Plan, summary
 from grace_irl.synthesis.grid.perception import Perception
 from grace_irl.synthesis.grid.recovery import MOST, recover
 from grace_irl.synthesis.grid.scene import SIDES

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.trajectory import Demonstration, Trajectory
-from grace_irl.synthesis.grid.decide import decide
 from grace_irl.synthesis.grid.meaning import Arrangement, Filter, Plan
 from grace_irl.synthesis.grid.scene import EVENTS
 from grace_irl.synthesis.grid.search import PLAN_PRICE, search, separators, view
+from grace_irl.synthesis.grid.sketcher import decide
 from grace_irl.synthesis.grid.source import write_source
 from tests.propose.worlds import (
     COLOURS,

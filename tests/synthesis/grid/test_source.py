@@ -37,7 +37,7 @@ from tests.propose.programs import (
 )
 from tests.propose.worlds import FLOOR, WALL, labelled, random_play, rewards
 
-SHIPPED = Path(__file__).resolve().parents[4] / "datasets" / "babyai-go-to-obj"
+SHIPPED = Path(__file__).resolve().parents[3] / "datasets" / "babyai-go-to-obj"
 INSTRUCTIONS = (
     *("zek gax mip", "pick up tro", "zek fen dol pick up mip", "pick up gax dol zek", "dol", "fen dol gax dol mip"),
     *("Zek, GAX-mip!", "", "tro"),

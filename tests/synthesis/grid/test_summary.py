@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.meaning import Hypothesis, Plan
-from grace_irl.synthesis.grid.outline import summary
+from grace_irl.synthesis.grid.meaning import Hypothesis, Plan, summary
 from tests.propose.programs import FACED, RED, SURE_BALL, TAKEN
 
 

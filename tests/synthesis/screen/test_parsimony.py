@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.screen.parsimony import CLAUSE, ScreenPrices
 from grace_irl.synthesis.screen.pattern import NodePattern
-from grace_irl.synthesis.screen.reading import Around, Condition, ScreenReading, Spoken, Test
+from grace_irl.synthesis.screen.reading import CLAUSE, Around, Condition, ScreenPrices, ScreenReading, Spoken, Test
 
 TIME = NodePattern(name="clock", shows="time")
 PRICES = ScreenPrices({"alarm", "weekend"}, {TIME}, 1)

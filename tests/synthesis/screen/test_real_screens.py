@@ -13,7 +13,7 @@ from grace_irl.demos.labels import Problem, label
 from grace_irl.evaluate.ranking import Ranking, ranking
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 DATA = ROOT / ".." / "shared" / "data" / "android"
 if str(ROOT / "benchmarks") not in sys.path:
     sys.path.append(str(ROOT / "benchmarks"))

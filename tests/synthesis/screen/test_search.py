@@ -12,7 +12,7 @@ from grace_irl.evaluate.ranking import Ranking, ranking
 from grace_irl.synthesis.screen.pattern import NodePattern
 from grace_irl.synthesis.screen.reading import Around, Clause, ScreenReading, Spoken, Test
 from grace_irl.synthesis.screen.search import SearchSpace
-from grace_irl.synthesis.screen.source import write_source
+from grace_irl.synthesis.screen.sketcher import write_source
 from tests.synthesis.screen.phone import (
     Episode,
     Phone,

@@ -9,7 +9,7 @@ import pytest
 from grace_irl.programs.check import read
 from grace_irl.synthesis.screen.pattern import NodePattern
 from grace_irl.synthesis.screen.reading import Around, Condition, ScreenReading, Spoken, Test
-from grace_irl.synthesis.screen.source import quote, write_source
+from grace_irl.synthesis.screen.sketcher import quote, write_source
 from tests.synthesis.screen.phone import node, screen
 
 HOSTILE = ('"""', "'; import os #", "a\nb", "\u202eabc", "{x}", "\\", "é 淘店", "]" * 200)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from grace_irl.synthesis.vector.additive import LEAST_FINE, RIDGE, Additive, TermTable
-from grace_irl.synthesis.vector.term import Term, vocabulary
+from grace_irl.synthesis.vector.terms import Term, vocabulary
 
 
 def table(seed: int, count: int = 120, width: int = 4, gap: float = 1.0) -> TermTable:

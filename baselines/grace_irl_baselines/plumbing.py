@@ -1,0 +1,50 @@
+"""Plumbing for `imitation`: experts' episodes in its form, and a logger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from imitation.data.types import Trajectory, Transitions
+from imitation.util.logger import HierarchicalLogger, configure
+
+from grace_irl.rl.episodes import ExpertEpisode
+from grace_irl.rl.method import PolicyProblem
+
+
+def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
+    """One trajectory per episode.
+
+    `terminal` holds if the episode ended for whatever reason: a vectorised environment says `done` in both cases,
+    and a discriminator must get the same from both sides.
+    """
+    return [Trajectory(each.observations, each.actions, None, each.ended) for each in episodes]
+
+
+def as_transitions(episodes: Sequence[ExpertEpisode], at_least: int = 1) -> Transitions:
+    """All transitions, in order, repeated as a whole until there are `at_least`.
+
+    `imitation` draws batches without replacement and refuses fewer transitions than a batch has.
+    """
+    from imitation.data.rollout import flatten_trajectories
+
+    once = flatten_trajectories(as_trajectories(episodes))
+    times = -(-at_least // len(once))
+    if times == 1:
+        return once
+    fields = (once.obs, once.acts, once.infos, once.next_obs, once.dones)
+    return Transitions(*(np.concatenate([each] * times) for each in fields))
+
+
+@contextmanager
+def logger(problem: PolicyProblem) -> Iterator[HierarchicalLogger]:
+    """Writes TensorBoard's files into the problem's folder for logs, or nothing if it has none."""
+    with TemporaryDirectory() as nowhere:
+        found = configure(problem.log or Path(nowhere), ["tensorboard"] if problem.log else [])
+        try:
+            yield found
+        finally:
+            found.close()  # type: ignore[no-untyped-call]

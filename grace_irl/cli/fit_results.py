@@ -1,0 +1,134 @@
+"""Results of `grace-irl fit`: what a run found, and estimates."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from rich.table import Table
+
+from grace_irl.cli.console import accuracy_line, console, metrics_object, metrics_table, print_json, print_source, say
+from grace_irl.cli.progress import rounds_table
+from grace_irl.cli.report import report_of_fit
+from grace_irl.runs.estimate import Cap, Estimate, Total
+from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.run import Interrupted, Run
+
+
+def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
+    """Tables for people, one object for programs."""
+    if as_json:
+        print_json(vars(estimate) | {name: _object(getattr(estimate, name)) for name in ("typical", "most")})
+        return
+    out = console()
+    say(f"proposer {estimate.proposer}, model {estimate.model or 'not known'}")
+    out.print(_prompts(estimate))
+    out.print(_totals(estimate))
+    for cap in estimate.caps:
+        say(_cap(cap))
+    for line in (*estimate.assumptions, *estimate.notes):
+        say(f"- {line}")
+
+
+def _object(total: Total) -> dict[str, object]:
+    return vars(total) | {"tokens": total.tokens}
+
+
+def _prompts(estimate: Estimate) -> Table:
+    table = Table(title="tokens of one call", title_justify="left", box=None, pad_edge=False)
+    for name in ("", "typical", "at most"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, size in estimate.prompts.items():
+        table.add_row(f"prompt, {name}{' (a guess)' if size.guess else ''}", str(size.typical), str(size.most))
+    answers = f"each of {estimate.samples} answers" if estimate.samples > 1 else "answer"
+    table.add_row(f"{answers} (a guess)", str(estimate.answer_typical), str(estimate.answer_most))
+    return table
+
+
+def _totals(estimate: Estimate) -> Table:
+    table = Table(title="the whole run", title_justify="left", box=None, pad_edge=False)
+    for name in ("", "programs", "calls", "of them repairs", "tokens in", "tokens out", "cost"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, total in (("typical", estimate.typical), ("at most", estimate.most)):
+        counts = (total.programs, total.calls, total.repairs, total.tokens_in, total.tokens_out)
+        table.add_row(name, *map(str, counts), f"{total.cost:.4g}" if total.cost else "no prices given")
+    return table
+
+
+def _cap(cap: Cap) -> str:
+    """A cap beside what the run takes of it."""
+    if cap.most <= cap.limit:
+        said = f"never reached (at most {cap.most:.4g})"
+    elif cap.typical <= cap.limit:
+        said = f"a typical run takes {cap.typical / cap.limit:.0%} of it, the longest would be ended by it"
+    else:
+        said = f"ends a typical run after {cap.limit / cap.typical:.0%} of it"
+    return f"--{cap.name} {cap.limit:.10g}: {said}"
+
+
+def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
+    """Prints what a run found: tables for people, one object for programs."""
+    out = console()
+    best = run.best
+    if not as_json or out.is_terminal:
+        print_source(out, run.reward_path.read_text(encoding="utf-8"))
+        out.print(metrics_table([("train", best.train), ("held out", best.held_out)]))
+        for name, (train, held_out) in best.evaluation.tasks.items() if len(best.evaluation.tasks) > 1 else ():
+            out.print(metrics_table([(f"{name}, train", train), (f"{name}, held out", held_out)]))
+        say(accuracy_line(best.evaluation.threshold))
+        tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
+        if run.tokens:
+            tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
+        say(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
+        if run.rounds:
+            out.print(rounds_table(run.rounds))
+        say(f"reward: {run.reward_path}")
+        if run.favourite is not None:
+            say(f"policy: {run.folder / run.favourite.policy} (of these, the reward likes it best)")
+        if report is not None:
+            say(f"report: {report}")
+    if as_json:
+        print_json(
+            {
+                "run": str(run.folder),
+                "reward_path": str(run.reward_path),
+                "policy_path": None if run.favourite is None else str(run.folder / run.favourite.policy),
+                "report_path": None if report is None else str(report),
+                "fitness": best.fitness,
+                "train": metrics_object(best.train),
+                "held_out": metrics_object(best.held_out),
+                "tasks": best.evaluation.tasks,
+                "monotonicity": best.evaluation.monotonicity,
+                "scale": best.evaluation.scale,
+                "offset": best.evaluation.offset,
+                "threshold": best.evaluation.threshold,
+                "program": best.program.id,
+                "programs": run.programs,
+                "calls": run.calls,
+                "tokens": run.tokens,
+                "cost": run.cost,
+                "generations": run.generations,
+                "seconds": run.seconds,
+                "proposer": run.proposer,
+                "reason": run.reason,
+                "rounds": run.rounds,
+            }
+        )
+
+
+def leave(interrupted: Interrupted) -> NoReturn:
+    """Says what is saved and leaves at once: a thread that still computes would hold the exit up."""
+    resume = RunPaths(interrupted.folder).resume
+    say(f"grace-irl: interrupted; saved. Go on with: grace-irl fit {resume}", err=True)
+    if interrupted.best is not None:
+        say(f"best so far: {RunPaths(interrupted.folder).reward}", err=True)
+    sys.stderr.flush()
+    try:
+        report_of_fit(interrupted.folder)
+    except KeyboardInterrupt:
+        say("grace-irl: no report", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(130)

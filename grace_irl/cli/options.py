@@ -1,0 +1,151 @@
+"""Options of commands: those made from declared settings, and those that several commands share."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from grace_irl.settings import Setting, mirror
+
+PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
+"""Order of the headings in help. Those of a method's own stand before `Run`."""
+
+ALL = "grace_irl.help_all"
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+Given = dict[str, object]
+"""Values of settings by key, `section.field`; None: not given."""
+
+
+def mirrored(name: str, value: object) -> bool:
+    """Whether a value is only that of the option's variable: it is meant for other commands, too."""
+    return value is not None and os.environ.get(mirror(name)) == str(value)
+
+
+def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
+    """A command that takes settings as options: its parameter `given` gets their values by key."""
+    own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "given"]
+    flags = {each.keyword: each for each in settings if each.flag}
+
+    def called(**values: Any) -> None:
+        given = {each.key: values.pop(name) for name, each in flags.items()}
+        command(
+            given={key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}, **values
+        )
+
+    made = [inspect.Parameter(name, KEYWORD, default=None, annotation=_option(each)) for name, each in flags.items()]
+    called.__signature__ = inspect.Signature([*made, *(each.replace(kind=KEYWORD) for each in own)])  # type: ignore[attr-defined]
+    called.__doc__ = command.__doc__
+    return called
+
+
+def _option(declared: Setting) -> Any:
+    """The type of an option. Its default shows in help; None means that it was not given."""
+    shown = declared.shown or ("none" if declared.default in (None, "", ()) else str(declared.default))
+    flag = f"--{declared.flag}"
+    if declared.kind is bool:
+        shown = declared.flag if declared.default else f"no-{declared.flag}"
+        flag = f"{flag}/--no-{declared.flag}"
+    unit = declared.unit.upper()
+    option = typer.Option(
+        flag,
+        help=f"{declared.help} Repeatable." if declared.many else declared.help,
+        metavar=f"{unit}…" if declared.many else unit or None,
+        show_default=shown if shown != "none" or not declared.many else False,
+        envvar=declared.variable or None,
+        rich_help_panel=declared.panel,
+    )
+    kind: Any = list[declared.kind] if declared.many else declared.kind  # type: ignore[name-defined]
+    return Annotated[kind | None, option]
+
+
+class Command(TyperCommand):
+    """A command whose help groups options by their panels.
+
+    Attributes:
+        common: flags that `--help` shows; empty: all.
+    """
+
+    common: frozenset[str] = frozenset()
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the options, one section for each panel."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            if self.common and ctx.meta.get(ALL) is None and not self.common.intersection(each.opts):
+                continue
+            if record := each.get_help_record(ctx):
+                kind = "Arguments" if each.param_type_name == "argument" else "Options"
+                panels.setdefault(getattr(each, "rich_help_panel", None) or kind, []).append(record)
+        for panel in sorted(
+            panels, key=lambda name: PANELS.index(name) if name in PANELS else PANELS.index("Run") - 0.5
+        ):
+            with formatter.section(panel):
+                formatter.write_dl(panels[panel])
+
+
+def command_showing(common: Collection[str]) -> type[Command]:
+    """A kind of command whose `--help` shows these flags only; all flags if there are none."""
+    return (
+        Command if not common else type("Command", (Command,), {"common": frozenset({*common, "--help", "--help-all"})})
+    )
+
+
+def _print_help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        context.meta[ALL] = True
+        print(context.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool, typer.Option("--help-all", callback=_print_help, is_eager=True, help="Show all options and exit.")
+]
+
+
+def _state(value: str | None) -> str | None:
+    """States the limit, for this machine and this command: no run records it."""
+    if value is not None:
+        from grace_irl.demos.memory import state_limit
+
+        state_limit(value, "--max-memory")
+    return value
+
+
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--max-memory",
+        metavar="SIZE",
+        help="Refuse demonstrations and policies that need more memory, such as 4G or 512M.",
+        show_default="80 % of what is available",
+        envvar=mirror("max-memory"),
+        callback=_state,
+        rich_help_panel="Run",
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="A TOML file of settings, such as a run's config.toml. Precedence: file < --set < flags.",
+        envvar=mirror("config"),
+        rich_help_panel="Run",
+    ),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="One setting, such as search.population=40. Repeatable.",
+        rich_help_panel="Run",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object as the last line.", rich_help_panel="Run")]

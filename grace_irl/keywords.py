@@ -1,0 +1,72 @@
+"""Types of the keywords of `grace_irl.fit`; `python -m grace_irl.settings` writes this file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypedDict
+
+Paths = str | Path | Sequence[str | Path]
+
+
+class FitSettings(TypedDict, total=False):
+    """Settings of a run, which override those of a file. Settings of other methods are keywords, too."""
+
+    method: str
+    seed: int
+    label: Literal["all", "last", "goal"]
+    goals: str
+    held_out: float
+    field_names: bool
+    population: int
+    elite: int
+    generations: int
+    search_include_expert: float
+    search_incorrect_only: float
+    search_expert_only: float
+    parent_temperature: float
+    steady: bool
+    reshape: int
+    samples_per_call: int
+    search_lag: int
+    log_pi: Literal["constant", "uniform", "recorded", "cloned"]
+    calibrate: bool
+    max_calls: int
+    max_seconds: float
+    max_tokens: int
+    max_cost: float
+    target_accuracy: float
+    plateau: int
+    seed_synthesis: int
+    start_from: Paths
+    llm_url: str
+    model: str
+    temperature: float
+    answer_tokens: int
+    concurrency: int
+    answer_format: Literal["auto", "code", "json"]
+    repair: bool
+    llm_patience: float
+    model_timeout: float
+    model_prompt_tokens: int
+    model_prompt_scale: float
+    context: str
+    images: bool
+    model_price_in: float
+    model_price_out: float
+    expand: int
+    env: str
+    env_steps: int
+    expand_growth: float
+    rollouts: int
+    expand_enough: float
+    expand_alike: float
+    expand_form: Literal["auto", "raw", "logit", "probability", "soft", "progress"]
+    online_reshape: int
+    expand_carry: Literal["auto", "always", "never"]
+    trust_reward: bool
+    workers: int
+    allow_weak_sandbox: bool
+    sandbox_wall_s: float
+    sandbox_cpu_s: float
+    sandbox_memory_mb: int

@@ -1,0 +1,292 @@
+"""Recovery from failed calls.
+
+A failure becomes an error for the user, or nothing if another try may help. If the server is away, one task looks for
+it on behalf of all calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.parsing import parse
+from grace_irl.propose.chat import Completion
+from grace_irl.propose.client.errors import CallFailed, CallFailure, ServerGone, unknown_model
+from grace_irl.propose.protocol import Prompt
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What /v1/models says; empty for a server that does not list its models.
+
+    Attributes:
+        models: each has an "id".
+    """
+
+    models: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Of the models, in the server's order."""
+        return [str(one["id"]) for one in self.models]
+
+    def chosen(self, wanted: str) -> str:
+        """The model to ask: the wanted one, or for "" the only one.
+
+        Raises:
+            InputError: for one that the server does not have, and for "" where it has several or none.
+        """
+        if not wanted:
+            if len(self.names) != 1:
+                found = f"{len(self.names)} models ({_shown(self.names)})"
+                raise InputError(f"the server has {found}; expected one: name it with --model")
+            return self.names[0]
+        if self.models and self._entry(wanted) is None:
+            raise self.unknown(wanted)
+        return wanted
+
+    def unknown(self, wanted: str) -> InputError:
+        """The error for a model that the server does not have."""
+        return InputError(f"the server has no model {wanted!r}; it has: {_shown(self.names)}; correct --model")
+
+    def context_length(self, model: str) -> int | None:
+        """The model's context in tokens, where the server tells it."""
+        entry = self._entry(model) or {}
+        inner = entry.get("meta")
+        # vLLM's name, the one of several hosted servers, and llama.cpp's
+        found = [entry.get("max_model_len"), entry.get("context_length")]
+        found += [inner.get("n_ctx")] if isinstance(inner, dict) else []
+        return next((value for value in found if isinstance(value, int) and value > 1), None)
+
+    def _entry(self, name: str) -> Mapping[str, Any] | None:
+        # Ollama lists a tag that may be left out.
+        return next((one for one in self.models if one["id"] in (name, f"{name}:latest")), None)
+
+
+def _shown(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name)[1:-1][:80] for name in names[:20])
+    return (f"{shown}, …" if len(names) > 20 else shown) or "none that it lists"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Knows what the messages have to name.
+
+    Attributes:
+        url: of the server.
+        has_key: whether a key was sent.
+        shown: makes the server's words fit to be shown.
+    """
+
+    url: str
+    has_key: bool
+    shown: Callable[[str], str]
+
+    def quote(self, failure: CallFailure) -> str:
+        """What happened, with the server's words where there are any."""
+        return self.shown(f"{failure.message}: {failure.said}" if failure.said else failure.message)
+
+    def at_first_contact(self, failure: CallFailure) -> GraceError:
+        """For a list of models that did not come."""
+        if failure.kind in ("connection", "time-out"):
+            return InputError(
+                f"no server at {self.url}: {self.quote(failure)}; expected one that speaks OpenAI's protocol "
+                "(grace-irl serve starts one), or correct --llm-url"
+            )
+        if failure.status in (401, 403):
+            return self._refused_key(failure)
+        if 300 <= failure.status < 400:
+            return self._elsewhere(failure)
+        if failure.kind == "web page":
+            return InputError(
+                f"{self.url} answers with a web page; expected a server that speaks OpenAI's protocol: "
+                "correct --llm-url"
+            )
+        return InputError(
+            f"the server at {self.url} does not list its models ({self.quote(failure)}); "
+            "name one with --model, or correct --llm-url"
+        )
+
+    def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
+        """For a request of a run: the error where another try would change nothing."""
+        if failure.status in (401, 403):
+            return self._refused_key(failure)
+        if 300 <= failure.status < 400:
+            return self._elsewhere(failure)
+        if failure.status == 402 or "insufficient_quota" in failure.code:
+            return ServerGone(f"the server says that the account has nothing left ({self.quote(failure)})")
+        if unknown_model(failure):
+            return catalogue.unknown(model)
+        if failure.status in (404, 405):
+            return InputError(f"no chat completions at {self.url} ({self.quote(failure)}); correct --llm-url")
+        if failure.kind == "rejected":
+            return CallFailed(f"the server refuses the request ({self.quote(failure)})", failure.kind)
+        return None
+
+    def too_busy(self, failure: CallFailure, patience: float) -> ServerGone:
+        """For a server that is there and takes no work."""
+        return ServerGone(
+            f"the server has been too busy for the {patience:g} s of --llm-patience ({self.quote(failure)}); "
+            "resume the run later, or ask less at once with --concurrency"
+        )
+
+    def _elsewhere(self, failure: CallFailure) -> InputError:
+        return InputError(
+            f"the server at {self.url} sends its callers elsewhere ({self.quote(failure)}); prompts and keys go to the "
+            "server that you name and to no other: expected the other's address with --llm-url"
+        )
+
+    def _refused_key(self, failure: CallFailure) -> InputError:
+        found = "refuses the key" if self.has_key else "wants a key, and none is set"
+        return InputError(
+            f"the server {found} ({self.quote(failure)}); expected a valid one in the environment variable "
+            "GRACE_IRL_API_KEY or OPENAI_API_KEY"
+        )
+
+
+CODE = "reward_class_code"  # a field of `ANSWER_SCHEMA`
+
+SAMPLES = 4
+"""At the run's temperature. All must pass: a format that breaks one program in ten costs more than it brings."""
+
+MAX_TOKENS = 800  # the copy takes about 250
+
+PROGRAM = r'''import re
+
+
+class Reward:
+    """Counts "words" and 'lines'."""
+
+    def __init__(self, extra_info=None):
+        self.wanted = re.findall(r"\b[\w']+\b", extra_info or "")
+        self.separator = "\t|\n"
+
+    def reward_fn(self, state):
+        text = f"{state!r}".replace("\\", "/").replace('"', "'")
+        lines = text.split("\n")
+        return float(sum(word in line for line in lines for word in self.wanted))
+'''
+"""What breaks in a JSON string: line breaks, both quotation marks, backslashes of both kinds, indentation."""
+
+PROMPT = Prompt(
+    system="You copy Python code exactly.",
+    user=(
+        f"Copy this program, unchanged, into the field {CODE} of a JSON object. "
+        f'Write "copied" into its field reasoning.\n\n```python\n{PROGRAM}```\n'
+    ),
+)
+
+
+def passed(answer: Completion) -> bool:
+    """Whether the answer holds the same program (the same syntax tree)."""
+    if answer.finish != "stop":
+        return False
+    try:
+        copied = json.loads(answer.text)[CODE]
+        return ast.dump(parse(copied)) == ast.dump(parse(PROGRAM))
+    except (ValueError, TypeError, KeyError, SyntaxError, RecursionError, MemoryError):
+        return False
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Exponential, with full jitter, so that many calls that failed at once do not come back at once.
+
+    Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+
+    Attributes:
+        first: longest wait before the second try, seconds.
+        longest: of all waits, seconds; what a server asks for by Retry-After is not cut.
+    """
+
+    first: float = 0.5
+    longest: float = 30.0
+
+    def delay(self, tries: int, asked: float = 0.0) -> float:
+        """Seconds to wait after `tries` failed ones; `asked` is what the server wants."""
+        top = min(self.longest, self.first * 2.0 ** min(tries - 1, 60))
+        # Jitter on top of what is asked for, or all of those told the same second would come in it.
+        return asked + random.uniform(0.0, min(top, self.first) if asked else top)
+
+
+OFTEN = 10.0  # seconds between two looks, at most
+
+
+class ServerWatch:
+    """While the server is away all calls stand still, and one task looks for it.
+
+    Args:
+        look: asks the server for something cheap; raises `CallFailure` where it does not answer.
+        patience: seconds.
+        backoff: between looks.
+        on_note: told when the waiting starts (True) and ends (False).
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Awaitable[object]],
+        patience: float,
+        backoff: Backoff,
+        on_note: Callable[[str, bool], None],
+    ) -> None:
+        self._look = look
+        self._patience = patience
+        self._backoff = backoff
+        self._on_note = on_note
+        self._task: asyncio.Task[bool] | None = None
+        self._given_up = False  # patience is spent once: until the server was seen again, nobody waits anew
+
+    async def wait(self, why: str) -> bool:
+        """Returns when the server answers: True if it had been away, False if it is there at the first look.
+
+        Raises:
+            ServerGone: when patience is over.
+        """
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._until_back(why))
+            self._task.add_done_callback(_looked_at)
+        return await asyncio.shield(self._task)  # a call that is cancelled leaves the look-out to the others
+
+    def close(self) -> None:
+        """Stops looking."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _until_back(self, why: str) -> bool:
+        started, looks = time.monotonic(), 0
+        while not await self._there():
+            waited = time.monotonic() - started
+            if self._given_up or waited >= self._patience:
+                self._given_up = True
+                raise ServerGone(
+                    f"the server has been away for the {self._patience:g} s of --llm-patience ({why}); "
+                    "start it again and resume the run"
+                )
+            if not looks:
+                self._on_note(f"the server is away ({why}); waiting for it up to {self._patience:g} s", True)
+            looks += 1
+            await asyncio.sleep(min(self._backoff.delay(looks), OFTEN, self._patience - waited))
+        self._given_up = False
+        if looks:
+            self._on_note(f"the server is back after {time.monotonic() - started:.0f} s", False)
+        return looks > 0
+
+    async def _there(self) -> bool:
+        try:
+            await self._look()
+        except CallFailure as failure:
+            return failure.kind == "rejected"  # whatever it says, it is there
+        return True
+
+
+def _looked_at(task: asyncio.Task[bool]) -> None:
+    """Where all who waited were cancelled, nobody else takes the error."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,295 @@
+"""Levels of our own beside BabyAI's, for what no model can know by heart (GRACE, section A.3).
+
+A level is its room, its instruction, and a plan that solves it. Importing this module needs MiniGrid; `register` makes
+the levels known to Gymnasium as BabyAI-PlaceBetween-v0, BabyAI-OpenMatchingDoor-v0 and BabyAI-SortColors-v0.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from minigrid.core.constants import COLOR_NAMES
+from minigrid.core.world_object import Ball, WorldObj
+from minigrid.envs.babyai.core.roomgrid_level import RejectSampling, RoomGridLevel
+from minigrid.envs.babyai.core.verifier import OBJ_TYPES_NOT_DOOR, ActionInstr, ObjDesc, OpenInstr
+
+LEFT, RIGHT = 0, 1
+
+
+class SortColorsInstr(ActionInstr):
+    """Done when each ball is dropped in its room and the other one lies in its own."""
+
+    def surface(self, env: Any) -> str:  # noqa: ARG002
+        """The mission."""
+        return "put the red ball in the right room and put the blue ball in the left room"
+
+    def verify_action(self, action: Any) -> str:
+        """See `Instr.verify`."""
+        level: Any = self.env
+        done = action == level.actions.drop and all(map(level.in_its_room, level.balls))
+        return "success" if done else "continue"
+
+
+class SortColors(RoomGridLevel):
+    """Two rooms joined by a door: the red ball lies in the left one, the blue ball in the right one."""
+
+    def __init__(self, room_size: int = 6, **options: Any) -> None:
+        super().__init__(room_size=room_size, num_rows=1, num_cols=2, **options)
+
+    def gen_mission(self) -> None:
+        """Places door, balls and agent; nothing blocks the door."""
+        self.door, _ = self.add_door(LEFT, 0, door_idx=0, locked=False)
+        red, blue = Ball("red"), Ball("blue")
+        self.balls = {red: RIGHT, blue: LEFT}
+        for ball, goal in self.balls.items():
+            self.place_in_room(LEFT + RIGHT - goal, 0, ball)
+            if cell_of(ball.cur_pos) in self._beside_the_door():
+                raise RejectSampling("a ball before the door")
+        self.place_agent()
+        self.check_objs_reachable()
+        self.instrs = SortColorsInstr()
+
+    def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
+        """To each ball, and to its room."""
+        return 4
+
+    def in_its_room(self, ball: Any) -> bool:
+        """Whether a ball lies inside its room, and not in the door."""
+        x, y = cell_of(ball.cur_pos)
+        (left, top), (width, height) = (self.get_room(self.balls[ball], 0).top, self.get_room(self.balls[ball], 0).size)
+        return bool(left < x < left + width - 1 and top < y < top + height - 1)
+
+    def plan(self) -> Any:
+        """The next action of a solution from here: one ball after the other, each by a shortest way.
+
+        Raises:
+            NoWayError: there is none.
+        """
+        if self.carrying is None:
+            ball = next(ball for ball in self.balls if not self.in_its_room(ball))
+            step = step_towards(self, cell_of(ball.cur_pos))
+            return self.actions.pickup if step is None else step
+        x, y = cell_of(self.agent_pos)
+        near = sorted(self._free(self.balls[self.carrying]), key=lambda cell: abs(cell[0] - x) + abs(cell[1] - y))
+        for cell in near:
+            try:
+                step = step_towards(self, cell)
+            except NoWayError:
+                continue
+            return self.actions.drop if step is None else step
+        raise NoWayError("no free cell in the room")
+
+    def _beside_the_door(self) -> tuple[Cell, ...]:
+        x, y = cell_of(self.door.cur_pos)
+        return (x - 1, y), (x + 1, y)
+
+    def _free(self, room: int) -> list[Cell]:
+        """Empty cells of a room in which a ball blocks neither the door nor the agent."""
+        (left, top), (width, height) = self.get_room(room, 0).top, self.get_room(room, 0).size
+        cells = [(x, y) for x in range(left + 1, left + width - 1) for y in range(top + 1, top + height - 1)]
+        taken = {cell_of(self.agent_pos), *self._beside_the_door()}
+        return [cell for cell in cells if self.grid.get(*cell) is None and cell not in taken]
+
+
+def between(one: Cell, other: Cell) -> list[Cell]:
+    """The cells strictly between two cells of a row or a column; none if they share neither."""
+    (x, y), (u, v) = one, other
+    if x == u:
+        return [(x, row) for row in range(min(y, v) + 1, max(y, v))]
+    if y == v:
+        return [(column, y) for column in range(min(x, u) + 1, max(x, u))]
+    return []
+
+
+class PlaceBetweenInstr(ActionInstr):
+    """Done when the object itself is dropped strictly between the two others.
+
+    If one of the others is moved so that the object lies between them, nobody has put it there, and the episode
+    goes on.
+
+    Args:
+        moved: the object to be moved.
+        ends: the two others.
+    """
+
+    def __init__(self, moved: WorldObj, ends: tuple[WorldObj, WorldObj]) -> None:
+        super().__init__()
+        self.moved = moved
+        self.ends = ends
+
+    def surface(self, env: Any) -> str:  # noqa: ARG002
+        """The mission."""
+        moved, one, other = (f"the {each.color} {each.type}" for each in (self.moved, *self.ends))
+        return f"put {moved} between {one} and {other}"
+
+    def reset_verifier(self, env: Any) -> None:
+        """See `Instr.reset_verifier`."""
+        super().reset_verifier(env)
+        self._carried: WorldObj | None = None
+
+    def verify_action(self, action: Any) -> str:
+        """See `Instr.verify`."""
+        before, self._carried = self._carried, self.env.carrying
+        dropped = action == self.env.actions.drop and before is self.moved and self._carried is None
+        return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
+
+    def cells(self) -> list[Cell]:
+        """Cells for the object; none while one of the others is carried, or once it was a box and was opened."""
+        one, other = self.ends
+        return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
+
+    def _lies(self, end: WorldObj) -> bool:
+        """Whether an object stands in a cell: MiniGrid keeps the position of a box that is gone."""
+        return self.env.carrying is not end and self.env.grid.get(*cell_of(end.cur_pos)) is end
+
+
+class PlaceBetween(RoomGridLevel):
+    """One room with three different objects, two of which share a row or a column with an empty cell between them."""
+
+    def __init__(self, room_size: int = 8, **options: Any) -> None:
+        super().__init__(room_size=room_size, num_rows=1, num_cols=1, **options)
+
+    def gen_mission(self) -> None:
+        """Places the objects and the agent."""
+        kinds = [(kind, color) for kind in OBJ_TYPES_NOT_DOOR for color in sorted(COLOR_NAMES)]
+        chosen = self._rand_subset(kinds, 3)
+        moved, *ends = (self.add_object(0, 0, kind, color)[0] for kind, color in chosen)
+        cells = between(cell_of(ends[0].cur_pos), cell_of(ends[1].cur_pos))
+        if not any(self.grid.get(*cell) is None for cell in cells):
+            raise RejectSampling("no empty cell between the two others")
+        if cell_of(moved.cur_pos) in cells:
+            raise RejectSampling("the object lies between the others already")
+        self.place_agent(0, 0)
+        self.check_objs_reachable()
+        self.instrs = PlaceBetweenInstr(moved, (ends[0], ends[1]))
+
+    def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
+        """Steps to the object, and to its goal."""
+        return 2
+
+    def plan(self) -> Any:
+        """The next action of a shortest solution from here.
+
+        Raises:
+            NoWayError: there is none.
+        """
+        instruction = self.instrs
+        if self.carrying is None:
+            return self._act(cell_of(instruction.moved.cur_pos), self.actions.pickup)
+        cells = instruction.cells()
+        empty = [cell for cell in cells if self.grid.get(*cell) is None]
+        if not empty:
+            raise NoWayError("no empty cell between the two others")
+        x, y = cell_of(self.agent_pos)
+        # the cell under the agent comes last: it would have to step aside
+        target = min(empty, key=lambda cell: (cell == (x, y), abs(cell[0] - x) + abs(cell[1] - y)))
+        return self._act(target, self.actions.drop)
+
+    def _act(self, target: Cell, action: Any) -> Any:
+        step = step_towards(self, target)
+        return action if step is None else step
+
+
+DOORS = 4
+
+
+class OpenMatchingInstr(OpenInstr):
+    """Opens a door of this colour, which the mission does not name; opening another door fails, as otherwise trying all
+    of them would do."""
+
+    def __init__(self, color: str) -> None:
+        super().__init__(ObjDesc("door", color), strict=True)
+
+    def surface(self, env: Any) -> str:  # noqa: ARG002
+        """The mission."""
+        return "open the door matching the key"
+
+
+class OpenMatchingDoor(RoomGridLevel):
+    """A room with a door of another colour in each wall, and one key, of the colour of one of them."""
+
+    def __init__(self, room_size: int = 7, **options: Any) -> None:
+        super().__init__(room_size=room_size, **options)
+
+    def gen_mission(self) -> None:
+        """Places doors, key and agent in the room in the middle."""
+        colors = self._rand_subset(sorted(COLOR_NAMES), DOORS)
+        doors = [self.add_door(1, 1, place, color, locked=False)[0] for place, color in enumerate(colors)]
+        door = self._rand_elem(doors)
+        self.add_object(1, 1, "key", door.color)
+        self.place_agent(1, 1)
+        self.check_objs_reachable()
+        self.instrs = OpenMatchingInstr(door.color)
+
+    def plan(self) -> Any:
+        """The next action of a shortest solution from here.
+
+        Raises:
+            NoWayError: there is none.
+        """
+        (door,) = self.instrs.desc.obj_set
+        step = step_towards(self, cell_of(door.cur_pos))
+        return self.actions.toggle if step is None else step
+
+
+LEVELS = {f"BabyAI-{level.__name__}-v0": level for level in (PlaceBetween, OpenMatchingDoor, SortColors)}
+
+
+def register() -> None:
+    """Makes the levels known to Gymnasium; once is enough, and more does no harm."""
+    import gymnasium
+
+    for name, level in LEVELS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point=f"{level.__module__}:{level.__name__}")
+
+
+Cell = tuple[int, int]
+
+_STEPS: tuple[Cell, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by MiniGrid's direction
+
+
+def cell_of(position: Any) -> Cell:
+    """A position of MiniGrid's as a cell."""
+    x, y = position
+    return int(x), int(y)
+
+
+def step_towards(level: Any, target: Cell) -> Any | None:
+    """The first action on a shortest way to face a cell; None if the agent faces it.
+
+    Closed doors on the way are opened. Everything else that stands in a cell is gone around.
+
+    Args:
+        level: a MiniGrid environment, unwrapped.
+        target: what to face.
+
+    Raises:
+        NoWayError: the cell cannot be faced.
+    """
+    actions = level.actions
+    start = (*cell_of(level.agent_pos), int(level.agent_dir))
+    first: dict[tuple[int, int, int], Any] = {start: None}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        x, y, direction = state
+        ahead = (x + _STEPS[direction][0], y + _STEPS[direction][1])
+        if ahead == target:
+            return first[state]
+        moves = [((x, y, (direction - 1) % 4), actions.left), ((x, y, (direction + 1) % 4), actions.right)]
+        cell = level.grid.get(*ahead)
+        if cell is None or cell.can_overlap():
+            moves.append(((*ahead, direction), actions.forward))
+        elif cell.type == "door" and not cell.is_locked:
+            moves.append(((*ahead, direction), actions.toggle))
+        for reached, action in moves:
+            if reached not in first:
+                first[reached] = action if first[state] is None else first[state]
+                queue.append(reached)
+    raise NoWayError(f"no way to {target}")
+
+
+class NoWayError(Exception):
+    """Something that cannot be gone around is in the way."""

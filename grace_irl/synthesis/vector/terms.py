@@ -1,0 +1,308 @@
+"""Named numbers of an additive reward, and the terms over them that may be added up.
+
+Both know their values and how a program writes them in Python.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from string import Template
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import distance_transform_cdt
+
+from grace_irl.programs.characters import seen
+from grace_irl.synthesis.grid.perception import Agent
+from grace_irl.text import packed, quoted
+
+Shape = Literal["minus", "above", "below", "off", "times", "against", "and", "outside"]
+FORMULAS: dict[Shape, str] = {
+    "minus": "lambda a, b: a - b",
+    "above": "lambda a, b: max(0.0, a - b)",
+    "below": "lambda a, b: max(0.0, b - a)",
+    "off": "lambda a, b: abs(a - b)",
+    "times": "lambda a, b: a * b",
+    "against": "lambda a, b: abs(a - b)",
+    "and": "lambda a, b: abs(a + b)",
+}
+"""What each shape makes of a number's deviations a and those b of a value, or of another number, in Python."""
+PAIRS: tuple[Shape, ...] = ("times", "against", "and")
+"""Shapes of two numbers."""
+RANGE = (0.005, 0.995)
+"""Quantiles of the expert's values between which a number counts: what lies beyond no expert shows."""
+FAR = 5.0
+"""Deviations out of its range, or from the expert's mean, after which a number counts no further: one wild value must
+not outweigh everything."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One smooth function of one or two numbers of the state, each measured in expert deviations.
+
+    With z = (x - centre) / spread of the x that is brought into its range, and t = (threshold - centre) / spread:
+
+    * minus: z - t.  * above: max(0, z - t).  * below: max(0, t - z).  * off: |z - t|.
+    * times: z_1 z_2.  * against: |z_1 - z_2|.  * and: |z_1 + z_2|.
+
+    So no term pays for what no expert shows. How far out the numbers are is a term of its own:
+
+    * outside: the sum over its numbers of how far x is out of its range, in deviations, each at most `FAR`.
+
+    Attributes:
+        shape: which function.
+        fields: indices of the numbers: one or two, or for "outside" any number of them.
+        centres, spreads: one per field, in the number's own unit.
+        ranges: lowest and highest value, one pair per field.
+        threshold: of a shape of one number, in its unit.
+    """
+
+    shape: Shape
+    fields: tuple[int, ...]
+    centres: tuple[float, ...]
+    spreads: tuple[float, ...]
+    ranges: tuple[tuple[float, float], ...]
+    threshold: float = 0.0
+
+    def value(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        """The term in each of (N, n) states; (N,)."""
+        numbers, spreads = states[:, list(self.fields)], np.array(self.spreads)
+        within = np.clip(numbers, *np.array(self.ranges).T)
+        z = (within - np.array(self.centres)) / spreads
+        t = (self.threshold - self.centres[0]) / self.spreads[0]
+        match self.shape:
+            case "minus":
+                out = z[:, 0] - t
+            case "above":
+                out = np.maximum(z[:, 0] - t, 0.0)
+            case "below":
+                out = np.maximum(t - z[:, 0], 0.0)
+            case "off":
+                out = np.abs(z[:, 0] - t)
+            case "times":
+                out = z[:, 0] * z[:, 1]
+            case "against":
+                out = np.abs(z[:, 0] - z[:, 1])
+            case "and":
+                out = np.abs(z[:, 0] + z[:, 1])
+            case "outside":
+                out = np.minimum(np.abs(numbers - within) / spreads, FAR).sum(axis=1)
+        return np.asarray(out, dtype=np.float64)
+
+    def name(self, names: Sequence[str]) -> str:
+        """What the term measures, in a few words: "speed above 1.25", "height times speed"."""
+        if self.shape == "outside":
+            return "outside the range"
+        one, *other = (names[field] for field in self.fields)
+        return f"{one} {self.shape} {other[0] if other else self.value_shown}"
+
+    @property
+    def value_shown(self) -> str:
+        """The threshold as text."""
+        return shown(self.threshold, self.spreads[0], 4)
+
+
+def shown(value: float, unit: float, digits: int) -> str:
+    """A number with as many digits as it needs to be right to `digits` digits of the unit that it is compared in."""
+    needed = math.ceil(math.log10(abs(value) / unit)) if abs(value) > unit else 0
+    return f"{value:.{min(17, digits + needed)}g}"
+
+
+HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+"""Quantiles of the expert's values at which a term may set in."""
+
+
+def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, max_watched: int = 0) -> list[Term]:
+    """Terms worth trying on these (N, n) states.
+
+    Args:
+        experts: states of experts.
+        everything: all states, those of experts among them.
+        max_pairs: pairs are made among so many numbers, those that differ most by effect size.
+        max_watched: so many of those are watched by the first term, which is "outside"; 0: there is no such term.
+    """
+    centre, spread = experts.mean(axis=0), experts.std(axis=0)
+    overall = everything.std(axis=0)
+    varied = spread > 1e-6 * np.maximum(overall, 1e-12)
+    spread = np.where(varied, spread, overall)
+    # Of a number that experts never change, any difference may count.
+    quantiles = np.where(varied, np.quantile(experts, RANGE, axis=0), [[-np.inf], [np.inf]])
+    ranges = np.clip(quantiles, centre - FAR * spread, centre + FAR * spread).T.tolist()
+    # What floating point leaves of a constant is no difference.
+    usable = [i for i in range(experts.shape[1]) if overall[i] > 1e-12 * np.abs(everything[:, i]).max()]
+    by_effect = sorted(usable, key=lambda i: -_effect(experts[:, i], everything[:, i]))
+
+    def term(shape: Shape, *fields: int, threshold: float = 0.0) -> Term:
+        chosen = list(fields)
+        middles, units = tuple(centre[chosen].tolist()), tuple(spread[chosen].tolist())
+        return Term(shape, fields, middles, units, tuple((ranges[i][0], ranges[i][1]) for i in fields), threshold)
+
+    watched = sorted(by_effect[:max_watched])
+    terms = [term("outside", *watched)] if watched else []
+    for i in usable:
+        terms += [term(shape, i, threshold=float(centre[i])) for shape in ("minus", "off")]
+        for threshold in np.unique(np.quantile(experts[:, i], HINGES)).tolist():
+            terms += [term(shape, i, threshold=threshold) for shape in ("above", "below")]
+    leading = by_effect[:max_pairs]
+    for a, i in enumerate(leading):
+        for j in leading[a + 1 :]:
+            terms += [term(shape, min(i, j), max(i, j)) for shape in PAIRS]
+    return terms
+
+
+def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
+    """How much a number tells alone: the larger Cohen's d of its values and of their distances from the expert mean."""
+    off = np.abs(everything - experts.mean())
+    own = np.abs(experts - experts.mean())
+    effects = []
+    for one, other in ((experts, everything), (own, off)):
+        pooled = np.sqrt((one.var() + other.var()) / 2)
+        effects.append(abs(one.mean() - other.mean()) / pooled if pooled > 0 else 0.0)
+    return float(max(effects))
+
+
+LONGEST = 40
+"""Characters of a field's name that a program keeps."""
+WIDTH = 100
+"""Characters of the longest line that is broken by hand."""
+
+STEPS_TO = Template('''
+def steps_to(state, channel, code):
+    """Rows plus columns to the nearest cell with this code; the grid's size where there is none."""
+    here = np.argwhere(state[:, :, $channel] == $code)[:1]
+    cells = np.argwhere(state[:, :, channel] == code)
+    found = len(here) and len(cells)
+    return np.abs(cells - here).sum(axis=1).min() if found else sum(state.shape[:2])
+
+
+''')
+
+
+class Numbers(Protocol):
+    """Named numbers of a state."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A readable, unique name per number."""
+        ...
+
+    def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        """(N, n) for N states."""
+        ...
+
+    @property
+    def reader(self) -> str:
+        """Python for a number's value: over `state`, and `number` as the table says where it is."""
+        ...
+
+    def table(self, used: Mapping[int, str]) -> str:
+        """Python that defines FIELDS: name -> (where the number is, usual value, spread, lowest, highest).
+
+        Args:
+            used: index of each number used -> the text of its usual value, spread and range.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class VectorNumbers:
+    """The components of a vector state, by the names that the data gives them."""
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
+        """The data's own names, on one line and cut to `LONGEST`, where they tell the numbers apart; else x0, x1, …"""
+        given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
+        given += [""] * (width - len(given))
+        places = [f"x{i}" for i in range(width)]
+        usable = [bool(name) and given.count(name) == 1 and name not in places for name in given]
+        return cls(tuple(given[i] if usable[i] or given[i] == places[i] else places[i] for i in range(width)))
+
+    def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(states, dtype=np.float64)
+
+    @property
+    def reader(self) -> str:
+        return "float(state[number])"
+
+    def table(self, used: Mapping[int, str]) -> str:
+        entries = [f"{quoted(self.names[i])}: ({i}, {measure})" for i, measure in used.items()]
+        return "\n".join(
+            [
+                "FIELDS = {  # the numbers that count: place, and the expert's mean, deviation and range",
+                *packed(entries, WIDTH),
+                "}",
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class GridNumbers:
+    """Counts of cells with a code, and the agent's distance to the nearest of them, in cells along rows and columns.
+
+    Attributes:
+        sources: (what, channel, code) per number.
+        agent: who acts, or None.
+    """
+
+    sources: tuple[tuple[Literal["count", "distance"], int, int], ...]
+    agent: Agent | None
+
+    @classmethod
+    def of(cls, stacks: Sequence[NDArray[Any]], agent: Agent | None) -> GridNumbers:
+        """The numbers that vary in these (T+1, h, w, 3) stacks."""
+        sources: list[tuple[Literal["count", "distance"], int, int]] = []
+        for channel in range(3):
+            codes = sorted({int(code) for stack in stacks for code in np.unique(stack[..., channel])})
+            for code in codes:
+                counts = np.concatenate([(stack[..., channel] == code).sum(axis=(1, 2)) for stack in stacks])
+                if counts.min() < counts.max():
+                    sources.append(("count", channel, code))
+                if agent is not None and channel == agent.channel and code != agent.code and counts.max() <= 20:
+                    sources.append(("distance", channel, code))
+        return cls(tuple(sources), agent)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(
+            f"{'cells with' if what == 'count' else 'steps to'} channel {channel} = {code}"
+            for what, channel, code in self.sources
+        )
+
+    def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        columns = []
+        for what, channel, code in self.sources:
+            mask = states[..., channel] == code
+            if what == "count":
+                columns.append(mask.sum(axis=(1, 2)).astype(np.float64))
+            else:
+                columns.append(np.array([self._distance(one, state) for one, state in zip(mask, states, strict=True)]))
+        return np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
+
+    def _distance(self, mask: NDArray[np.bool_], state: NDArray[Any]) -> float:
+        assert self.agent is not None
+        if not mask.any():
+            return float(sum(mask.shape))
+        where = np.argwhere(state[..., self.agent.channel] == self.agent.code)[0]
+        return float(distance_transform_cdt(~mask, metric="taxicab")[tuple(where)])
+
+    @property
+    def reader(self) -> str:
+        return "float(number(np.asarray(state).astype(int)))"
+
+    def table(self, used: Mapping[int, str]) -> str:
+        lines, helper = [], ""
+        for i, measure in used.items():
+            what, channel, code = self.sources[i]
+            value = f"(state[:, :, {channel}] == {code}).sum()"
+            if what == "distance" and self.agent is not None:
+                value = f"steps_to(state, {channel}, {code})"
+                helper = STEPS_TO.substitute(channel=self.agent.channel, code=self.agent.code)
+            head, tail = f"    {quoted(self.names[i])}: (lambda state: {value},", f"{measure}),"
+            lines += [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
+        about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
+        return "\n".join(["import numpy as np\n\n" + helper + f"FIELDS = {{  {about}", *lines, "}"])

@@ -1,0 +1,207 @@
+"""Refusals in the words of real servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grace_irl.propose.client.errors import (
+    CallFailure,
+    Overflow,
+    declined,
+    overflow,
+    refuses_system_role,
+    rejected_parameters,
+    unknown_model,
+)
+
+SENT = {"temperature", "seed", "n", "response_format", "max_tokens"}
+
+
+def failure(message: str, status: int = 400, **body: Any) -> CallFailure:
+    return CallFailure("rejected", f"HTTP {status}", status=status, said=message, body={"message": message, **body})
+
+
+OVERFLOWS = {
+    "vllm": (
+        failure(
+            "This model's maximum context length is 8192 tokens. However, your prompt contains at least 8193 input "
+            "tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input "
+            "prompt. (parameter=input_tokens, value=8193)",
+            param="input_tokens",
+        ),
+        Overflow(8192, 8193),
+    ),
+    "vllm, by characters": (
+        failure(
+            "This model's maximum context length is 8192 tokens. However, your prompt contains 900000 characters (more "
+            "than 50000 characters, which is the upper bound for 8192 input tokens). Please reduce the length",
+            param="input_text",
+        ),
+        Overflow(8192, None),
+    ),
+    "vllm, by max_tokens": (
+        failure(
+            "max_tokens=9000 cannot be greater than max_model_len=8192. Please request fewer output tokens. "
+            "(parameter=max_tokens, value=9000)",
+            param="max_tokens",
+        ),
+        Overflow(8192, None),
+    ),
+    "vllm, older": (
+        failure(
+            "'max_tokens' or 'max_completion_tokens' is too large: 8190. This model's maximum context length is 8192 "
+            "tokens and your request has 30 input tokens (8190 > 8192 - 30)."
+        ),
+        Overflow(8192, 30),
+    ),
+    "vllm, engine": (
+        failure("The decoder prompt (length 9001) is longer than the maximum model length of 8192. Make sure that"),
+        Overflow(8192, 9001),
+    ),
+    "llama.cpp": (
+        failure(
+            "the request exceeds the available context size. try increasing the context size or enable context shift",
+            type="exceed_context_size_error",
+            n_prompt_tokens=14429,
+            n_ctx=8192,
+            code=400,
+        ),
+        Overflow(8192, 14429),
+    ),
+    "llama.cpp, older": (
+        failure(
+            "the request exceeds the available context size",
+            500,
+            type="exceed_context_size_error",
+            n_prompt_tokens=1407,
+            n_ctx=256,
+        ),
+        Overflow(256, 1407),
+    ),
+    "llama-cpp-python": (
+        failure("This model's maximum context length is 2048 tokens, however you requested 2285 tokens (2285 in your"),
+        Overflow(2048, None),
+    ),
+    "openai": (
+        failure(
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 129000 tokens. "
+            "Please reduce the length of the messages.",
+            code="context_length_exceeded",
+            param="messages",
+        ),
+        Overflow(128000, 129000),
+    ),
+    "openai, older": (
+        failure(
+            "This model's maximum context length is 4097 tokens. However, you requested 5000 tokens (1000 in the "
+            "messages, 4000 in the completion).",
+            code="context_length_exceeded",
+        ),
+        Overflow(4097, 1000),
+    ),
+    "openai, without numbers": (
+        failure("Your input exceeds the context window of this model.", code="context_length_exceeded"),
+        Overflow(None, None),
+    ),
+    "a gateway": (failure("prompt is too long: 210000 tokens > 200000 maximum"), Overflow(200000, 210000)),
+}
+
+
+@pytest.mark.parametrize("name", OVERFLOWS)
+def test_a_context_that_is_too_short(name: str) -> None:
+    given, expected = OVERFLOWS[name]
+    assert overflow(given) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        failure("temperature must be non-negative, got -3.0"),
+        failure("internal error: context length", 500),
+        failure("the context length is fine", 429),
+    ],
+)
+def test_what_is_no_overflow(given: CallFailure) -> None:
+    assert overflow(given) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # OpenAI
+        (
+            failure(
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
+                "instead.",
+                param="max_tokens",
+                code="unsupported_parameter",
+            ),
+            {"max_tokens"},
+        ),
+        (
+            failure("Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
+            {"max_tokens"},
+        ),
+        (
+            failure(
+                "Unsupported value: 'temperature' does not support 0.8 with this model. Only the default (1) value",
+                param="temperature",
+                code="unsupported_value",
+            ),
+            {"temperature"},
+        ),
+        (failure("Invalid parameter: 'response_format' …", param="response_format.json_schema"), {"response_format"}),
+        # vLLM
+        (failure("n must be 1 when using greedy sampling, got 3."), {"n"}),
+        (failure("temperature must be non-negative, got -3.0. (parameter=temperature, value=-3.0)"), {"temperature"}),
+        # gateways
+        (failure("Unknown parameter: 'seed'", 422), {"seed"}),
+        (failure("seed: Extra inputs are not permitted; n: Extra inputs", 422), {"seed"}),
+        (failure("Parameter n must be 1"), {"n"}),
+        (failure("`n` is not supported"), {"n"}),
+        # about something else
+        (failure("the number of tokens in a message"), set()),
+        (failure("Unknown parameter: 'top_k'"), set()),
+        (failure("no max_completion_tokens please"), set()),
+        (failure("temperature", 500), set()),
+    ],
+)
+def test_parameters_that_a_server_refuses(given: CallFailure, expected: set[str]) -> None:
+    assert rejected_parameters(given, SENT) == expected
+
+
+def test_only_what_was_sent_is_refused() -> None:
+    assert rejected_parameters(failure("Unknown parameter: 'seed'", param="seed"), SENT - {"seed"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (failure("The model `nope` does not exist. Valid aliases: dummy.", 404, type="NotFoundError"), True),
+        (failure('model "nope" not found, try pulling it first', 404), True),
+        (failure("no such thing", 404, code="model_not_found"), True),
+        (failure("Not Found", 404), False),
+        (failure("temperature must be", 400), False),
+    ],
+)
+def test_a_model_that_a_server_does_not_have(given: CallFailure, expected: bool) -> None:
+    assert unknown_model(given) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (failure("System role not supported"), True),
+        (failure("Conversation roles must alternate user/assistant/user/assistant/..."), True),
+        (failure("the system is down", 500), False),
+    ],
+)
+def test_a_template_without_a_system_text(given: CallFailure, expected: bool) -> None:
+    assert refuses_system_role(given) is expected
+
+
+def test_a_filter_that_declines() -> None:
+    assert declined(failure("The response was filtered", code="content_filter"))
+    assert not declined(failure("The response was filtered", 500, code="content_filter"))

@@ -1,0 +1,141 @@
+"""Environments of the user's own, by the name of a function."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.errors import InputError
+from grace_irl.rl.collect import collect
+from grace_irl.rl.environments import is_adapter, make
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "custom_environment.py"
+
+FILE = """
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+class Plain(gymnasium.Env):
+    def __init__(self, shape=(3,), dtype=np.float32):
+        self.observation_space = Box(0, 9, shape, dtype)
+        self.action_space = Discrete(2)
+        self.mission = "wait"
+        self.buffer = np.zeros(shape, dtype)
+    def reset(self, *, seed=None, options=None):
+        self.buffer[...] = 0
+        return self.buffer, {}
+    def step(self, action):
+        self.buffer += 1
+        return self.buffer, 0.0, False, False, {}
+
+def vector():
+    return Plain()
+
+def grid():
+    return Plain((2, 4, 3), np.uint8)
+
+def picture():
+    return Plain((4, 4, 1), np.uint8)
+
+def broken():
+    raise RuntimeError("no licence")
+
+def number():
+    return 3
+
+thing = 5
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "own.py"
+    path.write_text(FILE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.b:make", True),
+        ("folder/own.py:make_it", True),
+        ("C:\\own.py:make", True),
+        ("Hopper-v5", False),
+        ("package:Name-v0", False),
+        ("package.module:", False),
+        (":make", False),
+    ],
+)
+def test_names_of_functions_are_told_from_ids(name: str, expected: bool) -> None:
+    assert is_adapter(name) == expected
+
+
+@pytest.mark.parametrize(("function", "kind", "shape"), [("vector", "vector", (3,)), ("grid", "grid", (2, 4, 3))])
+def test_observations_that_are_states_need_no_view(file: str, function: str, kind: str, shape: tuple[int, ...]) -> None:
+    found = collect(f"{file}:{function}", "random", 2, "negative", max_steps=4)
+    assert found.metadata == Metadata(kind, (), f"{file}:{function}", kind)  # type: ignore[arg-type]
+    for item in found:
+        assert item.trajectory.states.shape == (5, *shape)
+        assert item.trajectory.states.reshape(5, -1)[:, 0].tolist() == [0, 1, 2, 3, 4]  # copies, not the buffer
+        assert item.trajectory.extra_info == "wait"
+        assert item.trajectory.truncated
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("{file}:absent", "no function absent"),
+        ("{file}:thing", "no function thing"),
+        ("{file}:broken", r"broken\(\) raised RuntimeError: no licence"),
+        ("{file}:number", "gave a int; expected package.module:function"),
+        ("{file}:picture", "expected vectors"),
+        ("{file}x.py:make", "no file"),
+        ("no_such_package_here:make", "does not import: ModuleNotFoundError"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(file: str, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        make(name.format(file=file))
+    assert "\n" not in str(caught.value)
+
+
+def test_modules_are_imported_by_name(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(file).parent))
+    environment, view = make("own:vector", max_steps=2)
+    environment.reset()
+    assert [environment.step(0)[3] for _ in range(2)] == [False, True]
+    assert view.metadata.environment == "own:vector"
+    sys.modules.pop("own")
+
+
+def test_a_view_made_of_functions() -> None:
+    environment, view = make(f"{EXAMPLE}:corridor")
+    observation, _ = environment.reset(seed=1)
+    state = view.state(environment, observation)
+    assert view.metadata.fields == ("me", "door")
+    np.testing.assert_array_equal(state, [environment.me, environment.door])
+    assert view.has_goal
+    assert view.success(True, 1.0)
+    assert not view.success(False, 0.0)
+    assert view.instruction(environment) == ""
+
+
+@pytest.mark.slow
+def test_the_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("stable_baselines3")
+    spec = importlib.util.spec_from_file_location("custom_environment", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["custom_environment"] = module
+    spec.loader.exec_module(module)
+    assert module.main() > 0.95
+    assert "on the recovered reward" in capsys.readouterr().out

@@ -1,0 +1,117 @@
+"""Runs that begin with programs which exist already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.errors import InputError
+from grace_irl.programs.export import program_of
+from grace_irl.runs.config import resolve
+from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.proposers import programs_of
+from grace_irl.runs.run import Run, opened
+from tests.fakes.data import vector_set
+from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.fakes.scripted_proposer import ScriptedProposer
+
+SHORT = {"search.population": 5, "search.elite": 2, "search.generations": 1}
+CONSTANT = "class Reward:\n    def __init__(self, extra_info=None): pass\n    def reward_fn(self, state): return 4.0\n"
+
+
+def run_in(folder: Path, **flags: object) -> Run:
+    parts = Parts(vector_set(noise=0.05), ScriptedProposer(), InProcessSandbox())
+    return start(resolve(flags={**SHORT, **flags}), folder, parts)
+
+
+def first_sources(run: Run) -> list[tuple[str, str]]:
+    with opened(run.folder) as (store, _):
+        return [(proposal.source, proposal.reasoning) for _, _, proposal in store.proposals()][:5]
+
+
+def test_given_files_are_tried_first_and_the_rest_is_proposed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CONSTANT)
+    run = run_in(tmp_path / "run", **{"proposer.start_from": (str(tmp_path / "mine.py"),)})
+    sources = first_sources(run)
+    assert sources[0] == (CONSTANT, f"given: {tmp_path / 'mine.py'}")
+    assert not any(reasoning.startswith("given") for _, reasoning in sources[1:])
+    plain = run_in(tmp_path / "plain")
+    assert sources[1:] == first_sources(plain)[1:]
+
+
+def test_the_best_of_a_run_come_first_best_first_and_score_as_they_did(tmp_path: Path) -> None:
+    one = run_in(tmp_path / "one")
+    two = run_in(tmp_path / "two", **{"proposer.start_from": (str(one.folder),)})
+    assert first_sources(two)[0][0] == one.best.source
+    assert len({source for source, _ in first_sources(two)}) == 5
+    with opened(one.folder) as (first, _), opened(two.folder) as (second, _):
+        before, after = first.records(), second.records()
+    shared = set(before) & set(after)
+    assert one.best.program.id in shared
+    assert all(after[name].evaluation.fitness == before[name].evaluation.fitness for name in shared)
+    assert two.best.fitness >= one.best.fitness
+
+
+def test_a_reward_that_fit_wrote_is_the_program_that_it_was(tmp_path: Path) -> None:
+    one = run_in(tmp_path / "one")
+    two = run_in(tmp_path / "two", **{"proposer.start_from": (str(one.reward_path),)})
+    assert first_sources(two)[0][0] == one.best.source
+    exported = one.reward_path.read_text()
+    assert "SCALE" not in program_of(exported)
+    assert program_of(CONSTANT) == CONSTANT
+    again = run_in(tmp_path / "three", **{"proposer.start_from": (str(two.reward_path),)})
+    assert again.reward_path.read_text().count("def discriminator_logit") == 1
+
+
+def test_resuming_needs_the_programs_only_until_they_are_told(tmp_path: Path) -> None:
+    one = run_in(tmp_path / "one")
+    flags = {"proposer.start_from": (str(one.folder),), "stop.max_calls": 3, "stop.target_accuracy": None}
+    stopped = run_in(tmp_path / "two", **flags)
+    assert stopped.calls == 3
+    parts = Parts(vector_set(noise=0.05), ScriptedProposer(), InProcessSandbox())
+    done = resume(stopped.folder, {"stop.max_calls": 10}, parts=parts)
+    whole = run_in(tmp_path / "whole", **{**flags, "stop.max_calls": 10})
+    assert (done.best.program.id, done.calls) == (whole.best.program.id, whole.calls)
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (("absent.py",), "No such file"),
+        ((".",), "run.db"),
+        (("a.py",) * 6, "6 paths for a population of 5"),
+    ],
+)
+def test_what_cannot_begin_a_run_is_refused_before_anything_is_written(
+    paths: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(CONSTANT)
+    with pytest.raises(InputError, match=said):
+        run_in(tmp_path / "run", **{"proposer.start_from": paths})
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_path_gets_a_place(tmp_path: Path) -> None:
+    one = run_in(tmp_path / "one")
+    (tmp_path / "a.py").write_text(CONSTANT)
+    given = programs_of((str(one.folder), str(tmp_path / "a.py")), 3)
+    assert [program.origin.split(":")[0] for program in given] == [str(one.folder)] * 2 + [str(tmp_path / "a.py")]
+
+
+def test_the_command_and_the_synthesiser_take_them_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    demos = str(Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj")
+    mine = tmp_path / "mine.py"
+    mine.write_text(CONSTANT)
+    arguments = ["fit", "--demos", demos, "--start-from", str(mine), "--max-calls", "3", "--out", str(tmp_path / "run")]
+    assert main([*arguments, "--workers", "1"]) == 0
+    with opened(tmp_path / "run") as (store, config):
+        proposals = [proposal for _, _, proposal in store.proposals()]
+    assert config.proposer.start_from == (str(mine),)
+    assert proposals[0].source == CONSTANT
+    assert "reward_fn" in proposals[1].source
+    capsys.readouterr()
+    assert main(["fit", "--replay", str(tmp_path / "run"), "--out", str(tmp_path / "again"), "--workers", "1"]) == 0
+    assert main(["fit", "--demos", demos, "--start-from", str(tmp_path / "none.py")]) == 2
