@@ -1,4 +1,4 @@
-"""The conformance suite of executors.
+"""The conformance suite of executors, for pytest.
 
     class TestMyExecutor(ExecutorSuite):
         def make(self, workers, services):
@@ -16,12 +16,11 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Executor, Job, JobError, Tell
@@ -83,11 +82,23 @@ def begin_and_stay(tell: Tell, out: str) -> None:  # noqa: ARG001
 def wait_for(tell: Tell, path: str) -> str:
     """Tells that it is at work, and ends as a file appears."""
     tell("begun")
-    _until(Path(path).exists)
+    until(Path(path).exists)
     return path
 
 
-def _until(done: Callable[[], bool]) -> None:
+@contextmanager
+def raises(error: type[BaseException], said: str = "") -> Iterator[None]:
+    """Fails unless exactly this kind of error is raised, with these words in its text."""
+    try:
+        yield
+    except error as found:
+        assert type(found) is error, f"{type(found).__name__}; expected {error.__name__}"
+        assert said in str(found), f"{found}; expected {said}"
+    else:
+        raise AssertionError(f"no {error.__name__}")
+
+
+def until(done: Callable[[], bool]) -> None:
     """Waits until something holds.
 
     Raises:
@@ -100,7 +111,7 @@ def _until(done: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _there(pid: int) -> bool:
+def there(pid: int) -> bool:
     """Whether a process is at work; one that is dead and not yet reaped is not."""
     try:
         os.kill(pid, 0)
@@ -110,7 +121,7 @@ def _there(pid: int) -> bool:
 
 
 class ExecutorSuite(ABC):
-    """What every executor does."""
+    """The tests that every executor passes."""
 
     @abstractmethod
     def make(self, workers: int, services: Mapping[str, Callable[..., Any]]) -> Executor:
@@ -138,24 +149,25 @@ class ExecutorSuite(ABC):
             assert executor.submit(Job(f"{TASKS}:count", {"upto": 500}), told.append).result(WITHIN_S) == 500
             assert [each["number"] for each in told] == list(range(500))
 
-    @pytest.mark.parametrize(("kind", "error"), [("input", InputError), ("grace", GraceError), ("other", JobError)])
-    def test_what_a_task_raises_its_result_raises(self, kind: str, error: type[Exception]) -> None:
+    def test_what_a_task_raises_its_result_raises(self) -> None:
         with self.make(1, {}) as executor:
-            with pytest.raises(error, match=f"a {kind} error") as caught:
-                executor.submit(Job(f"{TASKS}:fail", {"kind": kind})).result(WITHIN_S)
-            assert type(caught.value) is error
+            for kind, error in (("input", InputError), ("grace", GraceError), ("other", JobError)):
+                with raises(error, f"a {kind} error"):
+                    executor.submit(Job(f"{TASKS}:fail", {"kind": kind})).result(WITHIN_S)
 
-    @pytest.mark.parametrize(("how", "said"), [("exit", "exit code 3"), ("kill", "signal 9")])
-    def test_a_process_that_dies_is_an_error(self, how: str, said: str) -> None:
-        with self.make(1, {}) as executor, pytest.raises(JobError, match=f"ended with {said} and no result"):
-            executor.submit(Job(f"{TASKS}:die", {"how": how})).result(WITHIN_S)
+    def test_a_process_that_dies_is_an_error(self) -> None:
+        with self.make(1, {}) as executor:
+            for how, said in (("exit", "exit code 3"), ("kill", "signal 9")):
+                with raises(JobError, f"ended with {said} and no result"):
+                    executor.submit(Job(f"{TASKS}:die", {"how": how})).result(WITHIN_S)
 
-    @pytest.mark.parametrize("task", [f"{TASKS}:unreadable", f"{TASKS}:absent", "grace_irl.absent:task", "no name"])
-    def test_a_task_that_cannot_be_done_is_an_error(self, task: str) -> None:
-        with self.make(1, {}) as executor, pytest.raises(JobError):
-            executor.submit(Job(task)).result(WITHIN_S)
+    def test_a_task_that_cannot_be_done_is_an_error(self) -> None:
+        with self.make(1, {}) as executor:
+            for task in (f"{TASKS}:unreadable", f"{TASKS}:absent", "grace_irl.absent:task", "no name"):
+                with raises(JobError):
+                    executor.submit(Job(task)).result(WITHIN_S)
 
-    def test_jobs_run_side_by_side_and_no_more_than_there_are_workers(self, tmp_path: Path) -> None:
+    def test_jobs_run_side_by_side_and_no_more_thanthere_are_workers(self, tmp_path: Path) -> None:
         begun: list[str] = []
         with self.make(2, {}) as executor:
             names = [str(tmp_path / name) for name in "abc"]
@@ -163,7 +175,7 @@ class ExecutorSuite(ABC):
                 executor.submit(Job(f"{TASKS}:wait_for", {"path": name}), lambda _, name=name: begun.append(name))  # type: ignore[misc]
                 for name in names
             ]
-            _until(lambda: len(begun) == 2)
+            until(lambda: len(begun) == 2)
             assert sorted(begun) == names[:2]
             for name in names:
                 Path(name).touch()
@@ -173,12 +185,12 @@ class ExecutorSuite(ABC):
         with self.make(1, {}) as executor:
             future = executor.submit(Job(f"{TASKS}:begin_and_stay", {"out": str(tmp_path / "pids")}))
             waiting = executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1}))
-            _until((tmp_path / "pids").exists)
+            until((tmp_path / "pids").exists)
             assert future.cancel()
-            with pytest.raises(CancelledError):
+            with raises(CancelledError):
                 future.result(WITHIN_S)
             pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-            _until(lambda: not any(map(_there, pids)))
+            until(lambda: not any(map(there, pids)))
             assert waiting.result(WITHIN_S) == 2
 
     def test_a_waiting_job_that_is_cancelled_never_begins(self, tmp_path: Path) -> None:
@@ -195,15 +207,15 @@ class ExecutorSuite(ABC):
         executor = self.make(1, {})
         running = executor.submit(Job(f"{TASKS}:begin_and_stay", {"out": str(tmp_path / "pids")}))
         waiting = executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1}))
-        _until((tmp_path / "pids").exists)
+        until((tmp_path / "pids").exists)
         executor.close()
         executor.close()
         pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-        _until(lambda: not any(map(_there, pids)))
-        with pytest.raises(CancelledError):
+        until(lambda: not any(map(there, pids)))
+        with raises(CancelledError):
             running.result(WITHIN_S)
         assert waiting.cancelled()
-        with pytest.raises(RuntimeError, match="closed"):
+        with raises(RuntimeError, "closed"):
             executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1}))
 
     def test_a_service_runs_in_this_process_with_what_it_is_given(self) -> None:
@@ -224,5 +236,5 @@ class ExecutorSuite(ABC):
         def service() -> None:
             raise ValueError("as it is")
 
-        with self.make(1, {"service": service}) as executor, pytest.raises(ValueError, match="as it is"):
+        with self.make(1, {"service": service}) as executor, raises(ValueError, "as it is"):
             executor.submit(Job("service")).result(WITHIN_S)

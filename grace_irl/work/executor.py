@@ -78,7 +78,7 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many jobs are at work at once."""
+        """Number of jobs at work at once."""
         ...
 
     def submit(self, job: Job, tell: Tell | None = None) -> JobFuture:

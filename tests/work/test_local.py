@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.testing.executors import TASKS, ExecutorSuite, _there, _until
+from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
 from grace_irl.work import Executor, Job, LocalExecutor
 
 BEGIN = """
@@ -35,11 +35,11 @@ def test_a_job_ends_with_the_process_that_submitted_it(tmp_path: Path) -> None:
     """However that ends; and its children, too."""
     pids = tmp_path / "pids"
     process = subprocess.Popen([sys.executable, "-c", BEGIN, f"{TASKS}:begin_and_stay", str(pids)])
-    _until(pids.exists)
+    until(pids.exists)
     process.send_signal(signal.SIGKILL)
     process.wait()
     numbers = [int(pid) for pid in pids.read_text().split()]
-    _until(lambda: not any(map(_there, numbers)))
+    until(lambda: not any(map(there, numbers)))
 
 
 def test_ctrl_c_ends_the_job_by_way_of_the_one_who_waits(tmp_path: Path) -> None:
@@ -47,11 +47,11 @@ def test_ctrl_c_ends_the_job_by_way_of_the_one_who_waits(tmp_path: Path) -> None
     process = subprocess.Popen(
         [sys.executable, "-c", BEGIN, f"{TASKS}:begin_and_stay", str(pids)], stderr=subprocess.DEVNULL
     )
-    _until(pids.exists)
+    until(pids.exists)
     os.kill(process.pid, signal.SIGINT)
     process.wait()
     numbers = [int(pid) for pid in pids.read_text().split()]
-    _until(lambda: not any(map(_there, numbers)))
+    until(lambda: not any(map(there, numbers)))
 
 
 def test_a_task_is_imported_neither_from_the_current_directory_nor_by_a_log_s_name(
