@@ -50,7 +50,7 @@ def cases(arguments: argparse.Namespace) -> Iterator[Problem]:
             continue
         yield problem
         if problem.name in SCRAMBLED and arguments.scrambled:
-            table = ScrambleMap.draw(arguments.seed, "ui", 0)
+            table = ScrambleMap.draw(arguments.seed, problem.train[0].trajectory)
             train, test = (_scrambled(part, table) for part in (problem.train, problem.test))
             name = f"{problem.name}-scrambled"
             yield replace(problem, name=name, train=train, test=test, required=False, further=None)

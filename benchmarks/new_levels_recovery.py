@@ -136,7 +136,7 @@ def recovered(level: str, seed: int, misses: str, copy: str, arguments: argparse
     """Fits a level and judges the reward; or reads what an earlier run found."""
     train, test = (episodes(level, seed, part, arguments.out) for part in ("train", "held-out"))
     if copy == "scrambled":
-        table = ScrambleMap.draw(seed, "grid")
+        table = ScrambleMap.draw(seed, train["expert"][0].trajectory)
         train, test = scrambled(train, table), scrambled(test, table)
     if not SEEN[misses]:
         train = {kind: train[kind] for kind in ("expert", "random")}

@@ -25,7 +25,7 @@ from grace_irl.propose.operators import initialise
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views import view_of
 from grace_irl.rl.collect import collect
-from grace_irl.states.screen import text
+from grace_irl.states.texts import text
 
 LEVELS = ("GoToObj", "OpenDoorLoc", "PickupLoc", "PutNextLocal", "GoTo", "BossLevel")
 ROLES: dict[Role, str] = {"expert": "bot", "negative": "random"}

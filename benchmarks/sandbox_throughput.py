@@ -30,12 +30,13 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.programs.contract import ALLOWED_MODULES, as_state
+from grace_irl.programs.contract import ALLOWED_MODULES
 from grace_irl.sandbox import Limits, Sandbox, open_sandbox
 from grace_irl.sandbox.host import ENVIRONMENT
 from grace_irl.sandbox.job import JobMemory
 from grace_irl.sandbox.packing import pack
 from grace_irl.sandbox.pool import ZygotePool
+from grace_irl.states import as_state
 
 SMALL_STATES = 1_000
 LARGE_STATES = 200_000

@@ -24,7 +24,7 @@ from lxml import etree
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox import Limits, Sandbox, open_sandbox
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 
 EPISODE = Path(__file__).parents[2] / "shared" / "data" / "android" / "alarm_episode" / "hierarchy"

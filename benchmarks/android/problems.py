@@ -42,7 +42,7 @@ from android.screens import (
     with_texts,
 )
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 
 METADATA = Metadata("ui", view="uiautomator", label="last")
 ALARM = "Set an alarm for {} on the weekend."

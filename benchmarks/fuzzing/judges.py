@@ -109,7 +109,7 @@ def _stages(found: Any) -> None:
 
 
 def _screens(trajectory: Any) -> None:
-    from grace_irl.states.screen import text
+    from grace_irl.states.texts import text
     from grace_irl.states.ui import markup
     from grace_irl.states.ui.screen import Screen
 

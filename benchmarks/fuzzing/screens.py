@@ -178,7 +178,7 @@ def record() -> Any:
     from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
     from grace_irl.demos.ui import forest, residue
     from grace_irl.demos.ui.record import About, EpisodeRecord
-    from grace_irl.states.screen import pack
+    from grace_irl.states.texts import pack
     from grace_irl.states.ui import markup
 
     roots = [markup.parse(DUMP), markup.parse('<hierarchy rotation="1"><node NAF="true" text="a"/></hierarchy>')]

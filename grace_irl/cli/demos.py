@@ -15,7 +15,7 @@ from rich.text import Text
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
 from grace_irl.cli.goals import goal_table
 from grace_irl.cli.options import MaxMemory
-from grace_irl.cli.pictures import outlines, save_pictures, screens_table
+from grace_irl.cli.pictures import in_terminal, save_pictures
 from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
@@ -23,11 +23,9 @@ from grace_irl.demos.convert import scramble as scramble_files
 from grace_irl.demos.files import Format, iter_trajectories
 from grace_irl.demos.goals import goal_rows, load_goals
 from grace_irl.demos.screenshots import Keep
-from grace_irl.demos.summary import EXAMPLES, DemosSummary, GridCodes, summarise
+from grace_irl.demos.summary import EXAMPLES, DemosSummary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
-from grace_irl.states.blocks import Legend, picture, snapshots
-from grace_irl.states.ui.census import ScreenCensus
 from grace_irl.text import line
 
 app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
@@ -67,9 +65,11 @@ def inspect(
     out.print(_groups(summary))
     if rows is not None:
         out.print(goal_table(rows, unknown))
-    out.print(_values(summary))
-    if summary.metadata.kind != "vector" and not no_picture:
-        out.print(_picture(summary) if summary.metadata.kind == "grid" else outlines(summary))
+    if summary.values is not None:
+        out.print(summary.values.table(summary.metadata.fields, EXAMPLES))
+    drawn = None if no_picture else in_terminal(summary)
+    if drawn is not None:
+        out.print(drawn)
     for file in written:
         say(f"picture: {file}")
 
@@ -193,47 +193,3 @@ def _groups(summary: DemosSummary) -> RenderableType:
     lines: list[RenderableType] = [Text(f"{len(texts)} different instructions, such as", style="bold")]
     lines += [f"  {line(text)}  ({count} trajectories)" for text, count in texts.most_common(EXAMPLES)]
     return Group(table, *lines, "")
-
-
-def _values(summary: DemosSummary) -> RenderableType:
-    if isinstance(summary.values, ScreenCensus):
-        return screens_table(summary.values)
-    return _codes(summary) if isinstance(summary.values, GridCodes) else _fields(summary)
-
-
-def _fields(summary: DemosSummary) -> RenderableType:
-    table = Table(title="Fields", title_justify="left")
-    table.add_column("number", justify="right")
-    table.add_column("name")
-    for name in ("min", "mean", "max"):
-        table.add_column(name, justify="right")
-    for number, (name, *values) in enumerate(summary.fields()):
-        table.add_row(str(number), name, *(f"{value:.4g}" for value in values))
-    return table
-
-
-def _codes(summary: DemosSummary) -> RenderableType:
-    table = Table(title="Codes that occur", title_justify="left")
-    table.add_column("channel", justify="right")
-    table.add_column("code: share of cells")
-    counts = summary.values.counts if isinstance(summary.values, GridCodes) else ()
-    for channel, counter in enumerate(counts):
-        total = counter.total()
-        table.add_row(str(channel), ", ".join(f"{code}: {counter[code] / total:.2%}" for code in sorted(counter)))
-    return table
-
-
-def _picture(summary: DemosSummary) -> RenderableType:
-    shown = {
-        role: [(step, sample.trajectory.states[step]) for step in snapshots(sample.trajectory.states)]
-        for role, sample in summary.samples.items()
-    }
-    legend = Legend([grid for steps in shown.values() for _, grid in steps])
-    parts: list[RenderableType] = []
-    for role, steps in shown.items():
-        sample = summary.samples[role].trajectory
-        said = f": {sample.extra_info!r}" if sample.extra_info else ""
-        names = ", ".join(str(step) for step, _ in steps)
-        parts += [Text(f"{role}{said}, states {names} of {sample.num_steps}", style="bold")]
-        parts += [picture([grid for _, grid in steps], legend), Text("")]
-    return Group(*parts, Text("state[i, j]: i down, j right; cells as (channel 0, 1, 2)"), legend.text())

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos.summary import EXAMPLES, DemosSummary
+from grace_irl.demos.summary import DemosSummary
 from grace_irl.propose.pictures import portrait, require_kind
 from grace_irl.propose.views.outline import ScreenOutline
-from grace_irl.states.blocks import snapshots
-from grace_irl.states.ui.census import ScreenCensus
+from grace_irl.states.blocks import Legend, picture, snapshots
+from grace_irl.states.grid import GRID
+from grace_irl.states.screen import SCREEN
 
 
-def outlines(summary: DemosSummary) -> RenderableType:
+def in_terminal(summary: DemosSummary) -> RenderableType | None:
+    """Some states of the first trajectory of each role for a terminal; None of a kind without such a picture."""
+    draw = TERMINAL.get(summary.metadata.kind)
+    return None if draw is None else draw(summary)
+
+
+def _blocks(summary: DemosSummary) -> RenderableType:
+    """Grids as coloured blocks."""
+    shown = {
+        role: [(step, sample.trajectory.states[step]) for step in snapshots(sample.trajectory.states)]
+        for role, sample in summary.samples.items()
+    }
+    legend = Legend([grid for steps in shown.values() for _, grid in steps])
+    parts: list[RenderableType] = []
+    for role, steps in shown.items():
+        sample = summary.samples[role].trajectory
+        said = f": {sample.extra_info!r}" if sample.extra_info else ""
+        names = ", ".join(str(step) for step, _ in steps)
+        parts += [Text(f"{role}{said}, states {names} of {sample.num_steps}", style="bold")]
+        parts += [picture([grid for _, grid in steps], legend), Text("")]
+    return Group(*parts, Text("state[i, j]: i down, j right; cells as (channel 0, 1, 2)"), legend.text())
+
+
+def _outlines(summary: DemosSummary) -> RenderableType:
     """The first and the last screen of the first trajectory of each role, as prompts write them."""
     parts: list[RenderableType] = []
     for role, sample in summary.samples.items():
@@ -28,6 +52,10 @@ def outlines(summary: DemosSummary) -> RenderableType:
             parts += [Text(f"{role}{said}, state {step} of {trajectory.num_steps}", style="bold")]
             parts += [Text("\n".join([f"  {lines[0]}", *lines[1:]])), Text("")]
     return Group(*parts)
+
+
+TERMINAL: dict[str, Callable[[DemosSummary], RenderableType]] = {GRID.name: _blocks, SCREEN.name: _outlines}
+"""How states are drawn in a terminal, for the kinds that have such a picture."""
 
 
 def save_pictures(summary: DemosSummary, folder: Path) -> list[Path]:
@@ -49,20 +77,3 @@ def save_pictures(summary: DemosSummary, folder: Path) -> list[Path]:
             write_atomically(path, file)
             written.append(path)
     return written
-
-
-def screens_table(census: ScreenCensus) -> RenderableType:
-    """Sizes of screens, and the apps in the foreground."""
-    sizes = Table(title=f"Screens: {census.screens}, of which {census.distinct} differ", title_justify="left")
-    sizes.add_column("of a screen")
-    for name in ("min", "mean", "max"):
-        sizes.add_column(name, justify="right")
-    for name, spread in (("nodes", census.nodes), ("bytes of XML", census.sizes)):
-        sizes.add_row(name, f"{spread.least}", f"{spread.mean:.0f}", f"{spread.most}")
-    apps = Table(title="Apps in the foreground", title_justify="left")
-    apps.add_column("package", overflow="fold")
-    apps.add_column("screens", justify="right")
-    for package, count in census.packages.most_common(EXAMPLES):
-        apps.add_row(package or "(none)", str(count))
-    more = len(census.packages) - EXAMPLES
-    return Group(sizes, apps, *([f"and {more} more packages"] if more > 0 else []), "")

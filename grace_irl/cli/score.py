@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, metrics_object, metrics_table, print_json, say
+from grace_irl.cli.console import console, print_json, say, table_of
 from grace_irl.cli.options import MaxMemory
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import BEST_HERE
+from grace_irl.evaluate.separation import BEST_HERE
+from grace_irl.methods.separated import metrics_figures
 from grace_irl.runs.score import RoleScore
 
 LABELS = ("all", "last", "goal")
@@ -89,7 +90,7 @@ def score(
         print_json(
             {
                 "reward": str(reward),
-                **(metrics_object(found.metrics) or {}),
+                **vars(found.metrics),
                 "tasks": found.tasks,
                 "roles": found.roles,
                 "scale": found.scale,
@@ -105,7 +106,7 @@ def score(
         return
     out = console()
     tasks = list(found.tasks.items()) if len(found.tasks) > 1 else []
-    out.print(metrics_table([*tasks, ("all", found.metrics)]))
+    out.print(table_of(metrics_figures([*tasks, ("all", found.metrics)])))
     if found.threshold_from == "file":
         say(f"accuracy: at the file's threshold, reward > {found.threshold:.6g}")
     else:

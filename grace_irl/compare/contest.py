@@ -51,7 +51,7 @@ def clean(
         config: of the runs that share them; their search does not matter.
         folder: of a run that is made, or that is there already: its goal states count, and no file any more.
         demonstrations: as loaded.
-        parts: who is told, and what the user goes on with.
+        parts: the listeners, and the command that resumes.
         checked: what `require_cleanable` gave; None: a server is asked here.
 
     Raises:

@@ -228,7 +228,7 @@ def shows(demonstration: Demonstration, patterns: Sequence[str]) -> bool:
 
     trajectory = demonstration.trajectory
     where = trajectory.source or "trajectory"
-    if trajectory.kind != "ui":
+    if not trajectory.state_kind.annotated:
         raise InputError(f"{where}: {trajectory.kind} states show no app; expected screens (kind ui) for --package")
     met: dict[str, bool] = {}  # screens of an episode share their packages
     for step, state in enumerate(trajectory.states):

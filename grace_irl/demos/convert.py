@@ -102,9 +102,7 @@ def scramble(
     elif seed < 0:
         raise InputError(f"--seed {seed}; expected 0 or more")
     else:
-        metadata = open_source(pairs[0][0]).header.metadata
-        width = _first(pairs[0][0]).trajectory.states.shape[1] if metadata.kind == "vector" else 0
-        table = ScrambleMap.draw(seed, metadata.kind, width)
+        table = ScrambleMap.draw(seed, _first(pairs[0][0]).trajectory)
     copied = [_copy(source, path, None, Stated(), table) for source, path in pairs]
     file = Path(target)
     beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None

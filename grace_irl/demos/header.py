@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, get_args
 
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, StateKind
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.errors import InputError
+from grace_irl.states import KINDS
+from grace_irl.states.kind import PartLayout, StateKind
 
 KEY = "grace_irl"
 """Name of the object: Parquet's key-value metadata, an npz member, an entry of Minari's metadata."""
@@ -85,7 +87,7 @@ class Header:
         if version > FORMAT_VERSION:
             raise InputError(f"{where}: format {version}; this version reads up to {FORMAT_VERSION}: upgrade grace-irl")
         for name, value, allowed in (
-            ("kind", kind, get_args(StateKind)),
+            ("kind", kind, tuple(KINDS)),
             ("role", role, (*get_args(Role), "mixed", None)),
             ("label", label, (*get_args(LabelRule), "")),
         ):
@@ -95,15 +97,15 @@ class Header:
         return header
 
 
-def require_numbers(kind: str, where: str, format: str) -> None:
-    """Refuses screens in a format whose states are arrays of one shape.
+def require_numbers(kind: StateKind, where: str, format: str) -> None:
+    """Refuses states that are texts in a format whose states are arrays of one shape.
 
     Raises:
-        InputError: states of kind "ui".
+        InputError: a kind whose states are texts.
     """
-    if kind == "ui":
+    if kind.stores(PartLayout("", "", ())):
         raise InputError(
-            f"{where}: states of kind 'ui', texts of any length, which {format} does not hold; "
+            f"{where}: states of kind {kind.name!r}, texts of any length, which {format} does not hold; "
             "expected a .parquet file: convert them to one"
         )
 
@@ -124,9 +126,10 @@ class HeaderBuilder:
         trajectory = demonstration.trajectory
         self._roles.add(demonstration.role)
         self._tasks[demonstration.task] = None
-        shape = trajectory.states.shape[1:]
+        kind = trajectory.state_kind
+        shape = kind.shape(trajectory.states)
         self._shape = _common(self._shape, shape) if self._shape else shape
-        self._dtype = self._dtype or ("str" if trajectory.kind == "ui" else trajectory.states.dtype.name)
+        self._dtype = self._dtype or kind.type_name(trajectory.states)
         if trajectory.actions is not None:
             self._action_shape = trajectory.actions.shape[1:]
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, cast, get_args
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.atomic import part_of
 from grace_irl.demos.arena import ALIGNMENT
 from grace_irl.demos.header import Header, HeaderBuilder
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
-
-Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
-"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or an arena's `allocate`."""
+from grace_irl.states import kind_named, kind_of
+from grace_irl.states.kind import Allocate, States
 
 
 class Source(Protocol):
@@ -73,39 +71,20 @@ class Writer(Protocol):
     ) -> None: ...
 
 
-def check_finite(states: NDArray[Any], where: str, fields: Sequence[str] = ()) -> None:
-    """Refuses NaN and infinity, naming the step and the field.
+def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str = "", **parts: Any) -> Trajectory:
+    """A `Trajectory` whose complaints about its states name the field; `parts` are its other attributes.
 
     Args:
-        states: `(T+1, n)` of a vector, or a grid, which cannot hold either.
+        states: as their kind has them.
         where: file and episode.
-        fields: names of the n components, where known.
-
-    Raises:
-        InputError: a state is not finite.
-    """
-    if states.dtype.kind != "f" or np.isfinite(states).all():
-        return
-    step, column = (int(i) for i in np.argwhere(~np.isfinite(states))[0])
-    name = f"{fields[column]!r} (number {column})" if column < len(fields) else f"number {column}"
-    raise InputError(
-        f"{where}, step {step}, field {name}: found {states[step, column]}; "
-        "expected finite numbers: drop the episode or clean the data"
-    )
-
-
-def build(states: NDArray[Any], where: str, fields: Sequence[str] = (), **parts: Any) -> Trajectory:
-    """A `Trajectory` whose complaints about NaN name the field; `parts` are its other attributes.
+        fields: names of a state's numbers, where known.
+        kind: name of the states' kind; "" stands for the kind that recognises them.
 
     Raises:
         InputError: states, names of fields or actions that cannot be used.
     """
-    if states.ndim == 2:
-        if fields and len(fields) != states.shape[1]:
-            raise InputError(
-                f"{where}: {len(fields)} names of fields for states of {states.shape[1]} numbers; expected one each"
-            )
-        check_finite(states, where, fields)
+    found = kind_named(kind) if kind else kind_of(states, where)
+    found.check_fields(states, fields, where)
     actions = parts.get("actions")
     if actions is not None and (actions.dtype.kind not in "biuf" or actions.dtype.itemsize > 8):
         raise InputError(f"{where}: actions are {actions.dtype}; expected numbers: write them as numbers, or none")
@@ -116,7 +95,7 @@ def build(states: NDArray[Any], where: str, fields: Sequence[str] = (), **parts:
             "clean the data, or leave the actions out"
         )
     unicode_text(parts.get("extra_info", ""), where)
-    return Trajectory(states, source=where, **parts)
+    return Trajectory(states, source=where, kind=found.name, **parts)
 
 
 def unicode_text(text: str, where: str) -> str:

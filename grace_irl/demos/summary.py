@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from grace_irl.demos.files import describe, iter_trajectories
 from grace_irl.demos.header import merge
-from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
-from grace_irl.states.ui.census import ScreenCensus
+from grace_irl.states.kind import Census
 
 EXAMPLES = 5
 """Instructions that are kept as examples."""
@@ -62,42 +59,6 @@ class GroupSummary:
             self.instructions[trajectory.extra_info] += 1
 
 
-class VectorRanges:
-    """Smallest, mean and largest value of each component."""
-
-    def __init__(self, width: int) -> None:
-        self.low = np.full(width, np.inf)
-        self.high = np.full(width, -np.inf)
-        self._sum = np.zeros(width)
-        self._count = 0
-
-    def add(self, states: NDArray[Any]) -> None:
-        """Takes `(T+1, n)` states."""
-        self.low = np.minimum(self.low, states.min(axis=0))
-        self.high = np.maximum(self.high, states.max(axis=0))
-        self._sum += states.sum(axis=0, dtype=np.float64)
-        self._count += len(states)
-
-    @property
-    def mean(self) -> NDArray[np.float64]:
-        """Mean of each component."""
-        return self._sum / max(self._count, 1)
-
-
-class GridCodes:
-    """How often each code occurs in each of the three channels."""
-
-    def __init__(self) -> None:
-        self.counts: tuple[Counter[int], ...] = (Counter(), Counter(), Counter())
-
-    def add(self, states: NDArray[Any]) -> None:
-        """Takes `(T+1, h, w, 3)` states."""
-        for channel, counter in enumerate(self.counts):
-            codes, counts = np.unique(states[..., channel], return_counts=True)
-            for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-                counter[code] += count
-
-
 @dataclass
 class DemosSummary:
     """What `grace-irl demos inspect` shows.
@@ -108,7 +69,7 @@ class DemosSummary:
         metadata: of the set.
         groups: by task and role, in order of first appearance.
         shapes: how many trajectories have states of each shape and dtype.
-        values: ranges of a vector's components, codes of a grid's channels, or what screens are like.
+        values: what the states are like, as their kind counts it; None before the first.
         has: how many trajectories carry actions, rewards, log_probs, goals, screenshots, action_texts,
             step_instructions.
         samples: the first demonstration of each role.
@@ -119,32 +80,28 @@ class DemosSummary:
     metadata: Metadata
     groups: dict[tuple[str, str], GroupSummary] = field(default_factory=dict)
     shapes: Counter[tuple[tuple[int, ...], str]] = field(default_factory=Counter)
-    values: VectorRanges | GridCodes | ScreenCensus | None = None
+    values: Census | None = None
     has: Counter[str] = field(default_factory=Counter)
     samples: dict[str, Demonstration] = field(default_factory=dict)
 
     def add(self, demonstration: Demonstration) -> None:
         """Counts one demonstration."""
         trajectory = demonstration.trajectory
-        states = trajectory.states
-        width = len(self.values.low) if isinstance(self.values, VectorRanges) else None
-        if trajectory.kind != self.metadata.kind or (width is not None and states.shape[1] != width):
+        kind, states = trajectory.state_kind, trajectory.states
+        if kind.name != self.metadata.kind:
             raise InputError(
-                f"{trajectory.source}: {trajectory.kind} states of shape {states.shape[1:]} in a set of "
-                f"{self.metadata.kind} states{f' of {width} numbers' if width else ''}; expected one kind and width"
+                f"{trajectory.source}: {kind.name} states in a set of {self.metadata.kind} states; "
+                "expected one kind and width"
             )
         self.groups.setdefault((demonstration.task, demonstration.role), GroupSummary()).add(demonstration)
-        self.shapes[states.shape[1:], "str" if trajectory.kind == "ui" else states.dtype.name] += 1
+        self.shapes[kind.shape(states), kind.type_name(states)] += 1
         if self.values is None:
-            self.values = _values(trajectory)
-        if isinstance(self.values, ScreenCensus):
-            self.values.add(states, trajectory.source)
-        else:
-            self.values.add(states)
+            self.values = kind.census(states)
+        self.values.add(states, trajectory.source)
         for name in ("actions", "rewards", "log_probs"):
             self.has[name] += getattr(trajectory, name) is not None
         self.has["goals"] += demonstration.goals is not None
-        if trajectory.kind == "ui":
+        if kind.annotated:
             for name in ("screenshots", "action_texts", "step_instructions"):
                 self.has[name] += bool(getattr(trajectory, name, ()))
         self.samples.setdefault(demonstration.role, demonstration)
@@ -181,31 +138,7 @@ class DemosSummary:
             "shapes": [{"shape": list(s), "dtype": d, "trajectories": n} for (s, d), n in self.shapes.items()],
             "has": dict(self.has),
         }
-        if isinstance(self.values, VectorRanges):
-            about["fields"] = [
-                {"name": name, "min": low, "mean": mean, "max": high} for name, low, mean, high in self.fields()
-            ]
-        elif isinstance(self.values, ScreenCensus):
-            about["screens"] = self.values.to_json(EXAMPLES)
-        elif self.values is not None:
-            about["codes"] = [{str(code): counter[code] for code in sorted(counter)} for counter in self.values.counts]
-        return about
-
-    def fields(self) -> list[tuple[str, float, float, float]]:
-        """Name, smallest, mean and largest value of each component of a vector."""
-        if not isinstance(self.values, VectorRanges):
-            return []
-        width = len(self.values.low)
-        stated = self.metadata.fields  # of another file of the set, perhaps, which has no trajectory
-        names = stated if len(stated) == width else tuple(f"[{number}]" for number in range(width))
-        low, mean, high = self.values.low.tolist(), self.values.mean.tolist(), self.values.high.tolist()
-        return list(zip(names, low, mean, high, strict=True))
-
-
-def _values(trajectory: Trajectory) -> VectorRanges | GridCodes | ScreenCensus:
-    if trajectory.kind == "ui":
-        return ScreenCensus()
-    return VectorRanges(trajectory.states.shape[1]) if trajectory.kind == "vector" else GridCodes()
+        return about | (self.values.to_json(self.metadata.fields, EXAMPLES) if self.values else {})
 
 
 def summarise(path: str | Path) -> DemosSummary:

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.errors import InputError
+from grace_irl.states import kind_named, kind_of
+from grace_irl.states.kind import StateKind, States
 
-StateKind = Literal["vector", "grid", "ui"]
 Role = Literal["expert", "negative"]
 Split = Literal["train", "held_out"]
 LabelRule = Literal["all", "last", "goal"]
-
-KIND_OF_NDIM: dict[int, StateKind] = {1: "ui", 2: "vector", 4: "grid"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +26,8 @@ class Trajectory:
     """One episode, as programs see it.
 
     Attributes:
-        states: `(T+1, n)` floats (vector), `(T+1, h, w, 3)` integers (grid) or `(T+1,)` screens (ui), in order;
-            a screen is XML in UTF-8, dtype `S` (`grace_irl.states.screen`).
+        states: T+1 states in order, as their kind has them (`grace_irl.states`): `(T+1, n)` numbers for vectors,
+            `(T+1, h, w, 3)` integers for grids, `(T+1,)` texts for screens.
         actions: `(T, ...)`, or None where the source stores states only.
         extra_info: the instruction, or "".
         rewards: `(T,)` true rewards, never shown to a search; or None.
@@ -37,12 +36,13 @@ class Trajectory:
         truncated: a time limit ended it.
         source: where it came from (file and episode), for messages and provenance.
         screenshots: a picture of each state, or None for a state without; () where the source has none.
+        kind: name of the states' kind; "" stands for the kind that recognises them.
 
     Raises:
         InputError: for shapes that do not fit together, or states that are not finite.
     """
 
-    states: NDArray[Any]
+    states: States
     actions: NDArray[Any] | None = None
     extra_info: str = ""
     rewards: NDArray[np.float64] | None = None
@@ -51,26 +51,18 @@ class Trajectory:
     truncated: bool = False
     source: str = ""
     screenshots: tuple[Screenshot | None, ...] = ()
+    kind: str = ""
 
     def __post_init__(self) -> None:
         where = self.source or "trajectory"
-        if self.states.ndim not in KIND_OF_NDIM or (self.kind == "ui" and self.states.dtype.kind != "S"):
-            found = f"{where}: states are {self.states.dtype} of shape {self.states.shape}"
-            raise InputError(f"{found}; expected numbers (T+1, n) or (T+1, h, w, 3), or screens (T+1,) in UTF-8 bytes")
+        if not self.kind:
+            object.__setattr__(self, "kind", kind_of(self.states, where).name)
+        elif not self.state_kind.recognises(self.states):
+            found = f"{where}: {self.kind} states are {self.state_kind.describe(self.states)}"
+            raise InputError(f"{found}; expected {self.state_kind.expected}")
         if len(self.states) == 0:
             raise InputError(f"{where}: no states; expected at least one")
-        if self.kind == "grid" and not (self.states.shape[3] == 3 and self.states.dtype.kind in "iu"):
-            raise InputError(
-                f"{where}: grid states are {self.states.dtype} of shape {self.states.shape}; "
-                "expected integers of shape (T+1, h, w, 3)"
-            )
-        if 0 in self.states.shape:
-            raise InputError(f"{where}: states of shape {self.states.shape[1:]}; expected at least one number in each")
-        if self.kind == "vector" and (self.states.dtype.kind not in "fiu" or self.states.dtype.itemsize > 8):
-            raise InputError(f"{where}: vector states are {self.states.dtype}; expected numbers of at most 64 bits")
-        if self.states.dtype.kind == "f" and not np.isfinite(self.states).all():
-            row = int(np.flatnonzero(~np.isfinite(self.states).all(axis=1))[0])
-            raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")
+        self.state_kind.check(self.states, where)
         for name in ("actions", "rewards", "log_probs"):
             column = getattr(self, name)
             if column is not None and (column.ndim == 0 or len(column) != self.num_steps):
@@ -89,9 +81,13 @@ class Trajectory:
             )
 
     @property
-    def kind(self) -> StateKind:
-        """The kind of the states, from their shape."""
-        return KIND_OF_NDIM[self.states.ndim]
+    def state_kind(self) -> StateKind:
+        """The kind of the states."""
+        return kind_named(self.kind)
+
+    def without_words(self) -> Trajectory:
+        """The trajectory without what was done in words; a kind of trajectory that has none gives itself."""
+        return self
 
     @property
     def num_steps(self) -> int:
@@ -101,15 +97,9 @@ class Trajectory:
     @cached_property
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of all that a program may see: states, actions and the instruction."""
-        # of screens, the padding says only what else was stored beside them
-        kind = "ui" if self.kind == "ui" else self.states.dtype.str
-        digest = hashlib.sha256(repr((self.states.shape, kind, self.extra_info)).encode())
-        if self.kind == "ui":
-            for screen in self.states.tolist():
-                digest.update(b"%d " % len(screen))
-                digest.update(screen)
-        else:
-            digest.update(np.ascontiguousarray(self.states).data)
+        kind = self.state_kind
+        digest = hashlib.sha256(repr((*kind.identity(self.states), self.extra_info)).encode())
+        kind.feed(digest, self.states)
         if self.actions is not None:
             digest.update(np.ascontiguousarray(self.actions).data)
         return digest.hexdigest()[:16]
@@ -120,18 +110,27 @@ class Metadata:
     """What is true of a whole set, so that offline and online states are the same thing.
 
     Attributes:
-        kind: the state kind of every trajectory.
+        kind: name of the kind of every trajectory's states.
         fields: names of a vector's components, or () where unknown.
         environment: Gymnasium id of the environment, or "".
         view: how a state was made from an observation ("vector", "minigrid-full", …), or "".
         label: the rule that fits this data ("all" or "last"), or "" where the source does not say.
     """
 
-    kind: StateKind
+    kind: str
     fields: tuple[str, ...] = ()
     environment: str = ""
     view: str = ""
     label: LabelRule | Literal[""] = ""
+
+    @property
+    def state_kind(self) -> StateKind:
+        """The kind of the states.
+
+        Raises:
+            InputError: no kind has this name.
+        """
+        return kind_named(self.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +176,10 @@ class Demonstrations(Sequence[Demonstration]):
                     f"{trajectory.source}: {trajectory.kind} states in a set of {self.metadata.kind} states; "
                     "expected one kind: fit them apart"
                 )
-            first = self.items[0].trajectory
-            if trajectory.kind == "vector" and trajectory.states.shape[1] != first.states.shape[1]:
-                raise InputError(
-                    f"{trajectory.source}: states of {trajectory.states.shape[1]} numbers beside "
-                    f"{first.source} "
-                    f"with {first.states.shape[1]}; expected one width: fit them apart"
-                )
+            first, kind = self.items[0].trajectory, trajectory.state_kind
+            if kind.signature(trajectory.states) != kind.signature(first.states):
+                said = kind.unlike(trajectory.states, first.states, first.source)
+                raise InputError(f"{trajectory.source}: {said}: fit them apart")
 
     def __len__(self) -> int:
         return len(self.items)

@@ -35,12 +35,14 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
     Raises:
         InputError: no expert step to learn from, screens, or grids of different sizes.
     """
-    if any(t.kind == "ui" for t in (*experts, *known)):
-        raise InputError("screens (kind ui); --log-pi cloned needs vectors or grids: use --log-pi constant")
-    shapes = {t.states.shape[1:] for t in (*experts, *known)}
+    for t in (*experts, *known):
+        if t.state_kind.numbers(t.states[:1]) is None:
+            said = f"{t.state_kind.plural} (kind {t.kind})"
+            raise InputError(f"{said}; --log-pi cloned needs states of numbers: use --log-pi constant")
+    shapes = {t.state_kind.shape(t.states) for t in (*experts, *known)}
     if len(shapes) != 1:
         raise InputError(f"states of shapes {sorted(shapes)}; --log-pi cloned needs one shape: use --log-pi constant")
-    states = np.concatenate([_flat(t.states[:-1]) for t in experts])
+    states = np.concatenate([_numbers_of(t) for t in experts])
     actions = np.concatenate([np.asarray(t.actions) for t in experts])
     if len(states) == 0:
         raise InputError("expert trajectories hold no action; --log-pi cloned needs some: use --log-pi constant")
@@ -49,16 +51,23 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
     mean, deviation = states.mean(axis=0), states.std(axis=0)
     deviation[deviation == 0] = 1.0
 
-    def features(batch: NDArray[np.generic]) -> Floats:
-        standard = (_flat(batch) - mean) / deviation
+    def features(batch: Floats) -> Floats:
+        standard = (batch - mean) / deviation
         return np.concatenate([standard, np.ones((len(standard), 1))], axis=1)
 
     if actions.dtype.kind in "iub":
         classes = np.unique(np.concatenate([_rows(t.actions) for t in known]), axis=0)
         scores = _logistic(features(states), _numbers(_rows(actions), classes), len(classes))
-        return lambda t: _clip(_discrete(scores, features(t.states[:-1]), _rows(t.actions), classes))
+        return lambda t: _clip(_discrete(scores, features(_numbers_of(t)), _rows(t.actions), classes))
     gaussian = _gaussian(features(states), _flat(actions))
-    return lambda t: _clip(gaussian(features(t.states[:-1]), _flat(np.asarray(t.actions))))
+    return lambda t: _clip(gaussian(features(_numbers_of(t)), _flat(np.asarray(t.actions))))
+
+
+def _numbers_of(trajectory: Trajectory) -> Floats:
+    """The numbers of each state but the last, `(T, n)`."""
+    found = trajectory.state_kind.numbers(trajectory.states[:-1])
+    assert found is not None  # `clone` refuses other kinds
+    return found
 
 
 def _flat(batch: NDArray[np.generic]) -> Floats:

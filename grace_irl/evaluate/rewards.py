@@ -127,10 +127,10 @@ class RewardSource:
         """How many states these trajectories hold."""
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
-    def _screen_bytes(self, digests: Sequence[str]) -> int:
-        """How many bytes these trajectories hold, each state as wide as the widest, where they are screens."""
+    def _parsed_bytes(self, digests: Sequence[str]) -> int:
+        """How many bytes these trajectories hold, each state as wide as the widest, where programs parse them."""
         trajectories = (self._by_digest[digest] for digest in digests)
-        return sum(trajectory.states.nbytes for trajectory in trajectories if trajectory.kind == "ui")
+        return sum(each.state_kind.nbytes(each.states) for each in trajectories if each.state_kind.parsed)
 
     def known(self, program: Program) -> dict[str, Floats]:
         """What the cache knows of this program."""
@@ -141,7 +141,7 @@ class RewardSource:
         with self._lock:
             shuffled = [digests[i] for i in self._rng.permutation(len(digests))]
         states = self.states(digests)
-        parsing_s = CPU_PER_SCREEN_BYTE * self._screen_bytes(digests)
+        parsing_s = CPU_PER_SCREEN_BYTE * self._parsed_bytes(digests)
         cpu_s = CPU_PER_STATE * states + parsing_s
         limits = replace(
             self._limits,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 MAX_SOURCE_BYTES = 64 * 1024
 """Longest source, UTF-8 bytes."""
@@ -90,33 +89,8 @@ NUMPY_FILES = frozenset(
 """Names of numpy that read or write files, or reach foreign memory."""
 
 
-def state_dtype(ndim: int) -> np.dtype[Any]:
-    """The type in which states reach a program: vectors as float64, grids as int64, whatever a file stores.
-
-    A type would say which file a state is from, and files are often all expert or all negative. Grid codes are
-    widened also because differences of `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no
-    author of a reward expects.
-
-    Args:
-        ndim: dimensions of one state: 1 for a vector, 3 for a grid.
-    """
-    return np.dtype(np.float64) if ndim == 1 else np.dtype(np.int64)
-
-
 ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
 """The type in which actions reach a program, discrete ones too."""
-
-
-def as_state(state: NDArray[Any] | bytes | str) -> NDArray[Any] | str:
-    """One state as a program gets it.
-
-    Of `(n,)` or `(h, w, 3)` a fresh, writable copy of the right type; of a screen, in UTF-8 or a text already, a text.
-    """
-    if isinstance(state, bytes):
-        return state.decode()
-    if isinstance(state, str):
-        return str(state)
-    return np.array(state, dtype=state_dtype(np.ndim(state)), order="C")
 
 
 def as_action(action: Any) -> Any:

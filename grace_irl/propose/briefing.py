@@ -69,8 +69,8 @@ class PromptBudget:
         trajectories: of all trajectories in a prompt.
         negative: of one negative trajectory, if expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
-        negative_screens: the same if states are screens, each of which takes as much as several grids.
-        dense: of one trajectory if every expert state is positive (rule "all"): the statistics say more.
+        negative_heavy: the same of kinds whose states are heavy: a screen takes as much as several grids.
+        dense: of one trajectory where every expert state is positive (rule "all"): the statistics say more.
         source: of a parent's source.
         debug: the text of debug(expert_states, negative_states).
         traceback: of a repair.
@@ -86,7 +86,7 @@ class PromptBudget:
     context: int = 3_000
     trajectories: int = 10_000
     negative: int = 120
-    negative_screens: int = 500
+    negative_heavy: int = 500
     dense: int = 800
     source: int = 6_000
     debug: int = 1_000
@@ -186,8 +186,7 @@ def brief(
     def system(terse: bool) -> str:
         return render(
             "system",
-            about=view.about,
-            kind=problem.metadata.kind,
+            view=view,
             answer_format=answer_format,
             rule=problem.rule,
             terse=terse,
@@ -201,7 +200,7 @@ def brief(
             legend=view.legend(budget.of("legend")),
             instructions="" if terse else _distinct(instructions, budget.of("instructions")),
             words=view.words(budget.of("words")),
-            helper=HELPER if problem.metadata.kind == "vector" and budget.total >= HELPER_FROM else "",
+            helper=HELPER if view.helps and budget.total >= HELPER_FROM else "",
             context=cut(context.strip(), budget.of("context")),
         )
 
@@ -225,11 +224,10 @@ def brief(
 def _action(problem: Problem, items: Sequence[Labelled]) -> str:
     """Description of an action, if a program may read them; else "".
 
-    Grids go without: their actions are small numbers that an environment's players know by heart, and say
-    nothing that two states in a row do not say.
+    Kinds whose actions say nothing that two states in a row do not say go without (`StateKind.prompts_actions`).
     """
-    actions = items[0].trajectory.actions
-    if problem.metadata.kind == "grid" or actions is None or any(item.trajectory.actions is None for item in items):
+    actions, explained = items[0].trajectory.actions, problem.metadata.state_kind.prompts_actions
+    if not explained or actions is None or any(item.trajectory.actions is None for item in items):
         return ""
     return f"a numpy array of float64 with shape {actions.shape[1:]}" if actions.ndim > 1 else "a float"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import colorsys
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -13,26 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Problem
-from grace_irl.demos.trajectory import StateKind, Trajectory
+from grace_irl.demos.trajectory import Trajectory
 from grace_irl.demos.ui.picture import picture
 from grace_irl.errors import InputError
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown, halves
+from grace_irl.states.grid import GRID
+from grace_irl.states.screen import SCREEN
 
 PICTURES = 6  # in one prompt
 TRAJECTORIES = 3  # without wrong states, of which a prompt has pictures
 CELL = 40  # pixels: room for three codes, one below the other
 LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
 LEAST_NUMBERED = 36
-
-LEGENDS: dict[StateKind, str] = {
-    "grid": "One square per cell, first index downwards, its codes written in it; colours mean nothing.",
-    "ui": (
-        "Programs are handed the XML alone. In drawings frames are nodes where their bounds are; blue: clickable or "
-        "checkable, a tick on green: checked, purple: selected, orange: focused, grey letters: disabled, or a hint."
-    ),
-}
-"""How pictures are drawn, for the state kinds that have some."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +54,12 @@ def require_pictures(problem: Problem) -> None:
     require_kind(problem.metadata.kind)
 
 
-def require_kind(kind: StateKind) -> None:
-    """Raises InputError where states of a kind have no picture, or the library that draws is missing."""
-    if kind not in LEGENDS:
-        raise InputError(f"--images: {kind} states have no picture; expected grid or ui states: leave it out")
+def require_kind(kind: str) -> None:
+    """Raises InputError if states of a kind have no picture, or the library that draws is missing."""
+    if kind not in PAINTERS:
+        raise InputError(
+            f"--images: {kind} states have no picture; expected {' or '.join(PAINTERS)} states: leave it out"
+        )
     try:
         import PIL  # noqa: F401
     except ModuleNotFoundError:
@@ -103,13 +98,13 @@ def pictures(titles: Mapping[str, Shown]) -> Pictures:
         marks = ", positive" if shown.marks and shown.item.positive[step] else ""
         captions.append(f"{drawing}state {step + 1} of {title}{marks}{', WRONG' if step in shown.wrong else ''}")
     kind = next(iter(titles.values())).item.trajectory.kind
-    return Pictures(tuple(files), tuple(captions), LEGENDS[kind])
+    return Pictures(tuple(files), tuple(captions), PAINTERS[kind].legend)
 
 
-def most_of_captions(kind: StateKind) -> int:
+def most_of_captions(kind: str) -> int:
     """Tokens that the captions of a prompt take at most."""
     longest = "screenshot of state 1000 of Trajectory 10, positive, WRONG"
-    return estimate(Pictures((), (longest,) * PICTURES, LEGENDS[kind]).text)
+    return estimate(Pictures((), (longest,) * PICTURES, PAINTERS[kind].legend).text)
 
 
 def _tells(shown: Shown) -> bool:
@@ -129,10 +124,7 @@ def portrait(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
     Raises:
         InputError: a screenshot that is gone or cannot be decoded.
     """
-    if trajectory.kind == "grid":
-        return png(trajectory.states[step]), ""
-    shown = picture(trajectory, step)
-    return shown.png, "screenshot of " if shown.screenshot else "drawing of "
+    return PAINTERS[trajectory.kind].paint(trajectory, step)
 
 
 def png(state: NDArray[np.integer]) -> bytes:
@@ -162,3 +154,38 @@ def _colour(code: tuple[int, ...]) -> tuple[int, int, int]:
     number = int.from_bytes(hashlib.sha256(repr(code).encode()).digest()[:4])
     red, green, blue = colorsys.hsv_to_rgb((number % 997) / 997, 0.2 + 0.3 * (number % 7) / 6, 1.0)
     return round(255 * red), round(255 * green), round(255 * blue)
+
+
+def _grid(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
+    return png(trajectory.states[step]), ""
+
+
+def _screen(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
+    shown = picture(trajectory, step)
+    return shown.png, "screenshot of " if shown.screenshot else "drawing of "
+
+
+@dataclass(frozen=True)
+class Painter:
+    """Draws states of one kind for a model.
+
+    Attributes:
+        legend: how they are drawn.
+        paint: a state as `portrait` gives it.
+    """
+
+    legend: str
+    paint: Callable[[Trajectory, int], tuple[bytes, str]]
+
+
+PAINTERS = {
+    GRID.name: Painter(
+        "One square per cell, first index downwards, its codes written in it; colours mean nothing.", _grid
+    ),
+    SCREEN.name: Painter(
+        "Programs are handed the XML alone. In drawings frames are nodes where their bounds are; blue: clickable or "
+        "checkable, a tick on green: checked, purple: selected, orange: focused, grey letters: disabled, or a hint.",
+        _screen,
+    ),
+}
+"""Who draws states, for the kinds that have pictures."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -18,6 +19,9 @@ from grace_irl.report.evidence import EvidencePanel, Shot
 from grace_irl.report.page import digits
 from grace_irl.report.screens import ScreenFigure, screen_view
 from grace_irl.states.blocks import Legend
+from grace_irl.states.grid import GRID
+from grace_irl.states.screen import SCREEN
+from grace_irl.states.vector import VECTOR
 from grace_irl.svg import text
 
 FIELDS = 24
@@ -174,6 +178,91 @@ class VectorRow:
         return digits(max(spreads, default=0.0))
 
 
+class Figures:
+    """What the report shows of states of one kind; of a kind without figures, nothing.
+
+    Args:
+        data: as far as it could be read.
+        evidence: all trajectories, for what is common to them.
+        states: those that will be drawn.
+
+    Attributes:
+        wide: a state's card takes the width of the page.
+        fields_left_out: fields that the table of vectors does not show.
+    """
+
+    wide = False
+
+    def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
+        del data, evidence, states
+        self.fields_left_out = 0
+
+    def drawing(self, state: Any, label: str) -> Markup | None:
+        """A drawing of a state, if there is one."""
+        del state, label
+        return None
+
+    def screen(self, trajectory: Trajectory, step: int) -> ScreenFigure | None:
+        """A screen with its outline, if states are screens."""
+        del trajectory, step
+        return None
+
+    @property
+    def legend(self) -> list[Entry]:
+        """What the squares of drawings stand for."""
+        return []
+
+    def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
+        """Fields of several states, if states have fields."""
+        del shots
+        return []
+
+
+class GridFigures(Figures):
+    """Grids as drawings with one legend."""
+
+    def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
+        super().__init__(data, evidence, states)
+        self._grids = GridPictures(states) if states else None
+
+    def drawing(self, state: Any, label: str) -> Markup | None:
+        """See `Figures`."""
+        return self._grids.draw(state, f"the grid of {label}") if self._grids else None
+
+    @property
+    def legend(self) -> list[Entry]:
+        """See `Figures`."""
+        return self._grids.legend if self._grids else []
+
+
+class VectorFigures(Figures):
+    """Vectors as a table of their fields."""
+
+    def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
+        super().__init__(data, evidence, states)
+        self._trajectories = data.trajectories
+        names = data.metadata.fields if data.metadata is not None else ()
+        self._fields, self.fields_left_out = fields(evidence.trajectories, data.trajectories, names)
+
+    def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
+        """See `Figures`."""
+        return [VectorRow(field, numbers(field, shots, self._trajectories)) for field in self._fields]
+
+
+class ScreenFigures(Figures):
+    """Screens as pictures and outlines."""
+
+    wide = True
+
+    def screen(self, trajectory: Trajectory, step: int) -> ScreenFigure | None:
+        """See `Figures`."""
+        return screen_view(trajectory, step)
+
+
+FIGURES: dict[str, type[Figures]] = {VECTOR.name: VectorFigures, GRID.name: GridFigures, SCREEN.name: ScreenFigures}
+"""What the report shows of states, for the kinds that have figures."""
+
+
 class Gallery:
     """Shows states of a run.
 
@@ -183,7 +272,7 @@ class Gallery:
         limit: bytes of all states together.
 
     Attributes:
-        kind: "grid", "ui" or "vector"; "" where no states could be read.
+        figures: of the states' kind.
         left_out: how many states were not shown for want of room.
     """
 
@@ -191,47 +280,30 @@ class Gallery:
         self._data = data
         self._room = limit
         self.left_out = 0
-        self.kind = data.metadata.kind if data.metadata and data.trajectories else ""
+        kind = data.metadata.kind if data.metadata and data.trajectories else ""
         shots = [*evidence.low, *evidence.high, *(shot for story in evidence.stories for shot in story.shots)]
         shown = [shot for shot in shots if shot.of.row.digest in data.trajectories]
-        self._grids: GridPictures | None = None
-        self._fields: tuple[Field, ...] = ()
-        self.fields_left_out = 0
-        if self.kind == "grid" and shown:
-            self._grids = GridPictures([data.trajectories[shot.of.row.digest].states[shot.step] for shot in shown])
-        if self.kind == "vector" and data.metadata is not None:
-            names = data.metadata.fields
-            self._fields, self.fields_left_out = fields(evidence.trajectories, data.trajectories, names)
+        states = [data.trajectories[shot.of.row.digest].states[shot.step] for shot in shown]
+        self.figures = FIGURES.get(kind, Figures)(data, evidence, states)
 
     def instruction(self, of: Valued) -> str:
         """What a trajectory was told, or ""."""
         found = self._data.trajectories.get(of.row.digest)
         return found.extra_info if found else ""
 
-    def grid(self, shot: Shot) -> Markup | None:
-        """A drawing of a grid, where there is one and room for it."""
+    def drawing(self, shot: Shot) -> Markup | None:
+        """A drawing of a state, where there is one and room for it."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
-        if self._grids is None or trajectory is None:
+        if trajectory is None:
             return None
-        drawn = self._grids.draw(trajectory.states[shot.step], f"the grid of state {shot.step + 1}")
+        drawn = self.figures.drawing(trajectory.states[shot.step], f"state {shot.step + 1}")
         return drawn if drawn is not None and self._fits(len(drawn)) else None
-
-    @property
-    def legend(self) -> list[Entry]:
-        """What the squares of grids stand for."""
-        return self._grids.legend if self._grids else []
 
     def screen(self, shot: Shot) -> ScreenFigure | None:
         """A screen, where there is one and room for it."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
-        if self.kind != "ui" or trajectory is None:
-            return None
-        view = screen_view(trajectory, shot.step)
-        return view if self._fits(view.size) else None
-
-    def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
-        """Fields of several vectors."""
-        return [VectorRow(field, numbers(field, shots, self._data.trajectories)) for field in self._fields]
+        view = None if trajectory is None else self.figures.screen(trajectory, shot.step)
+        return view if view is not None and self._fits(view.size) else None
 
     def _fits(self, size: int) -> bool:
         """Whether so many bytes more have room; takes it."""

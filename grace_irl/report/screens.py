@@ -72,7 +72,7 @@ def screen_view(trajectory: Trajectory, step: int) -> ScreenFigure:
 
 
 def _pictures(trajectory: Trajectory, step: int) -> tuple[tuple[ScreenPicture, ...], str]:
-    alone = Trajectory(trajectory.states[step : step + 1], source=trajectory.source)
+    alone = Trajectory(trajectory.states[step : step + 1], source=trajectory.source, kind=trajectory.kind)
     sources = [(trajectory, step)] if trajectory.screenshots and trajectory.screenshots[step] else []
     found: list[ScreenPicture] = []
     trouble = ""

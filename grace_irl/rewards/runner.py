@@ -15,13 +15,15 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.rewards import NoCache, RewardSource
 from grace_irl.programs.check import read
-from grace_irl.programs.contract import FILENAME, as_action, as_state
+from grace_irl.programs.contract import FILENAME, as_action
 from grace_irl.programs.program import Program
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.candidate import Candidate, ContractError, explain
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits, TurnRewards
 from grace_irl.sandbox.slots import Generators, Slots, rewards_of
+from grace_irl.states import KINDS, as_state, kind_of_state
+from grace_irl.states.layout import StateLayout
 
 Floats = NDArray[np.float64]
 
@@ -218,12 +220,14 @@ class SandboxedRunner(_Closing):
         if self._session is None:
             if not begins:
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
-            first = np.asarray(begins[0].state)
+            state = begins[0].state
+            kind = kind_of_state(state)
+            if kind is None:
+                raise InputError(f"{self._name}: a state that is {type(state).__name__}; expected {', '.join(KINDS)}")
             self._session = RewardSession(
                 self._source,
                 self._name,
-                first.dtype,
-                first.shape,
+                StateLayout.of(kind, state),
                 terms=self._terms,
                 limits=self._limits,
                 allow_weak=self._allow_weak,
@@ -253,17 +257,17 @@ class OnlineReward:
         with self._generators.lent():
             self._reward = candidate.start(extra_info).instance
 
-    def reward_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
+    def reward_fn(self, state: Any, *transition: Any) -> Any:
         """`reward_fn(state)`, or `reward_fn(state, action, next_state)`, of the program."""
         with self._generators.lent():
             return self._reward.reward_fn(*_handed(state, *transition))
 
-    def debug_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
+    def debug_fn(self, state: Any, *transition: Any) -> Any:
         """`debug_fn` of the program, with the same arguments; what it draws is drawn again by the next reward."""
         with self._generators.lent(kept=False):
             return self._reward.debug_fn(*_handed(state, *transition))
 
-    def terms_fn(self, state: NDArray[Any] | str, *transition: Any) -> Any:
+    def terms_fn(self, state: Any, *transition: Any) -> Any:
         """`terms_fn` of the program, likewise."""
         with self._generators.lent(kept=False):
             return self._reward.terms_fn(*_handed(state, *transition))
@@ -289,7 +293,7 @@ def trusted_candidate(source: str, *, takes_action: bool = False, filename: str 
     return Candidate(source, source, takes_action=takes_action, name=name, filename=filename)
 
 
-def _handed(state: NDArray[Any] | str, *transition: Any) -> tuple[Any, ...]:
+def _handed(state: Any, *transition: Any) -> tuple[Any, ...]:
     if not transition:
         return (as_state(state),)
     action, *after = transition

@@ -35,8 +35,8 @@ class StateView(Protocol):
         """Called once, before the first reset."""
         ...
 
-    def state(self, environment: Any, observation: Any) -> NDArray[Any]:
-        """The state, `(n,)` or `(h, w, 3)`, after a reset or a step that gave this observation."""
+    def state(self, environment: Any, observation: Any) -> Any:
+        """The state, as its kind has it, after a reset or a step that gave this observation."""
         ...
 
     def instruction(self, environment: Any) -> str:

@@ -25,6 +25,7 @@ import torch
 
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
+from grace_irl.states import kind_of_state
 from grace_irl.toml import from_json
 
 
@@ -181,7 +182,7 @@ class CheckpointPolicy:
         import torch
 
         if self._policy is None:
-            self._policy = self._build(np.asarray(state))
+            self._policy = self._build(state)
         if self._module != "stable_baselines3.common.policies":
             action, _ = self._policy.predict(state, deterministic=False)
             return action, None
@@ -199,15 +200,16 @@ class CheckpointPolicy:
     def _build(self, state: Any) -> Any:
         import importlib
 
+        kind = kind_of_state(state)
+        if kind is None:
+            raise InputError(f"--policy {self._path}: a state that is {type(state).__name__}; expected a vector")
         try:
-            from gymnasium.spaces import Box
-
+            import gymnasium  # noqa: F401
         except ImportError as error:
             raise InputError(
                 f"--policy {self._path}: {error.name} is not installed; install the extra, pip install 'grace-irl[rl]'"
             ) from None
-        low, high = (-np.inf, np.inf) if state.dtype.kind == "f" else (0, np.iinfo(state.dtype).max)
-        space = Box(low, high, state.shape, state.dtype.type)
+        space = kind.space(state)
         options = dict(self._options)
         if "activation_fn" in options:
             options["activation_fn"] = getattr(importlib.import_module("torch.nn"), options["activation_fn"])

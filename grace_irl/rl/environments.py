@@ -17,13 +17,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
-from grace_irl.rl.views import MiniGridView, VectorStateView
+from grace_irl.rl.views import MiniGridView, SpaceView
+from grace_irl.states import kind_of_space
 
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
 
@@ -60,9 +58,9 @@ class FunctionView:
     def prepare(self, environment: Any) -> None:
         """Nothing to prepare."""
 
-    def state(self, environment: Any, observation: Any) -> NDArray[Any]:
+    def state(self, environment: Any, observation: Any) -> Any:
         """See `of`."""
-        return np.array(self.of(environment, observation))
+        return self.metadata.state_kind.copied(self.of(environment, observation))
 
     def instruction(self, environment: Any) -> str:
         """See `text`."""
@@ -135,12 +133,9 @@ def _module(where: str, name: str) -> ModuleType:
 
 def _view(name: str, space: Any) -> StateView:
     """What the observations are, where they are states already."""
-    shape: tuple[int, ...] = getattr(space, "shape", None) or ()
-    dtype = getattr(space, "dtype", None)
-    if len(shape) == 1 and dtype is not None:
-        return FunctionView(Metadata("vector", (), name, "vector"))
-    if len(shape) == 3 and shape[2] == 3 and dtype is not None and dtype.kind in "iu":
-        return FunctionView(Metadata("grid", (), name, "grid"))
+    kind = kind_of_space(space)
+    if kind is not None:
+        return FunctionView(Metadata(kind.name, (), name, kind.name))
     raise InputError(
         f"{name}: observations of {space}; expected vectors (n,) or grids (w, h, 3) of integers, or that the function "
         "returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
@@ -222,7 +217,7 @@ def make(
             "BabyAI-GoToObj-v0 or Hopper-v5"
         ) from None
     view: StateView = (
-        MiniGridView(environment_id) if is_grid else VectorStateView(environment_id, environment.observation_space)
+        MiniGridView(environment_id) if is_grid else SpaceView(environment_id, environment.observation_space)
     )
     view.prepare(environment)
     return environment, view

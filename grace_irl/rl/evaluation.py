@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
-from grace_irl.rl.rollouts import Rollout
+
+if TYPE_CHECKING:  # the table of methods needs no torch
+    from grace_irl.rl.rollouts import Rollout
 
 SUCCESS = "is_success"
 """Key of the information of an episode's last step, as in Stable-Baselines3: whether the goal was reached."""
@@ -92,6 +93,7 @@ def evaluate(
     """
     if episodes < 1:
         raise InputError(f"{episodes} evaluation episodes; expected at least 1")
+
     seeds: list[int] = np.random.default_rng(seed).integers(2**31 - 1, size=episodes).tolist()
     records: list[_Record] = []
     with torch.random.fork_rng():

@@ -28,7 +28,7 @@ from grace_irl.rewards.scale import Form, Scale
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, TransitionReward, Watch
-from grace_irl.rl.observers import GridObserver, Observer
+from grace_irl.rl.observers import Observer
 from grace_irl.rl.trained import network_settings
 
 
@@ -161,14 +161,14 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
     Args:
         observer: what the policy observes.
         settings: of PPO.
-        device: of torch; "auto": a GPU if there is one and states are grids (small networks are faster on a CPU).
+        device: of torch; "auto": a GPU if there is one and the observer gains from it.
 
     Returns:
         A function of a vector environment, a seed, and optionally a folder for TensorBoard (`log`).
     """
     policy_class, options = network_settings(observer, settings)
     if device == "auto":
-        device = "cuda" if isinstance(observer, GridObserver) and torch.cuda.is_available() else "cpu"
+        device = "cuda" if observer.wants_gpu and torch.cuda.is_available() else "cpu"
 
     def make(venv: VecEnv, seed: int, log: str | None = None) -> PPO:
         return PPO(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grace_irl.demos.trajectory import Demonstrations, Metadata
+from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.environments import is_adapter, make, names_code
 
@@ -131,16 +131,16 @@ def environment_for(
         )
     if not demonstrations.items:
         raise InputError("no demonstrations; expected at least one, whose states tell what the environment must show")
-    shape = demonstrations.items[0].trajectory.states.shape[1:]
+    first = demonstrations.items[0].trajectory
     options: dict[str, Any] = {}
-    if metadata.kind == "vector" and not is_adapter(chosen):
-        chosen, options = layout(chosen, shape[0])
-    _check(chosen, options, max_steps, metadata, shape)
+    if metadata.state_kind.named_fields and not is_adapter(chosen):
+        chosen, options = layout(chosen, first.states.shape[1])
+    _check(chosen, options, max_steps, metadata, first)
     return lambda: make(chosen, max_steps=max_steps, options=options)
 
 
 def _check(
-    chosen: str, options: Mapping[str, Any], max_steps: int | None, metadata: Metadata, shape: tuple[int, ...]
+    chosen: str, options: Mapping[str, Any], max_steps: int | None, metadata: Metadata, first: Trajectory
 ) -> None:
     """Makes one environment, and sees that its view agrees with the demonstrations."""
     environment, view = make(chosen, max_steps=max_steps, options=options)
@@ -150,10 +150,9 @@ def _check(
     if not is_adapter(chosen) or metadata.fields:
         pairs.append(("fields", ", ".join(metadata.fields), ", ".join(found.fields)))
     problem = next((pair for pair in pairs if pair[1] and pair[2] and pair[1] != pair[2]), None)
-    if problem is None and found.kind == "vector" and metadata.kind == "vector":
-        width = environment.observation_space.shape[0] if _is_array(environment) else shape[0]
-        if width != shape[0]:
-            problem = ("states", f"{shape[0]} numbers", f"{width} numbers")
+    if problem is None:
+        sizes = first.state_kind.space_problem(first.states, environment.observation_space)
+        problem = None if sizes is None else ("states", *sizes)
     if problem is not None:
         what, theirs, ours = problem
         raise InputError(
@@ -162,14 +161,11 @@ def _check(
         )
 
 
-def _is_array(environment: Any) -> bool:
-    return len(getattr(environment.observation_space, "shape", None) or ()) == 1
-
-
 def told(demonstrations: Demonstrations, name: str = "") -> str:
     """One line where older data meets a newer environment; "" where there is nothing to tell."""
     chosen = name or demonstrations.metadata.environment
-    if split_id(chosen)[0] not in BODIES or demonstrations.metadata.kind != "vector" or not demonstrations.items:
+    fits = demonstrations.metadata.state_kind.named_fields and demonstrations.items
+    if split_id(chosen)[0] not in BODIES or not fits:
         return ""
     found, options = layout(chosen, demonstrations.items[0].trajectory.states.shape[1])
     if found == chosen and not options:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,7 +11,9 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from grace_irl.rl.observers import MAX_WORDS, WORDS, GridObserver, Observer
+from grace_irl.rl.observers import MAX_WORDS, WORDS, Observer
+from grace_irl.states.grid import GRID
+from grace_irl.states.vector import VECTOR
 
 CODES = 32
 """Codes of one channel that are told apart; larger ones count as the largest."""
@@ -202,10 +205,21 @@ class NormalisingPolicy(ActorCriticPolicy):
 
 def network_options(observer: Observer) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
     """The policy's class, and what it is told of its features (`policy_kwargs` of Stable-Baselines3)."""
-    if isinstance(observer, GridObserver):
-        options = {"shape": observer.shape, "agent": observer.agent}
-        return ActorCriticPolicy, {
-            "features_extractor_class": GridFeatures,
-            "features_extractor_kwargs": options,
-        }
+    return NETWORKS[observer.kind](observer)
+
+
+def _grids(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
+    options = {"shape": observer.shape, "agent": observer.agent}
+    return ActorCriticPolicy, {"features_extractor_class": GridFeatures, "features_extractor_kwargs": options}
+
+
+def _vectors(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
+    del observer
     return NormalisingPolicy, {"features_extractor_class": NormalisedVector}
+
+
+NETWORKS: dict[str, Callable[[Any], tuple[type[ActorCriticPolicy], dict[str, Any]]]] = {
+    VECTOR.name: _vectors,
+    GRID.name: _grids,
+}
+"""The network that reads an observer's observations, by the kind of its states."""

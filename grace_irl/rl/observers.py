@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,10 @@ from numpy.typing import NDArray
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
+from grace_irl.rl.views import MINIGRID
+from grace_irl.states import kind_named
+from grace_irl.states.grid import GRID
+from grace_irl.states.vector import VECTOR
 
 MAX_WORDS = 32
 """Words of an instruction that a policy reads; the rest is cut."""
@@ -25,7 +30,15 @@ MINIGRID_AGENT = 10
 
 
 class Observer(Protocol):
-    """Makes observations, in a `Box`: what Stable-Baselines3 and imitation take without ado."""
+    """Makes observations, in a `Box`: what Stable-Baselines3 and imitation take without ado.
+
+    Attributes:
+        kind: name of the states' kind.
+        wants_gpu: its networks gain from a GPU.
+    """
+
+    kind: ClassVar[str]
+    wants_gpu: ClassVar[bool]
 
     @property
     def space(self) -> Any:
@@ -40,6 +53,10 @@ class Observer(Protocol):
         """The states `(batch, ...)` in observations `(batch, k)`, or one state in one observation."""
         ...
 
+    def flagged(self) -> Observer:
+        """The observer of the fixed-horizon form, whose vectors have one number more (`FixedHorizon`)."""
+        ...
+
 
 @dataclass(frozen=True)
 class VectorObserver:
@@ -49,6 +66,8 @@ class VectorObserver:
         size: n of a state `(n,)`.
     """
 
+    kind: ClassVar[str] = VECTOR.name
+    wants_gpu: ClassVar[bool] = False
     size: int
 
     @property
@@ -66,6 +85,10 @@ class VectorObserver:
         """The same array."""
         return observations
 
+    def flagged(self) -> VectorObserver:
+        """See `Observer`."""
+        return VectorObserver(self.size + 1)
+
 
 @dataclass(frozen=True)
 class GridObserver:
@@ -76,6 +99,8 @@ class GridObserver:
         agent: the code of the agent in channel 0, whose channel 2 is its direction; -1 where there is no such thing.
     """
 
+    kind: ClassVar[str] = GRID.name
+    wants_gpu: ClassVar[bool] = True
     shape: tuple[int, int, int]
     agent: int = -1
 
@@ -104,6 +129,10 @@ class GridObserver:
         """`(batch, w, h, 3)`."""
         return observations[..., : self.cells].reshape(*observations.shape[:-1], *self.shape)
 
+    def flagged(self) -> GridObserver:
+        """See `Observer`."""
+        return self
+
 
 def word_numbers(instruction: str) -> list[int]:
     """A number in 1 … WORDS for each of the first MAX_WORDS words, by a hash: no vocabulary has to be kept.
@@ -120,12 +149,24 @@ def observer_for(view: StateView, state: NDArray[Any]) -> Observer:
     Raises:
         InputError: states that no policy of ours reads.
     """
-    if state.ndim == 1:
-        return VectorObserver(len(state))
-    if state.ndim == 3 and state.shape[2] == 3:
-        agent = MINIGRID_AGENT if view.metadata.view == "minigrid-full" else -1
-        return GridObserver((state.shape[0], state.shape[1], state.shape[2]), agent)
-    raise InputError(f"states of shape {state.shape}; expected vectors (n,) or grids (w, h, 3): PPO reads no others")
+    kind = view.metadata.state_kind
+    if kind.name not in OBSERVERS or not kind.recognises_state(state):
+        known = " or ".join(kind_named(name).plural for name in OBSERVERS)
+        found = f"{kind.plural} of shape {np.shape(state)}"
+        raise InputError(f"states that are {found}; expected {known}: PPO reads no others")
+    return OBSERVERS[kind.name](view, state)
+
+
+def _grid_observer(view: StateView, state: NDArray[Any]) -> Observer:
+    agent = MINIGRID_AGENT if view.metadata.view == MINIGRID else -1
+    return GridObserver((state.shape[0], state.shape[1], state.shape[2]), agent)
+
+
+OBSERVERS: dict[str, Callable[[StateView, Any], Observer]] = {
+    VECTOR.name: lambda _, state: VectorObserver(len(state)),
+    GRID.name: _grid_observer,
+}
+"""How a policy observes states of a kind, of which one is given."""
 
 
 def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[Any]:

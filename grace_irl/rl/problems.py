@@ -19,7 +19,7 @@ from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import make_learner
 from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, TransitionReward
 from grace_irl.rl.observed import EnvironmentFactory, observed
-from grace_irl.rl.observers import VectorObserver, observe_trajectory
+from grace_irl.rl.observers import observe_trajectory
 
 
 def make_problem(
@@ -61,7 +61,7 @@ def make_problem(
     def observe(trajectory: Trajectory) -> NDArray[Any]:
         return observe_trajectory(observer, trajectory)
 
-    seen = VectorObserver(observer.size + 1) if horizon and isinstance(observer, VectorObserver) else observer
+    seen = observer.flagged() if horizon else observer
     return PolicyProblem(
         demonstrations=demonstrations,
         make_env=make_env,

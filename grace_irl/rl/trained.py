@@ -70,7 +70,7 @@ class TrainedPolicy:
         """
         about = {
             "format": FORMAT,
-            "observer": {"kind": _KINDS[type(self.observer)], **asdict(self.observer)},  # type: ignore[call-overload]
+            "observer": {"kind": self.observer.kind, **asdict(self.observer)},  # type: ignore[call-overload]
             "action_space": _described(self.network.action_space),
             "settings": asdict(self.settings),
             "environment": self.environment,
@@ -94,7 +94,7 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
                 f"{path}: format {reprlib.repr(about['format'])}; expected {FORMAT}: it is of another version"
             )
         fields = _tuples(about["observer"])
-        observer = {name: made for made, name in _KINDS.items()}[fields.pop("kind")](**fields)
+        observer = OBSERVERS_OF[fields.pop("kind")](**fields)
         settings = Hyperparameters(**_tuples(about["settings"]))
         weights = require_tensors(found["weights"])
         action_space = about["action_space"]
@@ -138,7 +138,8 @@ def build_network(observer: Observer, action_space: Any, settings: Hyperparamete
     return made(observer.space, action_space, lambda _: settings.learning_rate, **options)
 
 
-_KINDS: dict[type[Any], str] = {GridObserver: "grid", VectorObserver: "vector"}
+OBSERVERS_OF: dict[str, type[Any]] = {made.kind: made for made in (GridObserver, VectorObserver)}
+"""What a saved policy observes with, by the kind of its states."""
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:

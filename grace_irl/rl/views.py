@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.trajectory import LabelRule, Metadata
+from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
+from grace_irl.states import kind_of_space
+from grace_irl.states.grid import GRID
 
 # Components of the observation, in order, as Gymnasium's documentation of each environment lists them
 # ("Observation Space" of Hopper, HalfCheetah, Walker2d; v2, v4 and v5 agree). `z_torso`: height in metres;
@@ -37,12 +39,12 @@ def vector_fields(environment_id: str) -> tuple[str, ...]:
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
 
 
-class VectorStateView:
-    """Observations that are vectors already (MuJoCo, classic control).
+class SpaceView:
+    """Observations that are states already (MuJoCo, classic control).
 
     Args:
         environment_id: a Gymnasium id; its name without version selects the field names.
-        observation_space: a `Box` of one dimension.
+        observation_space: one that tells alone what kind its observations are (`StateKind.plain_space`).
 
     Raises:
         InputError: another observation space.
@@ -51,21 +53,22 @@ class VectorStateView:
     has_goal = False
 
     def __init__(self, environment_id: str, observation_space: Any) -> None:
-        shape = getattr(observation_space, "shape", None)
-        if shape is None or len(shape) != 1:
+        kind = kind_of_space(observation_space)
+        if kind is None or not kind.plain_space:
             raise InputError(
                 f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
             )
-        fields = vector_fields(environment_id)
-        label: LabelRule = "all"
-        self.metadata = Metadata("vector", fields if len(fields) == shape[0] else (), environment_id, "vector", label)
+        self._kind = kind
+        fields = vector_fields(environment_id) if kind.named_fields else ()
+        named = len(fields) == (getattr(observation_space, "shape", None) or (0,))[0]
+        self.metadata = Metadata(kind.name, fields if named else (), environment_id, kind.name, kind.label)
 
     def prepare(self, environment: Any) -> None:
         """Nothing to prepare."""
 
-    def state(self, environment: Any, observation: Any) -> NDArray[Any]:  # noqa: ARG002
+    def state(self, environment: Any, observation: Any) -> Any:  # noqa: ARG002
         """A copy, because simulators reuse their buffers."""
-        return np.array(observation)
+        return self._kind.copied(observation)
 
     def instruction(self, environment: Any) -> str:  # noqa: ARG002
         """No instruction."""
@@ -74,6 +77,10 @@ class VectorStateView:
     def success(self, terminated: bool, reward: float) -> bool:  # noqa: ARG002
         """A control task has no goal state."""
         return False
+
+
+MINIGRID = "minigrid-full"
+"""The view of whole grids of MiniGrid."""
 
 
 class MiniGridView:
@@ -86,7 +93,7 @@ class MiniGridView:
     has_goal = True
 
     def __init__(self, environment_id: str) -> None:
-        self.metadata = Metadata("grid", (), environment_id, "minigrid-full", "last")
+        self.metadata = Metadata(GRID.name, (), environment_id, MINIGRID, "last")
 
     def prepare(self, environment: Any) -> None:
         """Switches off the partial view, which `step` would compute and nobody here reads."""

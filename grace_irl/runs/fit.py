@@ -14,9 +14,9 @@ from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
-from grace_irl.evaluate.evaluation import BEST_HERE
 from grace_irl.evaluate.log_pi import LogPi, log_pi
-from grace_irl.methods import method
+from grace_irl.evaluate.separation import BEST_HERE
+from grace_irl.methods.registry import method
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import acting, proposers

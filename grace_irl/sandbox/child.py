@@ -15,10 +15,8 @@ from grace_irl.programs.program import Identity, identify, text_id
 from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
-from grace_irl.sandbox.parcel import TrajectoryView
+from grace_irl.sandbox.parcel import TrajectoryView, Views
 from grace_irl.sandbox.protocol import Status
-from grace_irl.sandbox.screen_parcel import ScreenView
-from grace_irl.sandbox.views import AnyViews, open_views
 
 NO_ACTIONS = (
     "reward_fn takes (state, action, next_state), but the data holds states only, or lacks the actions of some "
@@ -35,7 +33,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
         fds: the job's memory and the parcel.
         base_bytes: the address space of the zygote.
     """
-    answer, views = AnswerMap(fds[0]), open_views(fds[1])
+    answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
         score(candidate, source, views, answer)
@@ -45,7 +43,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Have a program's `debug` compare two sets of states; arguments as for `run_batch`, and `experts`: the parcel
     holds single states, and this number of them is the first set."""
-    answer, views = AnswerMap(fds[0]), open_views(fds[1])
+    answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
         compare(candidate, source, views, request["experts"], answer)
@@ -105,7 +103,7 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
         return explain(error, "syntax", source)
 
 
-def score(candidate: Candidate, source: str, views: AnyViews, answer: AnswerMap) -> None:
+def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) -> None:
     """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
     requests = answer.requests()
     phase: Status = "init"
@@ -120,11 +118,8 @@ def score(candidate: Candidate, source: str, views: AnyViews, answer: AnswerMap)
             reward = candidate.start(view.extra_info)
             phase = "runtime"
             if not candidate.takes_action:
-                if isinstance(view, ScreenView):
-                    episode.screens(reward, view)
-                else:
-                    episode.states(reward, view)
-            elif isinstance(view, ScreenView) or view.actions is None:
+                episode.states(reward, view)
+            elif view.actions is None:
                 answer.finish("contract", NO_ACTIONS)
                 return
             else:
@@ -138,7 +133,7 @@ def score(candidate: Candidate, source: str, views: AnyViews, answer: AnswerMap)
     answer.finish("ok")
 
 
-def compare(candidate: Candidate, source: str, views: AnyViews, experts: int, answer: AnswerMap) -> None:
+def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: AnswerMap) -> None:
     """`debug(expert_states, negative_states)` of the program, each set a list of copies; its text lands in the job."""
     phase: Status = "init"
     try:
@@ -172,53 +167,35 @@ class ProgramPass:
 
     def states(self, reward: Reward, view: TrajectoryView) -> None:
         """reward_fn(state) for each state, each a copy of its own."""
-        rewards, at, call, dtype = self._answer.rewards, self._start, reward.call, view.dtype
+        rewards, at, call = self._answer.rewards, self._start, reward.call
         step = 0
         try:
             if self._requests:
-                for step, row in enumerate(view.states):
-                    state = row.astype(dtype)
-                    rewards[at + step] = number(call(state))
-                    self._debug(reward, step, row.astype(dtype))
+                for step in range(view.length):
+                    rewards[at + step] = number(call(view.state(step)))
+                    if step in self._requests:
+                        self._debug(reward, step, view.state(step))
                 return
-            for step, row in enumerate(view.states):
-                value = call(row.astype(dtype))
+            for step, state in enumerate(view.states()):
+                value = call(state)
                 rewards[at + step] = value if type(value) is float else number(value)
         finally:
             self.step = step
 
-    def screens(self, reward: Reward, view: ScreenView) -> None:
-        """reward_fn(state) for each screen, a text."""
-        rewards, at, call = self._answer.rewards, self._start, reward.call
-        for step in range(view.length):
-            self.step = step
-            rewards[at + step] = number(call(view.state(step)))
-            if step in self._requests:
-                self._debug(reward, step, view.state(step))
-
     def transitions(self, reward: Reward, view: TrajectoryView) -> None:
         """reward_fn(state, action, next_state): entry t+1 rewards the step into state t+1, entry 0 is NaN."""
-        rewards, at, dtype, states, actions = (
-            self._answer.rewards,
-            self._start,
-            view.dtype,
-            view.states,
-            view.actions,
-        )
+        rewards, at, state, actions = self._answer.rewards, self._start, view.state, view.actions
         assert actions is not None
         rewards[at] = float("nan")
-        for step in range(1, len(states)):
+        for step in range(1, view.length):
             self.step = step
-            before, action, after = states[step - 1], actions[step - 1], states[step]
-            value = reward.call(before.astype(dtype), action.copy(), after.astype(dtype))
+            value = reward.call(state(step - 1), actions[step - 1].copy(), state(step))
             rewards[at + step] = value if type(value) is float else number(value)
             if step in self._requests:
-                self._debug(reward, step, before.astype(dtype), action.copy(), after.astype(dtype))
+                self._debug(reward, step, state(step - 1), actions[step - 1].copy(), state(step))
 
     def _debug(self, reward: Reward, step: int, *arguments: Any) -> None:
-        slot = self._requests.get(step)
-        if slot is not None:
-            self._answer.debug(slot, debug_text(reward, *arguments))
+        self._answer.debug(self._requests[step], debug_text(reward, *arguments))
 
 
 def debug_text(reward: Reward, *arguments: Any) -> str:

@@ -28,6 +28,7 @@ from grace_irl.sandbox.child import prepare, score
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.parcel import Content, Views, seal_parcel
 from grace_irl.sandbox.wire import SOURCE_AT, Job
+from grace_irl.states import kind_of
 
 
 def forget_places() -> None:
@@ -230,7 +231,7 @@ class Reward:
 
     def reward_fn(self, state):
         self.count += 1
-        value = float(state[0]) if state.ndim == 1 else float(np.sum(state[:, :, 0] == 1))
+        value = float(np.sum(state == 1))
         return value / self.count + len(self.words)
 """
 
@@ -242,7 +243,8 @@ def rehearse() -> None:
     the zygote did already, no child has to do on a page that it must first copy: 40 % of a child's page faults.
     """
     for states in (np.ones((_STATES, 4)), np.ones((_STATES, 3, 3, 3), np.uint8)):
-        parcel = seal_parcel([Content(states, None, b"go there")], states.dtype)
+        kind = kind_of(states, "rehearsal")
+        parcel = seal_parcel(kind, kind.layout(states), [Content((states,), None, b"go there")])
         for _ in range(_TIMES):
             _play(parcel)
         memory.close(parcel)

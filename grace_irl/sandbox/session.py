@@ -25,6 +25,7 @@ from grace_irl.sandbox.job import stripped
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session_child import NO_ACTION, OPEN, REPLY, REWARD, SLOT, TURN
 from grace_irl.sandbox.tiers import open_sandbox
+from grace_irl.states.layout import StateLayout
 
 _ENDLESS_S = 2e6
 """23 days, the longest wait that the kernel allows: a session as a whole has no limit, its turns have."""
@@ -54,7 +55,7 @@ class Begin(NamedTuple):
     """An episode that begins: its slot, its first state, its instruction."""
 
     slot: int
-    state: NDArray[Any]
+    state: Any
     instruction: str
 
 
@@ -82,7 +83,7 @@ class RewardSession:
     Args:
         source: the program.
         name: what to call it in messages.
-        dtype, shape: of every state.
+        layout: of every state.
         terms: ask for `terms_fn`'s components, too.
         limits: what it may use.
         allow_weak: as for `open_sandbox`.
@@ -98,8 +99,7 @@ class RewardSession:
         self,
         source: str,
         name: str,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
+        layout: StateLayout,
         *,
         terms: bool = False,
         limits: SessionLimits = SessionLimits(),
@@ -107,10 +107,8 @@ class RewardSession:
         pool: ZygotePool | None = None,
         checks: bool = True,
     ) -> None:
-        if dtype.kind not in "fiub":
-            raise InputError(f"states of type {dtype}; expected numbers")
         self._name, self._limits, self._terms = name, limits, terms
-        self._dtype, self._shape = dtype, shape
+        self._layout = layout
         with contextlib.ExitStack() as stack:
             opened = pool or stack.enter_context(open_sandbox(workers=1, allow_weak=allow_weak))
             layers, self._zygote = list(opened.layers), opened.lone_zygote()
@@ -127,7 +125,7 @@ class RewardSession:
             raise
         finally:
             memory.close(theirs, answers)
-        said = {"source": source, "dtype": dtype.str, "shape": list(shape), "terms": terms}
+        said = {"source": source, "layout": layout.to_json(), "terms": terms}
         data = json.dumps(said).encode()
         self.takes_action = self._exchange(OPEN.pack(len(data)) + data, max(_START_S, limits.turn_s)) == b"1"
 
@@ -140,7 +138,7 @@ class RewardSession:
         self,
         slots: Sequence[int],
         actions: NDArray[Any] | None,
-        states: Sequence[NDArray[Any]] | NDArray[Any],
+        states: Sequence[Any] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
         """The steps of running episodes, then the episodes that begin.
@@ -167,9 +165,9 @@ class RewardSession:
             TURN.pack(len(slots), len(begins), len(texts), shape),
             np.array(slots, SLOT).tobytes(),
             acted,
-            *(self._bytes(state) for state in states),
+            *map(self._layout.encoded, states),
             np.array([begin.slot for begin in begins], SLOT).tobytes(),
-            *(self._bytes(begin.state) for begin in begins),
+            *(self._layout.encoded(begin.state) for begin in begins),
             texts,
         )
         data = self._exchange(b"".join(parts), self._limits.turn_s)
@@ -192,12 +190,6 @@ class RewardSession:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def _bytes(self, state: NDArray[Any]) -> bytes:
-        array = np.asarray(state, self._dtype)
-        if array.shape != self._shape:
-            raise InputError(f"a state of shape {array.shape}; expected {self._shape}, as the first one")
-        return array.tobytes()
 
     def _named(self, data: bytes, count: int) -> tuple[dict[str, float], ...]:
         """Components by name, from an untrusted text."""

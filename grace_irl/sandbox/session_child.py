@@ -18,9 +18,10 @@ from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.slots import Slots, rewards_of
 from grace_irl.sandbox.wire import CODES
+from grace_irl.states.layout import StateLayout
 
 OPEN = struct.Struct("<I")
-"""Number of bytes of JSON that follow: the source, and the type and shape of a state."""
+"""How many bytes of JSON follow: the source, and the layout of a state."""
 
 TURN = struct.Struct("<IIIi")
 """Steps, episodes that begin, bytes of JSON (the instructions), and the shape of an action: `NO_ACTION`, 0 for a
@@ -55,9 +56,10 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
     if isinstance(candidate, ProgramFailure):
         _fail(candidate)
     try:
-        slots = Slots(candidate)
+        layout = StateLayout.from_json(said["layout"])
+        slots = Slots(candidate, layout.kind)
         _send(REPLY.pack(_OK, 1) + (b"1" if candidate.takes_action else b"0"))
-        table = EpisodeTable(slots, np.dtype(said["dtype"]), tuple(said["shape"]), terms=said["terms"])
+        table = EpisodeTable(slots, layout, terms=said["terms"])
         while True:
             table.turn(source)
     except BaseException as error:
@@ -69,23 +71,21 @@ class EpisodeTable:
 
     Args:
         slots: the episodes.
-        dtype, shape: of every state on the wire.
+        layout: of every state on the wire.
         terms: send the components of every reward.
     """
 
-    def __init__(self, slots: Slots, dtype: np.dtype[Any], shape: tuple[int, ...], *, terms: bool) -> None:
-        self._slots, self._terms = slots, terms
-        self._dtype, self._shape = dtype, shape
-        self._state_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    def __init__(self, slots: Slots, layout: StateLayout, *, terms: bool) -> None:
+        self._slots, self._layout, self._terms = slots, layout, terms
 
     def turn(self, source: str) -> None:
         """Read one turn and answer it."""
         steps, begins, text, action_shape = TURN.unpack(_receive(TURN.size))
         numbers = self._numbers(steps)
         actions = self._actions(steps, action_shape)
-        states = self._states(steps)
+        states = self._layout.states(steps, _receive)
         starting = self._numbers(begins)
-        firsts = self._states(begins)
+        firsts = self._layout.states(begins, _receive)
         instructions = json.loads(_receive(text)) if text else []
         phase: Status = "runtime"
         try:
@@ -101,9 +101,6 @@ class EpisodeTable:
     def _numbers(self, count: int) -> list[int]:
         found: list[int] = np.frombuffer(_receive(count * SLOT.itemsize), SLOT).tolist()
         return found
-
-    def _states(self, count: int) -> Any:
-        return np.frombuffer(_receive(count * self._state_bytes), self._dtype).reshape(count, *self._shape)
 
     @staticmethod
     def _actions(count: int, shape: int) -> Any:

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.programs.contract import as_action, as_state
+from grace_irl.programs.contract import as_action
 from grace_irl.sandbox.candidate import Candidate, Reward, number
+from grace_irl.states import as_state
+from grace_irl.states.kind import StateKind
 
 
 class Generators:
@@ -65,7 +67,7 @@ class Running:
     """One episode: its object, the state that it saw last, and its random generators."""
 
     reward: Reward
-    last: NDArray[Any]
+    last: Any
     generators: Generators
 
 
@@ -77,14 +79,16 @@ class Slots:
 
     Args:
         candidate: the program.
+        kind: of the states; None judges each by its type and dimensions.
     """
 
-    def __init__(self, candidate: Candidate) -> None:
+    def __init__(self, candidate: Candidate, kind: StateKind | None = None) -> None:
+        self._kind = kind
         self.takes_action = candidate.takes_action
         self._candidate = candidate
         self._running: dict[int, Running] = {}
 
-    def begin(self, slot: int, state: NDArray[Any], extra_info: str) -> float:
+    def begin(self, slot: int, state: Any, extra_info: str) -> float:
         """Start an episode; one that ran in this slot is over.
 
         A program that rewards states is shown the first one, because it expects every state in order.
@@ -98,11 +102,11 @@ class Slots:
         with generators.lent():
             reward = self._candidate.start(extra_info)
             if not self.takes_action:
-                first = number(reward.call(as_state(state)))
-        self._running[slot] = Running(reward, np.array(state), generators)
+                first = number(reward.call(self._fresh(state)))
+        self._running[slot] = Running(reward, self._fresh(state), generators)
         return first
 
-    def step(self, slot: int, action: Any, state: NDArray[Any]) -> float:
+    def step(self, slot: int, action: Any, state: Any) -> float:
         """The reward for arriving in `state`, by `action` from the state before.
 
         Raises:
@@ -115,7 +119,7 @@ class Slots:
         with running.generators.lent():
             return self._call(running, action, state)
 
-    def terms(self, slot: int, action: Any, before: NDArray[Any], state: NDArray[Any]) -> dict[str, float]:
+    def terms(self, slot: int, action: Any, before: Any, state: Any) -> dict[str, float]:
         """The named components of the reward just given; {} for a program without `terms_fn`.
 
         What they draw changes no reward: nobody asks for them offline.
@@ -123,19 +127,22 @@ class Slots:
         running = self._running[slot]
         with running.generators.lent(kept=False):
             if self.takes_action:
-                return running.reward.terms(as_state(before), as_action(action), as_state(state))
-            return running.reward.terms(as_state(state))
+                return running.reward.terms(self._fresh(before), as_action(action), self._fresh(state))
+            return running.reward.terms(self._fresh(state))
 
-    def last(self, slot: int) -> NDArray[Any]:
+    def last(self, slot: int) -> Any:
         """The state that an episode saw last."""
         return self._running[slot].last
 
-    def _call(self, running: Running, action: Any, state: NDArray[Any]) -> float:
+    def _fresh(self, state: Any) -> Any:
+        return as_state(state, self._kind)
+
+    def _call(self, running: Running, action: Any, state: Any) -> float:
         if self.takes_action:
-            value = running.reward.call(as_state(running.last), as_action(action), as_state(state))
-            running.last = np.array(state)
+            value = running.reward.call(self._fresh(running.last), as_action(action), self._fresh(state))
+            running.last = self._fresh(state)
         else:
-            value = running.reward.call(as_state(state))
+            value = running.reward.call(self._fresh(state))
         return value if type(value) is float else number(value)
 
 
@@ -143,7 +150,7 @@ def rewards_of(
     slots: Slots,
     numbers: Sequence[int],
     actions: Sequence[Any] | NDArray[Any] | None,
-    states: Sequence[NDArray[Any]] | NDArray[Any],
+    states: Sequence[Any] | NDArray[Any],
     *,
     terms: bool,
 ) -> tuple[list[float], list[dict[str, float]]]:

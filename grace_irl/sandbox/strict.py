@@ -25,10 +25,10 @@ from grace_irl.sandbox.child import NO_ACTIONS
 from grace_irl.sandbox.ending import Child, Ended
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.lockdown import CHILD_FAILED, Allowance, Lockdown, exit_status
-from grace_irl.sandbox.screen_parcel import LENGTH
+from grace_irl.sandbox.parcel import TrajectoryView, Views
 from grace_irl.sandbox.strict_child import BEGIN, DEBUG, FRAME, STATE, TEXT_BYTES, perform
-from grace_irl.sandbox.views import AnyView, AnyViews, open_views
 from grace_irl.sandbox.wire import CODES, SOURCE_AT, STATUSES
+from grace_irl.states.layout import LENGTH
 
 _OK = CODES["ok"]
 
@@ -43,7 +43,7 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
     budget = Allowance(request["cpu_s"], request["memory_mb"], base_bytes)
     # Both before a state, a count or an order is read: what they inherit is all that they can find.
     players = _fork_players(source, lockdown, request, budget)
-    answer, views = AnswerMap(fds[0]), open_views(fds[1])
+    answer, views = AnswerMap(fds[0]), Views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     requests = answer.requests()
@@ -102,7 +102,7 @@ class Feed:
         first: the number of the first trajectory, for messages.
     """
 
-    views: AnyViews
+    views: Views
     starts: NDArray[np.int64]
     requests: dict[int, dict[int, int]]
     positions: NDArray[np.int64]
@@ -262,9 +262,9 @@ def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budg
     ]
 
 
-def _begin(view: AnyView) -> bytes:
+def _begin(view: TrajectoryView) -> bytes:
     action = None if view.actions is None else [view.actions.dtype.str, view.actions.shape[1:]]
-    said = json.dumps({"extra_info": view.extra_info, "state": view.layout, "action": action}).encode()
+    said = json.dumps({"extra_info": view.extra_info, "state": view.layout.to_json(), "action": action}).encode()
     return LENGTH.pack(len(said)) + said
 
 

@@ -9,14 +9,13 @@ import struct
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grace_irl.programs.contract import ACTION_DTYPE, state_dtype
+from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.child import debug_text, prepare
 from grace_irl.sandbox.protocol import Status
-from grace_irl.sandbox.screen_parcel import LENGTH
 from grace_irl.sandbox.wire import CODES
+from grace_irl.states.layout import LENGTH, StateLayout
 
 FRAME = struct.Struct("<Bd")
 """An answer: a status code, and a reward or the length of what follows."""
@@ -64,15 +63,18 @@ class Stage:
     def __init__(self, candidate: Candidate) -> None:
         self._candidate = candidate
         self._reward: Reward | None = None
-        self._layout: dict[str, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], int]] = {}
+        self._layout: StateLayout
+        self._actions: tuple[np.dtype[Any], tuple[int, ...], int] | None = None
         self._before = self._last = self._action = b""
 
     def begin(self) -> None:
         """Read what a trajectory starts with, and make its Reward."""
         said = json.loads(_receive(LENGTH.unpack(_receive(LENGTH.size))[0]))
-        self._layout = {
-            name: _layout(*said[name], is_state=name == "state") for name in ("state", "action") if said[name]
-        }
+        self._layout = StateLayout.from_json(said["state"])
+        self._actions = None
+        if said["action"]:
+            stored, shape = np.dtype(said["action"][0]), tuple(said["action"][1])
+            self._actions = stored, shape, int(np.prod(shape, dtype=np.int64)) * stored.itemsize
         self._before = self._last = self._action = b""
         self._reward = self._candidate.start(said["extra_info"])
 
@@ -80,45 +82,28 @@ class Stage:
         """Read the next state, with the action that led to it, and reward it."""
         assert self._reward is not None
         if not self._candidate.takes_action:
-            self._last = self._receive_state()
-            value = self._reward.call(self._state())
+            self._last = self._layout.received(_receive)
+            value = self._reward.call(self._layout.state(self._last))
             return value if type(value) is float else number(value)
         first = not self._last
-        self._action = b"" if first or "action" not in self._layout else _receive(self._layout["action"][3])
-        self._before, self._last = self._last, _receive(self._layout["state"][3])
+        self._action = b"" if first or self._actions is None else _receive(self._actions[2])
+        self._before, self._last = self._last, self._layout.received(_receive)
         return float("nan") if first else number(self._reward.call(*self._transition()))
 
     def debug(self) -> str:
         """debug_fn's text on the state that was just rewarded."""
         assert self._reward is not None
         if not self._candidate.takes_action:
-            return debug_text(self._reward, self._state())
+            return debug_text(self._reward, self._layout.state(self._last))
         return debug_text(self._reward, *self._transition()) if self._before else ""
 
-    def _receive_state(self) -> bytes:
-        if "state" in self._layout:
-            return _receive(self._layout["state"][3])
-        return _receive(LENGTH.unpack(_receive(LENGTH.size))[0])
-
-    def _state(self) -> NDArray[Any] | str:
-        return self._array("state", self._last) if "state" in self._layout else self._last.decode()
-
-    def _transition(self) -> tuple[NDArray[Any], ...]:
-        action = self._array("action", self._action)
-        return self._array("state", self._before), action, self._array("state", self._last)
-
-    def _array(self, name: str, data: bytes) -> NDArray[Any]:
-        stored, handed, shape, _ = self._layout[name]
-        array = np.frombuffer(data, stored).reshape(shape).astype(handed)
-        return array if shape else array[()]  # a discrete action is a number, as in batch mode
-
-
-def _layout(
-    dtype: str, shape: list[int], *, is_state: bool
-) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], int]:
-    stored = np.dtype(dtype)
-    handed = state_dtype(len(shape)) if is_state else ACTION_DTYPE
-    return stored, handed, tuple(shape), int(np.prod(shape, dtype=np.int64)) * stored.itemsize
+    def _transition(self) -> tuple[Any, Any, Any]:
+        assert self._actions is not None
+        stored, shape, _ = self._actions
+        action = np.frombuffer(self._action, stored).reshape(shape).astype(ACTION_DTYPE)
+        # a discrete action is a number, as in batch mode
+        taken = action if shape else action[()]
+        return self._layout.state(self._before), taken, self._layout.state(self._last)
 
 
 def _receive(size: int) -> bytes:

@@ -1,1 +1,71 @@
-"""Kinds of state."""
+"""Kinds of state: one object each, which knows how its states are recognised, checked, stored, shown and scrambled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from grace_irl.errors import InputError
+from grace_irl.states.grid import GRID
+from grace_irl.states.kind import PartLayout, StateKind, States
+from grace_irl.states.screen import SCREEN
+from grace_irl.states.vector import VECTOR
+
+KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, SCREEN)}
+"""Every kind by its name, in the order in which they are asked whether they recognise states."""
+
+
+def kind_named(name: str) -> StateKind:
+    """The kind of this name.
+
+    Raises:
+        InputError: no kind has it.
+    """
+    if name not in KINDS:
+        raise InputError(f"states of kind {name[:40]!r}; expected one of {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def kind_of(states: States, where: str) -> StateKind:
+    """The kind of a trajectory's states, judged by their type and dimensions.
+
+    Raises:
+        InputError: no kind recognises them.
+    """
+    found = next((kind for kind in KINDS.values() if kind.recognises(states)), None)
+    if found is None:
+        about = f"{getattr(states, 'dtype', type(states).__name__)} of shape {getattr(states, 'shape', '()')}"
+        *first, last = (kind.expected for kind in KINDS.values())
+        raise InputError(f"{where}: states are {about}; expected {' or '.join(first)}, or {last}")
+    return found
+
+
+def kind_of_parts(parts: Sequence[PartLayout]) -> StateKind | None:
+    """The kind of states that a file keeps as these parts; None if there is none."""
+    return next((kind for kind in KINDS.values() if kind.recognises_parts(parts)), None)
+
+
+def kind_of_state(state: Any) -> StateKind | None:
+    """The kind of one state, as an environment gives it; None if no kind recognises it."""
+    return next((kind for kind in KINDS.values() if kind.recognises_state(state)), None)
+
+
+def kind_of_space(space: Any) -> StateKind | None:
+    """The kind of observations of a Gymnasium space; None if no kind recognises it."""
+    return next((kind for kind in KINDS.values() if kind.recognises_space(space)), None)
+
+
+def as_state(state: Any, kind: StateKind | None = None) -> Any:
+    """One state as a program is handed it: a fresh, writable copy.
+
+    Args:
+        state: as an environment or a file has it.
+        kind: of the state; None judges by its type and dimensions.
+
+    Raises:
+        InputError: no state of any kind.
+    """
+    found = kind or kind_of_state(state)
+    if found is None:
+        raise InputError(f"a state that is {type(state).__name__}; expected one of {', '.join(KINDS)}")
+    return found.as_state(state)

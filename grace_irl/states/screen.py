@@ -1,33 +1,130 @@
-"""Screens as states: the XML of one user interface each, in one array."""
+"""Screens: the XML of one user interface per state, in UTF-8."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
+
+from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
+from grace_irl.states.texts import pack, text
 
 
-def pack(
-    screens: Sequence[str], allocate: Callable[[Sequence[int], DTypeLike], NDArray[Any]] = np.empty
-) -> NDArray[np.bytes_]:
-    """Screens as the states of a trajectory: `(T+1,)` of dtype `S`, as wide as the longest.
+class ScreenKind(StateKind):
+    """`(T+1,)` texts, dtype `S`; programs are handed a `str`. Files and headers call the kind `ui`."""
 
-    Args:
-        screens: XML, one text per state. XML cannot hold a null character, so the padding is no part of any.
-        allocate: where they go (`grace_irl.demos.source.Allocate`).
-    """
-    width = max((len(screen.encode()) for screen in {id(screen): screen for screen in screens}.values()), default=1)
-    states = allocate((len(screens),), f"S{max(1, width)}")
-    last, encoded = "", b""
-    for step, screen in enumerate(screens):  # one copy at a time: screens are large
-        if screen is not last:
-            last, encoded = screen, screen.encode()
-        states[step] = encoded
-    return states
+    name = "ui"
+    plural = "screens"
+    expected = "screens (T+1,) in UTF-8 bytes"
+    shows_actions = False
+    heavy = True
+    parsed = True
+    annotated = True
+    view = "uiautomator"
+    stored_as = "text: the XML of a screen"
+
+    def recognises(self, states: States) -> bool:
+        """See `StateKind`."""
+        return getattr(states, "ndim", 0) == 1 and states.dtype.kind == "S"
+
+    def recognises_state(self, state: Any) -> bool:
+        """See `StateKind`."""
+        return isinstance(state, str | bytes)
+
+    def check(self, states: States, where: str) -> None:
+        """See `StateKind`: a text of no bytes is refused where it is parsed."""
+
+    def type_name(self, states: States) -> str:
+        """See `StateKind`."""
+        del states
+        return "str"
+
+    def identity(self, states: States) -> tuple[object, object]:
+        """See `StateKind`. The padding says only what else was stored beside a screen."""
+        return states.shape, self.name
+
+    def feed(self, digest: Any, states: States) -> None:
+        """See `StateKind`."""
+        for screen in states.tolist():
+            digest.update(b"%d " % len(screen))
+            digest.update(screen)
+
+    def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
+        """See `StateKind`."""
+        return [(part.name, part.is_text) for part in parts] == [("", True)]
+
+    def stores(self, part: PartLayout) -> bool:
+        """See `StateKind`."""
+        return not part.name and part.is_text
+
+    def canonical(self, text: str, where: str) -> str:
+        """See `StateKind`: the XML as `markup.write` has it."""
+        from grace_irl.states.ui import markup
+
+        return markup.write(markup.parse(text, where))
+
+    def as_state(self, state: Any) -> str:
+        """See `StateKind`."""
+        return state.decode() if isinstance(state, bytes) else str(state)
+
+    def separated(self, state: Any) -> Mapping[str, Any]:
+        """See `StateKind`."""
+        return {"": self.as_state(state)}
+
+    def online(self, states: Sequence[Any]) -> States:
+        """See `StateKind`."""
+        return pack([self.as_state(state) for state in states])
+
+    def copied(self, state: Any) -> str:
+        """See `StateKind`."""
+        return self.as_state(state)
+
+    def census(self, states: States) -> Census:
+        """See `StateKind`."""
+        del states
+        from grace_irl.states.ui.census import ScreenCensus
+
+        return ScreenCensus()
+
+    def draw_scrambler(self, states: States, seed: int) -> Scrambler:
+        """See `StateKind`."""
+        del states, seed
+        return ScreenScrambler()
+
+    def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
+        """See `StateKind`."""
+        del about, seed
+        return ScreenScrambler()
 
 
-def text(state: bytes) -> str:
-    """One state of such an array as the text that a program is handed."""
-    return state.decode()
+class ScreenScrambler:
+    """Puts screens and instructions in invented words. Implements `Scrambler`."""
+
+    def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.bytes_]:
+        """See `Scrambler`."""
+        del where
+        from grace_irl.states.ui.disguise import disguised
+
+        screens = states.tolist()
+        known = {state: disguised(text(state), word) for state in dict.fromkeys(screens)}
+        return pack([known[state] for state in screens])
+
+    def text(self, text: str, word: Callable[[str], str]) -> str:
+        """See `Scrambler`."""
+        from grace_irl.states.ui.disguise import in_other_words
+
+        return in_other_words(text, word)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """See `Scrambler`."""
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Scrambler`: words are kept beside it."""
+        return {}
+
+
+SCREEN = ScreenKind()

@@ -8,6 +8,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Proposal
+from grace_irl.states.grid import GRID
 from grace_irl.synthesis.grid.meaning import Outline
 from grace_irl.synthesis.grid.perception import Agent, find_agent
 from grace_irl.synthesis.grid.progress import shapings
@@ -15,13 +16,17 @@ from grace_irl.synthesis.grid.recovery import recover
 from grace_irl.synthesis.grid.source import write_program
 
 FOREIGN = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"
+RESHAPED = (GRID.name,)
+"""Kinds whose programs can be reshaped."""
+
 UNSEEN = "cannot reshape: the program does not know which cell the agent is in"
 
 
 def why_not(problem: Problem) -> str:
     """Whose rewards cannot be reshaped, where those for this data cannot; "" where they may well be."""
-    if problem.metadata.kind != "grid":
-        return {"vector": "vectors", "ui": "screens"}[problem.metadata.kind]
+    kind = problem.metadata.state_kind
+    if kind.name not in RESHAPED:
+        return kind.plural
     return "grids labelled 'all'" if problem.rule == "all" else ""
 
 

@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,10 +15,15 @@ import numpy as np
 from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
+from grace_irl.states.grid import GRID
+from grace_irl.states.screen import SCREEN
+from grace_irl.states.vector import VECTOR
+from grace_irl.synthesis.grid.perception import perceive
 from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
+from grace_irl.synthesis.vector.terms import GridNumbers, VectorNumbers
 
 
 class Sketcher(Protocol):
@@ -100,15 +105,7 @@ class Synthesiser:
             )
 
     def _read(self) -> None:
-        train = self._problem.train
-        if self._problem.metadata.kind == "grid" and self._problem.rule != "all":
-            happenings = GridSketcher(train, self._seed)
-            if happenings.possible:
-                self._sketchers.append(happenings)
-        if self._problem.metadata.kind == "ui":
-            self._sketchers.append(UiSketcher(train))
-        if not self._sketchers:
-            self._sketchers.append(AdditiveSketcher(train, self._problem.metadata.fields))
+        self._sketchers = SKETCHERS[self._problem.metadata.kind](self._problem, self._seed)
         self._initial = [(i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()]
         self._distinct = self._different()
 
@@ -162,3 +159,32 @@ class Synthesiser:
             repeats = 0
             seen.add(source)
             yield which, sketch
+
+
+def _vectors(problem: Problem, seed: int) -> list[Sketcher]:
+    del seed
+    stacks = [item.trajectory.states for item in problem.train]
+    return [AdditiveSketcher(problem.train, VectorNumbers.of(problem.metadata.fields, stacks[0].shape[1]))]
+
+
+def _grids(problem: Problem, seed: int) -> list[Sketcher]:
+    """What happens on grids; for lack of that, a sum over counts and distances."""
+    if problem.rule != "all":
+        happenings = GridSketcher(problem.train, seed)
+        if happenings.possible:
+            return [happenings]
+    stacks = [item.trajectory.states for item in problem.train]
+    return [AdditiveSketcher(problem.train, GridNumbers.of(stacks, perceive(stacks).agent))]
+
+
+def _screens(problem: Problem, seed: int) -> list[Sketcher]:
+    del seed
+    return [UiSketcher(problem.train)]
+
+
+SKETCHERS: dict[str, Callable[[Problem, int], list[Sketcher]]] = {
+    VECTOR.name: _vectors,
+    GRID.name: _grids,
+    SCREEN.name: _screens,
+}
+"""Who reads training data of a kind, given the seed; the programs of the first sketcher come first."""

@@ -92,8 +92,8 @@ def raises(error: type[BaseException], said: str = "") -> Iterator[None]:
     try:
         yield
     except error as found:
-        assert type(found) is error, f"{type(found).__name__}; expected {error.__name__}"
-        assert said in str(found), f"{found}; expected {said}"
+        if type(found) is not error or said not in str(found):
+            raise AssertionError(f"{type(found).__name__}: {found}; expected {error.__name__}: {said}") from found
     else:
         raise AssertionError(f"no {error.__name__}")
 

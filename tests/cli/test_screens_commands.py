@@ -14,7 +14,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from grace_irl.evaluate.log_pi import clone
 from grace_irl.propose.protocol import Proposal
-from grace_irl.states.screen import pack, text
+from grace_irl.states.texts import pack, text
 from tests.cli.test_commands import command, last_object
 from tests.demos.conftest import screen
 
@@ -56,8 +56,7 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_reward_by_hand_is_fitted_scored_and_used(demos: Path, tmp_path: Path) -> None:
     run = grace_irl.fit([demos], out=tmp_path / "run", proposer=ByHand(), max_calls=2, held_out=0.3, seed=1)
-    assert run.best.evaluation.train is not None
-    assert run.best.evaluation.train.separated
+    assert run.best.train.separated
     done = command("score", str(run.reward_path), "--demos", str(demos), "--json")
     assert done.returncode == 0, done.stderr
     assert last_object(done.stdout)["accuracy"] == 1.0
@@ -84,5 +83,5 @@ def test_convert_and_inspect(demos: Path, tmp_path: Path, capsys: pytest.Capture
 
 def test_cloning_says_that_it_takes_no_screens() -> None:
     trajectory = Trajectory(pack([screen("a"), screen("b")]), actions=np.zeros(1))
-    with pytest.raises(InputError, match=r"screens \(kind ui\); --log-pi cloned needs vectors or grids"):
+    with pytest.raises(InputError, match=r"screens \(kind ui\); --log-pi cloned needs states of numbers"):
         clone([trajectory], [trajectory])

@@ -11,7 +11,7 @@ from grace_irl.demos import save
 from grace_irl.demos.files import iter_trajectories
 from grace_irl.demos.select import Selection, Selector
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 
 SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 

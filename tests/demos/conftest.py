@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 
 

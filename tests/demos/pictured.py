@@ -11,7 +11,7 @@ import pytest
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.demos.conftest import screen
 
 UI = Metadata("ui", view="uiautomator")

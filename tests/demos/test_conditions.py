@@ -9,7 +9,7 @@ import pytest
 from grace_irl.demos.conditions import Conditions, Funnel, shows
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.demos.choosing import TIMER, demonstration, screens
 
 

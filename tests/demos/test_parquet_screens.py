@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.demos import iter_trajectories, load, save
-from grace_irl.demos.parquet.source import SCREEN_ROWS
+from grace_irl.demos.parquet.source import HEAVY_ROWS
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.states.screen import pack, text
+from grace_irl.states.texts import pack, text
 from grace_irl.states.ui import markup
 from tests.demos.conftest import screen
 from tests.demos.equality import assert_same
@@ -68,7 +68,7 @@ def test_screens_that_repeat_cost_little(tmp_path: Path) -> None:
 
 def test_across_batches(tmp_path: Path) -> None:
     """Episodes that begin and end within batches, span several of them, and end with one."""
-    lengths = (SCREEN_ROWS, 7, 2 * SCREEN_ROWS + 5, SCREEN_ROWS - 12, 1)
+    lengths = (HEAVY_ROWS, 7, 2 * HEAVY_ROWS + 5, HEAVY_ROWS - 12, 1)
     whole = made(*([screen(f"{episode} {step % 9}") for step in range(n)] for episode, n in enumerate(lengths)))
     save(whole, tmp_path / "set.parquet")
     assert_same(load([tmp_path / "set.parquet"]), whole)

@@ -19,11 +19,15 @@ from grace_irl.demos.convert import Stated, convert, scramble
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.states.grid import GridScrambler
+from grace_irl.states.vector import VectorScrambler
 from tests.demos.equality import assert_same
 
 
-def undo(states: NDArray[np.uint8], about: ScrambleMap) -> NDArray[np.uint8]:
+def undo(states: NDArray[np.uint8], table: ScrambleMap) -> NDArray[np.uint8]:
     """The original grid, from the map alone."""
+    about = table.scrambler
+    assert isinstance(about, GridScrambler)
     rows, columns = (slice(None, None, -1 if flip else 1) for flip in about.flip)
     states = states[:, rows, columns]
     if about.transpose:
@@ -38,12 +42,15 @@ def undo(states: NDArray[np.uint8], about: ScrambleMap) -> NDArray[np.uint8]:
 def test_grids_come_back_through_the_map(seed: int) -> None:
     rng = np.random.default_rng(seed)
     states = rng.integers(0, 256, (3, 4, 5, 3), dtype=np.uint8)
-    about = ScrambleMap.draw(seed, "grid")
-    copy = about.apply(Demonstration(Trajectory(states, extra_info="Put it, then put it there"), "expert"))
-    np.testing.assert_array_equal(undo(copy.trajectory.states, about), states)
+    item = Demonstration(Trajectory(states, extra_info="Put it, then put it there"), "expert")
+    table = ScrambleMap.draw(seed, item.trajectory)
+    copy = table.apply(item)
+    np.testing.assert_array_equal(undo(copy.trajectory.states, table), states)
+    about = table.scrambler
+    assert isinstance(about, GridScrambler)
     assert about.transpose or any(about.flip)
-    for table in about.codes:
-        assert len(set(table.values())) == len(table)
+    for codes in about.codes:
+        assert len(set(codes.values())) == len(codes)
     words = copy.trajectory.extra_info.replace(",", "").split()
     assert words[0] == words[3] != words[1] == words[4]
     assert not {*words} & {"put", "it", "then", "there"}
@@ -51,8 +58,10 @@ def test_grids_come_back_through_the_map(seed: int) -> None:
 
 def test_vectors_come_back_through_the_map() -> None:
     states = np.random.default_rng(0).normal(size=(5, 4))
-    about = ScrambleMap.draw(3, "vector", 4)
-    copy = about.apply(Demonstration(Trajectory(states), "expert")).trajectory.states
+    table = ScrambleMap.draw(3, Trajectory(states))
+    copy = table.apply(Demonstration(Trajectory(states), "expert")).trajectory.states
+    about = table.scrambler
+    assert isinstance(about, VectorScrambler)
     for new, old in enumerate(about.order):
         np.testing.assert_allclose(copy[:, new] / about.scale[new], states[:, old], rtol=1e-12)
         assert not np.allclose(copy[:, new], states[:, old], rtol=0.2)
@@ -157,7 +166,7 @@ def test_a_map_of_other_states(vectors: Demonstrations, grids: Demonstrations, t
     save(vectors, tmp_path / "v.parquet")
     save(grids, tmp_path / "g.parquet")
     _, place = scramble([tmp_path / "v.parquet"], tmp_path / "copy.parquet", 0)
-    with pytest.raises(InputError, match=r"g\.parquet: episode 0: grids; expected vectors of 3"):
+    with pytest.raises(InputError, match=r"g\.parquet: episode 0: grids; expected vectors"):
         scramble([tmp_path / "g.parquet"], tmp_path / "other.parquet", 0, place)
     assert not (tmp_path / "other.parquet").exists()
 

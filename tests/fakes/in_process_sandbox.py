@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.programs.contract import as_state
 from grace_irl.programs.parsing import parse
 from grace_irl.programs.program import identify
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome
+from grace_irl.states import as_state
 
 
 class InProcessSandbox:

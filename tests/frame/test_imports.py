@@ -25,6 +25,8 @@ ORDER: tuple[tuple[str, str], ...] = (
     ("svg", "draws, and escapes texts"),
     ("states", "kinds of state know of no file"),
     ("demos", "trajectories are made of states"),
+    ("settings", "declarations of settings"),
+    ("keywords", "types of the settings, as keywords"),
     ("programs", "sources, and what a program gets of a state"),
     ("sandbox", "runs programs over trajectories"),
     ("evaluate", "scores programs by what the sandbox gives"),
@@ -48,6 +50,8 @@ ORDER: tuple[tuple[str, str], ...] = (
 
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("grace_irl.methods", "grace_irl.runs.config"): "methods are about to declare their own settings",
+    ("grace_irl.settings", "grace_irl.runs.config"): "the list of sections is about to be handed to it",
+    ("grace_irl.settings", "grace_irl.compare.settings"): "the list of sections is about to be handed to it",
 }
 """Imports that run upward, each with its reason."""
 

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from grace_irl.errors import GraceError
 from grace_irl.sandbox.protocol import Mode
 from grace_irl.sandbox.session import Begin, RewardSession
+from grace_irl.states.layout import StateLayout
+from grace_irl.states.vector import VECTOR
 from tests.frame.tree import ROOT
 from tests.hostile.referee import Contest
 
@@ -122,7 +123,7 @@ def test_nothing_that_a_program_reaches_names_a_place(contest: Contest, source: 
 def test_nothing_names_a_place_in_a_session(contest: Contest) -> None:
     state = contest.trajectories[0].states[0]
     source = looking(LOOK)
-    with RewardSession(source, "reward.py", state.dtype, state.shape, pool=contest.pool, checks=False) as session:
+    with RewardSession(source, "reward.py", StateLayout.of(VECTOR, state), pool=contest.pool, checks=False) as session:
         session.turn((), None, (), [Begin(0, state, "")])
 
 
@@ -135,7 +136,7 @@ def test_messages_name_no_place(contest: Contest, mode: Mode) -> None:
 
 def test_messages_of_a_session_name_no_place(contest: Contest) -> None:
     state = contest.trajectories[0].states[0]
-    session = RewardSession(IMPORTED_IN_VAIN, "reward.py", np.dtype(np.float64), state.shape, pool=contest.pool)
+    session = RewardSession(IMPORTED_IN_VAIN, "reward.py", StateLayout.of(VECTOR, state), pool=contest.pool)
     with session, pytest.raises(GraceError, match="nothing_of_this_name") as caught:
         session.turn((), None, (), [Begin(0, state, "")])
     assert not [place for place in places() if place in str(caught.value)]

@@ -12,7 +12,7 @@ import pytest
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Mode
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.demos.conftest import screen
 from tests.hostile.frames import FIND
 from tests.sandbox.samples import BOTH

@@ -9,6 +9,8 @@ import pytest
 
 from grace_irl.errors import GraceError
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits
+from grace_irl.states.layout import StateLayout
+from grace_irl.states.vector import VECTOR
 from tests.hostile import processes, values
 from tests.hostile.attack import Attack
 from tests.hostile.ground import SECRET, zygotes
@@ -31,8 +33,8 @@ def test_an_attack_in_a_session_reaches_nothing(contest: Contest, attack: Attack
     before = zygotes(contest.pool)
     limits = SessionLimits(turn_s=min(attack.wall_s, 5.0), memory_mb=attack.memory_mb)
     states = contest.trajectories[0].states
-    kind, said = states.dtype, ""
-    session = RewardSession(source, "reward.py", kind, states.shape[1:], pool=contest.pool, limits=limits, checks=False)
+    layout, said = StateLayout.of(VECTOR, states[0]), ""
+    session = RewardSession(source, "reward.py", layout, pool=contest.pool, limits=limits, checks=False)
     with session:
         try:
             session.turn((), None, (), [Begin(slot, states[0], "") for slot in range(2)])

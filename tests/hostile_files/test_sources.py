@@ -26,7 +26,7 @@ from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Request
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.text import shows
 from tests.demos.conftest import screen
 from tests.fakes.data import vector_set

@@ -5,14 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.programs.contract import as_action, as_state, state_dtype
+from grace_irl.programs.contract import as_action
+from grace_irl.states import as_state
+
+FLOATS = ("<f4", "<f8", "<f2", ">f8")
+INTEGERS = ("<i4", "|u1", ">i2", "<i8")
 
 
-@pytest.mark.parametrize("stored", ["<f4", "<f8", "<f2", ">f8", "<i4", "|u1", ">i2", "<i8"])
-@pytest.mark.parametrize(("ndim", "handed"), [(1, "<f8"), (3, "<i8")])
-def test_types(stored: str, ndim: int, handed: str) -> None:
-    assert state_dtype(ndim) == np.dtype(handed)
-    stored_state = np.ones((2,) * ndim, stored, order="F")
+@pytest.mark.parametrize(
+    ("stored", "shape", "handed"),
+    [
+        *(
+            pytest.param(stored, (2,), "<f8", id=f"vector {stored}")
+            for stored in ("<f4", "<f8", "<f2", ">f8", *INTEGERS)
+        ),
+        *(pytest.param(stored, (2, 2, 3), "<i8", id=f"grid {stored}") for stored in INTEGERS),
+    ],
+)
+def test_types(stored: str, shape: tuple[int, ...], handed: str) -> None:
+    stored_state = np.ones(shape, stored, order="F")
     state = as_state(stored_state)
     assert state.dtype == np.dtype(handed)
     assert state.flags.owndata

@@ -8,7 +8,7 @@ from typing import Any
 
 from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 
 APP, BAR = "org.acme.vessel", "org.acme.bar"

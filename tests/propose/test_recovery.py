@@ -48,7 +48,7 @@ def collected(level: str, episodes: int, seed: int) -> Demonstrations:
 def test_goals_are_told_on_new_episodes(level: str, scrambled: bool) -> None:
     train, held_out = collected(level, TRAIN, 10), collected(level, HELD_OUT, 20)
     if scrambled:
-        change = ScrambleMap.draw(7, "grid")
+        change = ScrambleMap.draw(7, train[0].trajectory)
         train, held_out = (
             Demonstrations(change.metadata(one.metadata), tuple(map(change.apply, one))) for one in (train, held_out)
         )

@@ -12,7 +12,7 @@ import pytest
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.report.write import write_report
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.report.browser import Browser, needs_browser
 from tests.report.conftest import Given, fitted, program
 

@@ -32,7 +32,7 @@ from grace_irl.rl.learning import ProgramPay
 from grace_irl.rl.ppo import CURVE, POLICY, STATE, TENSORBOARD, Training, train
 from grace_irl.rl.rollouts import demonstrations, play
 from grace_irl.rl.trained import load_policy
-from grace_irl.rl.views import VectorStateView
+from grace_irl.rl.views import SpaceView
 
 FAST = Hyperparameters("test", n_envs=4, n_steps=32, batch_size=32, n_epochs=4, learning_rate=3e-3, net_arch=(32,))
 
@@ -68,7 +68,7 @@ class Reward:
 
 def lamp() -> tuple[Any, StateView]:
     environment = Lamp()
-    return environment, VectorStateView("", environment.observation_space)
+    return environment, SpaceView("", environment.observation_space)
 
 
 def numbers(training: Training) -> list[tuple[Any, ...]]:

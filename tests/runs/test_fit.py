@@ -65,7 +65,7 @@ def test_the_reward_file_stands_alone_and_tells_where_it_comes_from(tmp_path: Pa
         assert part in said
     assert grace_irl.__version__ in said
     loaded = grace_irl.load_reward(run.reward_path)
-    assert (loaded.scale, loaded.offset) == (run.best.evaluation.scale, run.best.evaluation.offset)
+    assert (loaded.scale, loaded.offset) == (run.best.separation.scale, run.best.separation.offset)
 
 
 def test_the_exported_file_scores_as_the_run_says(tmp_path: Path) -> None:

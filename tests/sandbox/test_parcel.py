@@ -13,6 +13,8 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.packing import pack
 from grace_irl.sandbox.parcel import Content, Views, seal_parcel
+from grace_irl.states.kind import PartLayout
+from grace_irl.states.vector import VECTOR
 
 content = st.tuples(st.integers(1, 4), st.integers(0, 3), st.text(max_size=9))
 
@@ -24,13 +26,17 @@ def test_a_parcel_holds_what_was_given(sizes: list[tuple[int, int, str]], dtype:
     for length, width, text in sizes:
         states = (random.normal(size=(length, width)) * 100).astype(dtype)
         actions = random.integers(0, 9, (length - 1, width)).astype("i2") if acting else None
-        contents.append(Content(states, actions, text.encode("utf-8", "surrogatepass")))
-    fd = seal_parcel(contents, np.dtype(dtype))
+        contents.append(Content((states,), actions, text.encode("utf-8", "surrogatepass")))
+    fd = seal_parcel(VECTOR, [PartLayout("", dtype, ())], contents)
     views = Views(fd)
     assert len(views) == len(contents)
-    for view, (states, actions, text) in zip(views, contents, strict=True):
-        np.testing.assert_array_equal(view.states, states)
-        assert (view.states.dtype, view.dtype) == (np.dtype(dtype), np.float64)
+    for view, ((states,), actions, text) in zip(views, contents, strict=True):
+        np.testing.assert_array_equal(view.arrays[0], states)
+        assert view.arrays[0].dtype == np.dtype(dtype)
+        handed = list(view.states())
+        np.testing.assert_array_equal(handed, states)
+        assert all(state.dtype == np.float64 and state.flags.owndata for state in handed)
+        np.testing.assert_array_equal(view.layout.state(view.wire(0)), view.state(0))
         assert view.extra_info.encode() == text
         assert (view.actions is None) == (actions is None)
         if actions is not None:

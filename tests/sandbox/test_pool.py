@@ -18,7 +18,7 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError, SandboxError
 from grace_irl.sandbox import Limits, open_sandbox
 from grace_irl.sandbox.host import ZygoteHandle
-from grace_irl.sandbox.packing import ArrayPackage
+from grace_irl.sandbox.packing import Package
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import DebugRequest, Mode
 from tests.sandbox.conformance import SandboxConformance
@@ -150,7 +150,7 @@ def test_arena_states_are_referred_to(pool: ZygotePool) -> None:
     trajectories = [Trajectory(block[:4]), Trajectory(block[4:]), Trajectory(random.normal(size=(5, 3)))]
     handle = pool.put(trajectories)
     for trajectory, content in zip(trajectories, pool._packages[handle].contents, strict=True):
-        assert content.states is trajectory.states
+        assert content.parts[0] is trajectory.states
     outcome = pool.run(one("return state.sum()"), handle, [1, 2, 0])
     for index, rewards in zip([1, 2, 0], outcome.rewards, strict=True):
         np.testing.assert_array_equal(rewards, [float(state.sum()) for state in trajectories[index].states])
@@ -183,7 +183,7 @@ def test_a_long_run_takes_several_children(pool: ZygotePool, mode: Mode, monkeyp
     handle = pool.put(trajectories)
     order, wanted = [4, 0, 3, 1], [DebugRequest(3, 1), DebugRequest(0, 2), DebugRequest(3, 0)]
     whole = pool.run(COUNTER, handle, order, mode=mode, debug=wanted)
-    monkeypatch.setattr(ArrayPackage.portions, "__defaults__", (170,))
+    monkeypatch.setattr(Package.portions, "__defaults__", (170,))
     assert len(list(pool._packages[handle].portions(np.array(order)))) == 3
     cut = pool.run(COUNTER, handle, order, mode=mode, debug=wanted)
     assert (cut.status, cut.debug) == (whole.status, whole.debug) == ("ok", ("2: 1002", "3: 4004", "1: 1000"))

@@ -8,9 +8,8 @@ import pytest
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.packing import pack
-from grace_irl.sandbox.screen_parcel import ScreenPackage
-from grace_irl.sandbox.views import open_views
-from grace_irl.states.screen import pack as pack_states
+from grace_irl.sandbox.parcel import Views
+from grace_irl.states.texts import pack as pack_states
 from tests.demos.conftest import screen
 
 
@@ -24,8 +23,7 @@ def made(indices: list[list[int]]) -> list[Trajectory]:
 
 def test_a_portion_counts_a_screen_once() -> None:
     package = pack(made([[0, 1], [1, 0], [2], [0]]))
-    assert isinstance(package, ScreenPackage)
-    size = {index: len(text) for index, text in enumerate(package.screens)}
+    size = {index: len(text) for index, text in enumerate(package.texts)}
     most = size[0] + size[1] + 8 * 4
     assert list(package.portions(np.array([0, 1, 2, 3]), most)) == [slice(0, 2), slice(2, 4)]
     assert list(package.portions(np.array([0, 1, 2, 3]))) == [slice(0, 4)]
@@ -36,11 +34,12 @@ def test_memory_holds_what_the_run_comes_to_in_its_order(order: list[int]) -> No
     trajectories = made([[3, 4], [4, 0, 3], [2, 2]])
     package = pack(trajectories)
     fd = package.parcel(np.array(order))
-    views = open_views(fd)
-    seen = [code for view in views for code in view.codes]  # type: ignore[union-attr]
+    views = Views(fd)
+    seen = [code for view in views for code in view.arrays[0].tolist()]
     assert list(dict.fromkeys(seen)) == list(range(len(set(seen))))
     for index, view in zip(order, views, strict=True):
         states = [view.state(step) for step in range(view.length)]
+        assert list(view.states()) == states
         assert states == [state.decode() for state in trajectories[index].states.tolist()]
     with pytest.raises(IndexError):
         views[len(order)]

@@ -11,9 +11,14 @@ import numpy as np
 import pytest
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rewards.sandboxed import SandboxedScorer
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits
+from grace_irl.states.grid import GRID
+from grace_irl.states.kind import PartLayout
+from grace_irl.states.layout import StateLayout
+from grace_irl.states.vector import VECTOR
 from tests.sandbox.samples import COUNTER, TRANSITION, one
 
 
@@ -23,7 +28,7 @@ def pool() -> Iterator[ZygotePool]:
         yield pool
 
 
-FLOATS = np.dtype(np.float64)
+FLOATS = StateLayout(VECTOR, [PartLayout("", "<f8", (2,))])
 
 
 def begin(slot: int = 0, value: float = 0.0, text: str = "") -> Begin:
@@ -31,7 +36,7 @@ def begin(slot: int = 0, value: float = 0.0, text: str = "") -> Begin:
 
 
 def opened(pool: ZygotePool, source: str, **options: object) -> RewardSession:
-    return RewardSession(source, "reward.py", FLOATS, (2,), pool=pool, **options)  # type: ignore[arg-type]
+    return RewardSession(source, "reward.py", FLOATS, pool=pool, **options)  # type: ignore[arg-type]
 
 
 def later(body: str) -> str:
@@ -50,7 +55,8 @@ def test_slots_hold_episodes_apart(pool: ZygotePool) -> None:
 def test_many_large_states_go_through(pool: ZygotePool) -> None:
     """Far more than a pipe holds at once, in both directions."""
     source = one("return float(state.sum())")
-    with RewardSession(source, "reward.py", np.dtype(np.uint8), (40, 40, 3), pool=pool) as session:
+    layout = StateLayout(GRID, [PartLayout("", "|u1", (40, 40, 3))])
+    with RewardSession(source, "reward.py", layout, pool=pool) as session:
         states = np.random.default_rng(0).integers(0, 9, (500, 40, 40, 3), dtype=np.uint8)
         session.turn((), None, (), [Begin(slot, state, "") for slot, state in enumerate(states)])
         rewards = session.turn(range(len(states)), None, states).rewards
@@ -228,5 +234,6 @@ def test_states_of_another_shape_or_type_are_bad_input(pool: ZygotePool) -> None
         with pytest.raises(InputError, match=r"shape \(3,\); expected \(2,\)"):
             session.turn((0,), None, np.zeros((1, 3)))
         assert session.turn((0,), None, np.zeros((1, 2))).rewards.tolist() == [2]  # nothing was sent
-    with pytest.raises(InputError, match="expected numbers"):
-        RewardSession(COUNTER, "reward.py", np.dtype("S4"), (), pool=pool)
+    scorer = SandboxedScorer(COUNTER, "reward.py", pool=pool)
+    with pytest.raises(InputError, match="a state that is ndarray; expected vector"):
+        scorer.turn((), None, (), [Begin(0, np.array(["a", "b"]), "")])

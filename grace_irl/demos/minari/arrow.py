@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,8 @@ from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import is_text, numbers_of
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
+from grace_irl.states import kind_of_parts
+from grace_irl.states.kind import PartLayout
 
 MAGIC = b"ARROW1\0\0"
 
@@ -232,7 +234,9 @@ class Layout:
             raise InputError(f"{where}: observations of type {str(space.get('type'))[:40]!r}; {_EXPECTED}")
         if len(shapes) == 1 and len(shapes[0]) not in (1, 3):
             raise InputError(f"{where}: observations of shape {shapes[0]}; expected (n,) or (h, w, 3)")
-        self.kind: Literal["vector", "grid"] = "grid" if len(shapes[0]) == 3 else "vector"
+        found = kind_of_parts([PartLayout("", box.dtype.str, box.shape) for box in list(self.boxes.values())[:1]])
+        assert found is not None  # of one or three dimensions
+        self.kind = found
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
 

@@ -24,10 +24,11 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.arrow import Layout, box_of, described
-from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
+from grace_irl.demos.source import build, stated_role, stated_split, total_bytes, unicode_text
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
+from grace_irl.states.kind import Allocate
 from grace_irl.toml import from_json
 
 MOST = 1 << 40
@@ -187,6 +188,7 @@ class MinariSource:
             placed,
             where,
             self.header.metadata.fields,
+            kind=self.header.metadata.kind,
             actions=self._placed_actions(index, steps, where, allocate) if ours.actions else None,
             extra_info=text,
             rewards=ends["rewards"].astype(np.float64) if ours.rewards else None,
@@ -219,14 +221,14 @@ class MinariSource:
     def _header(self, about: Mapping[str, Any]) -> Header:
         if KEY in about:
             header = Header.from_json(str(about[KEY]), str(self.path))
-            require_numbers(header.metadata.kind, str(self.path), "Minari")
+            require_numbers(header.metadata.state_kind, str(self.path), "Minari")
             return header
         environment = ""
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.
             environment = str(json.loads(about["env_spec"])["id"])
-        label: LabelRule = "last" if self._layout.kind == "grid" else "all"
-        return Header(Metadata(self._layout.kind, self._layout.fields, environment, label=label))
+        kind = self._layout.kind
+        return Header(Metadata(kind.name, self._layout.fields, environment, label=kind.label))
 
 
 @dataclass(frozen=True)

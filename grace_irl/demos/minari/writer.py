@@ -43,7 +43,7 @@ class MinariWriter(SetWriter):
     """
 
     def __init__(self, target: str, metadata: Metadata, data_format: Literal["hdf5", "arrow"] = "hdf5") -> None:
-        require_numbers(metadata.kind, target, "Minari")
+        require_numbers(metadata.state_kind, target, "Minari")
         try:
             import minari
             from minari.dataset.minari_dataset import parse_dataset_id

@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz.member import DAMAGED, Member
-from grace_irl.demos.source import Allocate, build, stated_role, stated_split, total_bytes, unicode_text
-from grace_irl.demos.trajectory import KIND_OF_NDIM, Demonstration, Metadata, Role
+from grace_irl.demos.source import build, stated_role, stated_split, total_bytes, unicode_text
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
+from grace_irl.states import kind_of_parts
+from grace_irl.states.kind import Allocate, PartLayout
 
 INTEGER_BYTES = 40
 """Of a Python integer in a list."""
@@ -142,6 +144,7 @@ class NpzSource:
             states,
             where,
             self.header.metadata.fields,
+            kind=self.header.metadata.kind,
             actions=actions,
             extra_info=str(about.get("instructions", "")),
             rewards=parts.get("rewards"),
@@ -194,15 +197,15 @@ class NpzSource:
     def _header(self, states: Member) -> Header:
         if KEY in self._names:
             header = Header.from_json(str(self._open(KEY).whole()), str(self.path))
-            require_numbers(header.metadata.kind, str(self.path), "npz")
+            require_numbers(header.metadata.state_kind, str(self.path), "npz")
             return replace(header, role="mixed") if header.role is None and "roles" in self._names else header
-        kind = KIND_OF_NDIM.get(len(states.shape))
-        if kind is None or kind == "ui":
+        kind = kind_of_parts([PartLayout("", states.dtype.str, states.shape[1:])])
+        if kind is None:
             raise InputError(
                 f"{self.path}: observations of shape {states.shape}; expected (N, n) for vectors or (N, h, "
                 "w, 3) for grids"
             )
-        return Header(Metadata(kind), role="mixed" if "roles" in self._names else None)
+        return Header(Metadata(kind.name), role="mixed" if "roles" in self._names else None)
 
     def _has(self, name: str) -> bool:
         return self._name(name) in self._names

@@ -35,7 +35,7 @@ class NpzWriter(SetWriter):
     """
 
     def __init__(self, path: Path, metadata: Metadata, *, imitation: bool = False) -> None:
-        require_numbers(metadata.kind, str(path), "npz")
+        require_numbers(metadata.state_kind, str(path), "npz")
         super().__init__(path, metadata)
         self._imitation = imitation
         self._spools: dict[str, _Spool] = {}

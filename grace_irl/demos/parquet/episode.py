@@ -25,13 +25,13 @@ from grace_irl.demos.parquet.rows import (
     Words,
 )
 from grace_irl.demos.parquet.screenshots import SetPictures, SetScreenshot
-from grace_irl.demos.source import Allocate, build, stated_role, stated_split
+from grace_irl.demos.source import build, stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
-from grace_irl.states.screen import pack
-from grace_irl.states.ui import markup
+from grace_irl.states.kind import Allocate, StateKind
+from grace_irl.states.texts import pack
 
 
 class EpisodeFile(Protocol):
@@ -117,6 +117,7 @@ class ParquetEpisode:
             self._states.array(),
             self._where,
             source.header.metadata.fields,
+            kind=source.header.metadata.kind,
             actions=actions,
             extra_info=self._text["instruction"] or "",
             rewards=_floats(column["reward"]),
@@ -163,28 +164,29 @@ class States(Protocol):
 
 
 class NumberStates:
-    """`States` of a vector `(n,)` or a grid `(h, w, 3)`.
+    """`States` of numbers in one shape.
 
     Args:
         where: file and episode.
         rows, row: the first of the trajectory's rows: its size and, of a grid, its sides hold for all.
         length: how many states will come.
-        grid: the rows have sides.
+        kind: of the states.
         allocate: where the array goes.
 
     Raises:
-        InputError: a state that does not fill its grid.
+        InputError: a state that does not fill its sides.
     """
 
-    def __init__(self, where: str, rows: BatchRows, row: int, length: int, *, grid: bool, allocate: Allocate) -> None:
+    def __init__(self, where: str, rows: BatchRows, row: int, length: int, kind: StateKind, allocate: Allocate) -> None:
         self._where = where
         self._size = rows.size(row)
-        shape: tuple[int, ...] = (self._size,)
-        if grid:
-            sides = [rows.numbers(name, row, row + 1) for name in ("height", "width")]
-            shape = (*(0 if side is None else int(side[0]) for side in sides), 3)
-        if int(np.prod(shape)) != self._size:
-            raise InputError(f"{where}: {self._size} numbers in a state of shape {shape}; expected height * width * 3")
+        sides = [rows.numbers(name, row, row + 1) for name in kind.sides]
+        shape = kind.stored_shape(self._size, [0 if side is None else int(side[0]) for side in sides])
+        if math.prod(shape) != self._size:
+            raise InputError(
+                f"{where}: {self._size} numbers in a state of shape {shape}; "
+                f"expected {' * '.join((*kind.sides, *map(str, shape[len(sides) :])))}"
+            )
         self._states = allocate((length, *shape), rows.values.dtype)
         self._flat = self._states.reshape(length, self._size)
         self._filled = 0
@@ -202,15 +204,16 @@ class NumberStates:
         return self._states
 
 
-class ScreenTexts:
-    """The screens of one file: each different text is parsed once, whatever the number of states that it is.
+class Texts:
+    """The texts of one file: each different one is read once, whatever the number of states that it is in.
 
     Args:
         memory: of the set.
+        kind: of the states.
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: Memory, kind: StateKind) -> None:
+        self._memory, self._kind = memory, kind
         self._canonical: set[bytes] = set()
 
     def checked(self, rows: BatchRows, start: int, stop: int, where: str, step: int) -> list[str]:
@@ -262,14 +265,14 @@ class ScreenTexts:
         if name in self._canonical:
             return text
         self._memory.require(PARSED * len(text), f"{where}: a screen of {len(text):,} characters")
-        canonical = markup.write(markup.parse(text, where))
+        canonical = self._kind.canonical(text, where)
         if canonical == text:
             self._canonical.add(name)
         return canonical
 
 
-class ScreenStates:
-    """`States` of screens.
+class TextStates:
+    """`States` of texts.
 
     Args:
         where: file and episode.
@@ -277,7 +280,7 @@ class ScreenStates:
         allocate: where the array goes.
     """
 
-    def __init__(self, where: str, texts: ScreenTexts, allocate: Allocate) -> None:
+    def __init__(self, where: str, texts: Texts, allocate: Allocate) -> None:
         self._where, self._texts, self._allocate = where, texts, allocate
         self._screens: list[str] = []
 

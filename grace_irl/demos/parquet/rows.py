@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from grace_irl.demos.source import Allocate
-from grace_irl.demos.trajectory import StateKind
 from grace_irl.errors import InputError
+from grace_irl.states.kind import Allocate, PartLayout
 
 LONGEST_TEXT = 1 << 20
 """Characters of what was done in a step, or what for. Real ones have 20 to 300."""
@@ -292,11 +291,15 @@ def _is_whole(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_null(kind))
 
 
-STATE: dict[StateKind, tuple[Callable[[pa.DataType], bool], str]] = {
-    "vector": (lambda kind: is_list(kind) and _is_number(kind.value_type), "a list of numbers"),
-    "grid": (lambda kind: is_list(kind) and pa.types.is_integer(kind.value_type), "a list of integers"),
-    "ui": (is_text, "text: the XML of a screen"),
-}
+def part_of(name: str, kind: pa.DataType) -> PartLayout | None:
+    """The part of states that a column of this type holds; None of a column that holds none."""
+    if is_text(kind):
+        return PartLayout(name, "", ())
+    if not is_list(kind) or not _is_number(kind.value_type):
+        return None
+    return PartLayout(name, dtype_of(kind.value_type).str, (getattr(kind, "list_size", 0),))
+
+
 TEXT = (is_text, "text")
 NUMBER = (lambda kind: _is_number(kind) or pa.types.is_null(kind), "a number")
 FLAG = (lambda kind: pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind), "a bool")
@@ -313,8 +316,8 @@ COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
 }
 """Which types a column may have, and what they are called."""
 
-UI_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
+WORDED_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(WORD_COLUMNS, TEXT),
     SCREENSHOT: (_is_screenshot, f"a struct with {PICTURE!r} (binary) and 'path' (text)"),
 }
-"""The same of those that only screens have."""
+"""The same of those that only kinds with pictures and words have (`StateKind.annotated`)."""

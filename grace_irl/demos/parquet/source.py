@@ -19,36 +19,39 @@ import pyarrow.parquet as pq
 
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.parquet.episode import NumberStates, ParquetEpisode, ScreenStates, ScreenTexts, States
+from grace_irl.demos.parquet.episode import NumberStates, ParquetEpisode, States, Texts, TextStates
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import (
     COLUMNS,
-    STATE,
     STATE_COLUMNS,
     STEP_COLUMNS,
     TEXT_COLUMNS,
-    UI_COLUMNS,
     WORD_COLUMNS,
+    WORDED_COLUMNS,
     BatchRows,
     dtype_of,
     is_text,
     numbers_of,
+    part_of,
     read_ahead,
     text_columns,
     value_type,
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
-from grace_irl.demos.source import Allocate, total_bytes
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role, StateKind
+from grace_irl.demos.source import total_bytes
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
+from grace_irl.states import KINDS
+from grace_irl.states.kind import Allocate
+from grace_irl.states.vector import VECTOR
 
 BATCH_ROWS = 16_384
 """Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
 
 UNEVEN = "columns of different numbers of rows"
 
-SCREEN_ROWS = 512
-"""The same for screens, which are large."""
+HEAVY_ROWS = 512
+"""The same for kinds whose states are large."""
 
 EPISODE_ROWS = 1 << 18
 """The same for the numbers of episodes alone."""
@@ -94,21 +97,22 @@ class ParquetSource:
         self.header = Header(_guess(self._schema)) if raw is None else Header.from_json(raw, str(path))
         if self.header.role is None and "role" in self._schema.names:
             self.header = replace(self.header, role="mixed")
-        self._check_columns()
         self.pictures = SetPictures(path, self._schema)
-        self._batch_rows = SCREEN_ROWS if self.header.metadata.kind == "ui" else BATCH_ROWS
+        self._kind = self.header.metadata.state_kind
+        self._check_columns()
+        self._batch_rows = HEAVY_ROWS if self._kind.heavy else BATCH_ROWS
         self._columns = self._wanted()
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes(self._columns, self._batch_rows), f"{path}: a batch of rows")
         memory.require(pages.batch_bytes(["episode"], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
         self._shared: dict[str, str] = {}
-        self._screens = ScreenTexts(memory)
+        self._texts = Texts(memory, self._kind)
 
     @cached_property
     def capacity(self) -> int:
         """See `Source.capacity`. Of screens, it takes one reading of the file."""
-        states = self._screen_bytes() if self.header.metadata.kind == "ui" else self._bytes("state")
+        states = self._text_bytes() if self._is_text else self._bytes("state")
         return total_bytes(2 * len(self._lengths), states + self._bytes("action"))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
@@ -143,14 +147,14 @@ class ParquetSource:
         """The columns that trajectories are made of."""
         columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
         wanted = [name for name in columns if name in self._schema.names]
-        if self.header.metadata.kind == "ui":
+        if self._kind.annotated:
             wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
             wanted += self.pictures.columns  # and not the pictures themselves
         return wanted
 
     def _check_columns(self) -> None:
         names = self._schema.names
-        needed = ["episode", "state"] + (["height", "width"] if self.header.metadata.kind == "grid" else [])
+        needed = ["episode", "state", *self._kind.sides]
         missing = [name for name in needed if name not in names]
         if missing:
             raise InputError(
@@ -158,8 +162,12 @@ class ParquetSource:
                 "row per state "
                 "with the columns of docs/demonstrations.md"
             )
-        kind = self.header.metadata.kind
-        for name, (fits, expected) in (COLUMNS | {"state": STATE[kind]} | (UI_COLUMNS if kind == "ui" else {})).items():
+        kind = self._kind
+        part = part_of("", self._schema.field("state").type)
+        if part is None or not kind.stores(part):
+            found = self._schema.field("state").type
+            raise InputError(f"{self.path}: column 'state' is {found}; expected {kind.stored_as}")
+        for name, (fits, expected) in (COLUMNS | (WORDED_COLUMNS if kind.annotated else {})).items():
             found = self._schema.field(name).type if name in names else None
             if found is not None and not fits(found):
                 raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
@@ -219,16 +227,19 @@ class ParquetSource:
 
     def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> States:
         """What gathers the states of the trajectory that begins in this row."""
-        kind = self.header.metadata.kind
-        if kind == "ui":
-            return ScreenStates(where, self._screens, allocate)
-        return NumberStates(where, rows, row, length, grid=kind == "grid", allocate=allocate)
+        if self._is_text:
+            return TextStates(where, self._texts, allocate)
+        return NumberStates(where, rows, row, length, self._kind, allocate)
 
-    def _screen_bytes(self) -> int:
+    @property
+    def _is_text(self) -> bool:
+        return is_text(self._schema.field("state").type)
+
+    def _text_bytes(self) -> int:
         """Bytes of all states: those of an episode are as wide as the widest of them."""
         try:
-            batches = self._file.iter_batches(SCREEN_ROWS, columns=["state"], use_threads=False)
-            widths = self._screens.widths(map(BatchRows, batches), self._lengths, str(self.path))
+            batches = self._file.iter_batches(HEAVY_ROWS, columns=["state"], use_threads=False)
+            widths = self._texts.widths(map(BatchRows, batches), self._lengths, str(self.path))
             if len(widths) < len(self._lengths):
                 raise pa.ArrowInvalid(UNEVEN)
         except (pa.ArrowException, OSError) as error:
@@ -244,8 +255,9 @@ def first_line(error: Exception) -> str:
 
 
 def _guess(schema: pa.Schema) -> Metadata:
-    """Metadata of a file that somebody else wrote: screens are texts, grids are told by their two sides."""
-    if "state" in schema.names and is_text(schema.field("state").type):
-        return Metadata("ui", view="uiautomator")
-    kind: StateKind = "grid" if {"height", "width"} <= set(schema.names) else "vector"
-    return Metadata(kind)
+    """Metadata of a file that somebody else wrote: kinds are told by the columns that they need."""
+    part = part_of("", schema.field("state").type) if "state" in schema.names else None
+    fitting = [kind for kind in KINDS.values() if part is not None and kind.stores(part)]
+    fitting = [kind for kind in fitting if set(kind.sides) <= set(schema.names)]
+    kind = max(fitting, key=lambda kind: len(kind.sides), default=VECTOR)
+    return Metadata(kind.name, view=kind.view)

@@ -21,7 +21,7 @@ from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
-from grace_irl.states.screen import text
+from grace_irl.states.texts import text
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 

@@ -18,14 +18,15 @@ from typing import Any, BinaryIO, cast
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Keep
-from grace_irl.demos.source import Allocate, SetWriter, build, stated_role, total_bytes
+from grace_irl.demos.source import SetWriter, build, stated_role, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui import forest, residue
 from grace_irl.demos.ui.episode import MAX_BYTES, AnnotatedTrajectory
 from grace_irl.demos.ui.record import About, EpisodeRecord
 from grace_irl.demos.ui.shard import MAX_RECORD, RecordScreenshot, Shard, require_extra, write_record
 from grace_irl.errors import InputError
-from grace_irl.states import screen
+from grace_irl.states.kind import Allocate
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 
 
@@ -100,7 +101,7 @@ class AndroidControlSource:
             parts["actions"] = allocate(about.arrays["actions"].shape, about.arrays["actions"].dtype)
             parts["actions"][...] = about.arrays["actions"]
         trajectory = build(
-            screen.pack(texts, allocate),
+            pack(texts, allocate),
             where,
             extra_info=record.goal,
             terminated=about.terminated,
@@ -178,7 +179,7 @@ class AndroidControlWriter(SetWriter):
         trees, beside = [], []
         for step, state in enumerate(trajectory.states):
             here = f"{where}, step {step}"
-            root = markup.parse(screen.text(state), here)
+            root = markup.parse(state.decode(), here)
             tree = forest.forest_of(root).SerializeToString(deterministic=True)
             trees.append(tree)
             # As it will be read, so that what could not be read is not written.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,10 +22,11 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Screenshot, beside
-from grace_irl.demos.source import Allocate, build, stated_role, total_bytes
+from grace_irl.demos.source import build, stated_role, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.demos.ui.texts import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
+from grace_irl.states.kind import Allocate
 from grace_irl.states.ui import markup
 
 METADATA = Metadata(kind="ui", view="uiautomator")
@@ -133,6 +134,10 @@ class AnnotatedTrajectory(Trajectory):
 
     action_texts: tuple[str, ...] = ()
     step_instructions: tuple[str, ...] = ()
+
+    def without_words(self) -> AnnotatedTrajectory:
+        """See `Trajectory`."""
+        return replace(self, action_texts=(), step_instructions=())
 
     @classmethod
     def of(cls, trajectory: Trajectory, action_texts: tuple[str, ...], step_instructions: tuple[str, ...]) -> Self:

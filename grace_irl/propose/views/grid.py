@@ -115,6 +115,7 @@ class GridView:
     Nothing is known of what codes mean: the background is what most cells hold most of the time.
     """
 
+    modules, tokens_of, helps = "numpy", "codes", False
     restated = FULL_GOAL
     recalls = 1
     coarser = None  # a state has one form

@@ -147,6 +147,7 @@ class UiView:
         tokens: of one screen, at most.
     """
 
+    modules, tokens_of, helps = "lxml, xml.etree.ElementTree", "texts", False
     restated = STATE
     recalls = 6
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
-from grace_irl.programs.contract import state_dtype
 from grace_irl.propose.statistics import field_statistics
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.view import FULL_GOAL
@@ -23,6 +22,7 @@ MAX_FIELDS = 24
 class VectorView:
     """Vectors `(n,)`: rows of numbers, each rounded to about a tenth of its field's deviation."""
 
+    modules, tokens_of, helps = "numpy", "codes", True
     restated = FULL_GOAL
     recalls = 1
     coarser = None  # a state has one form
@@ -30,7 +30,6 @@ class VectorView:
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         states = np.concatenate([item.trajectory.states for item in items]).astype(np.float64)
         positive = np.concatenate([item.positive for item in items])
-        self._dtype = state_dtype(1)
         self._width = states.shape[1]
         self._names = metadata.fields
         deviation = states.std(axis=0)
@@ -49,7 +48,7 @@ class VectorView:
         names = ""
         if self._names:
             names = " Fields: " + ", ".join(f"state[{i}] {name}" for i, name in enumerate(self._names)) + "."
-        return f"A state is a numpy array of {self._dtype.name} with shape ({self._width},).{names}"
+        return f"A state is a numpy array of float64 with shape ({self._width},).{names}"
 
     def legend(self, tokens: int) -> str:
         """See `View`."""

@@ -15,9 +15,21 @@ class View(Protocol):
     more of which all but the first are indented by two spaces or more.
 
     Attributes:
+        modules: what programs mostly import to read such states.
+        tokens_of: what a state is made of that may be new on other trajectories: "codes", "texts", "numbers".
+        helps: prompts offer the function `debug(expert_states, negative_states)` that compares numbers.
         restated: tokens of a goal state that is written in full beside its changes, at most.
         recalls: from how many of the states shown before a change may be told; 1: from the last one only.
     """
+
+    @property
+    def modules(self) -> str: ...
+
+    @property
+    def tokens_of(self) -> str: ...
+
+    @property
+    def helps(self) -> bool: ...
 
     @property
     def restated(self) -> int: ...

@@ -13,7 +13,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import Metrics
+from grace_irl.evaluate.separation import Metrics
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
@@ -292,8 +292,8 @@ class Expanding:
             reward=this.reward or self._named(run.reward_path),
             program=best.program.id,
             fitness=best.fitness,
-            accuracy=best.train.accuracy,
-            held_out=best.held_out.accuracy if best.held_out else None,
+            accuracy=best.metrics["accuracy"],
+            held_out=best.metrics.get("held_out_accuracy"),
         )
 
     def _keep(self, done: Round) -> Round:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from grace_irl.states.ui.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class Spread(NamedTuple):
@@ -28,7 +32,7 @@ class _About(NamedTuple):
 
 
 class ScreenCensus:
-    """Counts screens.
+    """Counts screens. Implements `grace_irl.states.kind.Census`.
 
     Attributes:
         packages: how many states show each app in the foreground.
@@ -82,17 +86,40 @@ class ScreenCensus:
         """Bytes of a screen's XML."""
         return _spread(self._sizes)
 
-    def to_json(self, most: int) -> dict[str, Any]:
-        """The counts as plain values, with so many packages and classes."""
+    def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
+        """See `Census`: with so many packages and classes."""
+        del fields
         return {
-            "screens": self.screens,
-            "distinct": self.distinct,
-            "packages": dict(self.packages.most_common(most)),
-            "distinct_packages": len(self.packages),
-            "classes": dict(self.classes.most_common(most)),
-            "nodes": dict(zip(("min", "mean", "max"), self.nodes, strict=True)),
-            "bytes": dict(zip(("min", "mean", "max"), self.sizes, strict=True)),
+            "screens": {
+                "screens": self.screens,
+                "distinct": self.distinct,
+                "packages": dict(self.packages.most_common(most)),
+                "distinct_packages": len(self.packages),
+                "classes": dict(self.classes.most_common(most)),
+                "nodes": dict(zip(("min", "mean", "max"), self.nodes, strict=True)),
+                "bytes": dict(zip(("min", "mean", "max"), self.sizes, strict=True)),
+            }
         }
+
+    def table(self, fields: Sequence[str], most: int) -> RenderableType:
+        """See `Census`: sizes of screens, and the apps in the foreground."""
+        del fields
+        from rich.console import Group
+        from rich.table import Table
+
+        sizes = Table(title=f"Screens: {self.screens}, of which {self.distinct} differ", title_justify="left")
+        sizes.add_column("of a screen")
+        for name in ("min", "mean", "max"):
+            sizes.add_column(name, justify="right")
+        for name, spread in (("nodes", self.nodes), ("bytes of XML", self.sizes)):
+            sizes.add_row(name, f"{spread.least}", f"{spread.mean:.0f}", f"{spread.most}")
+        apps = Table(title="Apps in the foreground", title_justify="left")
+        apps.add_column("package", overflow="fold")
+        apps.add_column("screens", justify="right")
+        for package, count in self.packages.most_common(most):
+            apps.add_row(package or "(none)", str(count))
+        more = len(self.packages) - most
+        return Group(sizes, apps, *([f"and {more} more packages"] if more > 0 else []), "")
 
 
 def _spread(counts: Counter[int]) -> Spread:

@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.synthesis.grid.perception import perceive
 from grace_irl.synthesis.vector.terms import (
     FAR,
     FORMULAS,
     WIDTH,
-    GridNumbers,
     Numbers,
     Shape,
     Term,
-    VectorNumbers,
     shown,
     vocabulary,
 )
@@ -240,16 +237,11 @@ MAX_STATES = 20_000
 class AdditiveSketcher:
     """A sketch is the JSON list of indices of the terms that are added up."""
 
-    def __init__(self, items: Sequence[Labelled], fields: Sequence[str]) -> None:
-        stacks = [item.trajectory.states for item in items]
-        self.numbers: Numbers
-        if items[0].trajectory.kind == "grid":
-            self.numbers = GridNumbers.of(stacks, perceive(stacks).agent)
-        else:
-            self.numbers = VectorNumbers.of(fields, stacks[0].shape[1])
+    def __init__(self, items: Sequence[Labelled], numbers: Numbers) -> None:
+        self.numbers = numbers
         positive = np.concatenate([item.positive for item in items])
         kept = np.sort(np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))]))
-        values = _rows([self.numbers.values(stack) for stack in stacks], kept)
+        values = _rows([numbers.values(item.trajectory.states) for item in items], kept)
         experts = values[positive[kept]]
         self._table = TermTable(vocabulary(experts, values, MAX_PAIRED, MAX_WATCHED), values, positive[kept])
 

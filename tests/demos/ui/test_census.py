@@ -8,7 +8,7 @@ from grace_irl.demos import save
 from grace_irl.demos.summary import summarise
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 from grace_irl.states.ui.census import ScreenCensus, Spread
 
@@ -30,7 +30,7 @@ def test_counts() -> None:
     assert census.classes == {"android.widget.TextView": 6}  # of the different ones
     assert census.nodes == Spread(0, (3 * 2 + 2 * 4) / 6, 4)
     assert census.sizes == Spread(len(empty), (3 * len(one) + 2 * len(two) + len(empty)) / 6, len(two))
-    about = census.to_json(1)
+    about = census.to_json((), 1)["screens"]
     assert about["packages"] == {"a.clock": 3}
     assert (about["distinct_packages"], about["nodes"]["max"]) == (3, 4)
 

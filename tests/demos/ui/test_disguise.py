@@ -12,7 +12,7 @@ from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import FileScreenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
-from grace_irl.states.screen import pack, text
+from grace_irl.states.texts import pack, text
 from grace_irl.states.ui import markup
 from grace_irl.states.ui.disguise import TRUTHS, disguised, in_other_words
 from tests.demos.ui import data
@@ -40,8 +40,9 @@ def test_what_stays_and_what_does_not() -> None:
     state = screen(
         text="true 8:25 AM", checked=True, **{"resource-id": "com.clock:id/alarm", "content-desc": "Alarm 12"}
     )
-    table = ScrambleMap.draw(3, "ui")
-    copy = table.apply(made(state, state, instruction="Set an Alarm for 8:25"))
+    item = made(state, state, instruction="Set an Alarm for 8:25")
+    table = ScrambleMap.draw(3, item.trajectory)
+    copy = table.apply(item)
     (found,) = {text(each) for each in copy.trajectory.states}
     old, new = markup.parse(state), markup.parse(found)
     word = table.words
@@ -74,7 +75,7 @@ def test_a_map_serves_again(tmp_path: Path) -> None:
 
 @data.needs_android
 def test_nothing_of_a_recorded_episode_can_be_read() -> None:
-    table = ScrambleMap.draw(0, "ui")
+    table = ScrambleMap.draw(0, made(screen(text="Alarm")).trajectory)
     files = data.DUMPS
     for file in files:
         state = markup.write(markup.parse(file.read_bytes(), str(file)))
@@ -90,6 +91,6 @@ def test_nothing_of_a_recorded_episode_can_be_read() -> None:
 def test_what_was_done_in_words_is_left_out() -> None:
     item = made(screen(text="Alarm"), screen(text="8:25"))
     item = replace(item, trajectory=AnnotatedTrajectory.of(item.trajectory, ('{"app_name": "Clock"}',), ("tap Alarm",)))
-    copy = ScrambleMap.draw(3, "ui").apply(item).trajectory
+    copy = ScrambleMap.draw(3, item.trajectory).apply(item).trajectory
     assert isinstance(copy, AnnotatedTrajectory)
     assert (copy.action_texts, copy.step_instructions, copy.screenshots) == ((), (), ())

@@ -18,7 +18,7 @@ from lxml import etree
 from grace_irl.demos import iter_trajectories, load
 from grace_irl.demos.files import describe, expand, open_source
 from grace_irl.demos.trajectory import Demonstration, Metadata
-from grace_irl.states.screen import text
+from grace_irl.states.texts import text
 from grace_irl.states.ui import markup
 from grace_irl.states.ui.screen import Node, Screen
 from tests.demos.ui.data import ALARM, ANDROID, DUMPS, ELEMENTS, HISTORIES, RECORDS, needs_android

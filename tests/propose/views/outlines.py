@@ -11,7 +11,7 @@ from lxml import etree
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.propose.views.ui import STATE, UiView
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 from tests.propose.screens import APP, screen
 

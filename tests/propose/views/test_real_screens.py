@@ -16,7 +16,7 @@ from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.ui import COARSEST, STATE, UiView
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.propose import asked
 from tests.propose.screens import EPISODE, TASK, episode
 

@@ -22,7 +22,7 @@ from grace_irl.propose.views.screen_words import (
     telling_table,
     words_table,
 )
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.propose.screens import APP, node, screen
 
 

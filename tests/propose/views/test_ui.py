@@ -15,7 +15,7 @@ from grace_irl.propose.views import view_of
 from grace_irl.propose.views.outline import LONGEST
 from grace_irl.propose.views.trajectory import Shown, least, write
 from grace_irl.propose.views.ui import ABOUT, COARSEST, STATE, UiView
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.propose.screens import bar, node, screen, things
 from tests.propose.views.outlines import lines, raw, view
 

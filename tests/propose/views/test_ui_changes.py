@@ -13,7 +13,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.propose.views.trajectory import Shown, write
 from grace_irl.propose.views.ui import UiView
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.propose.screens import bar, node, screen, things
 from tests.propose.views.outlines import view
 

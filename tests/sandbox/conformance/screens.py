@@ -7,7 +7,7 @@ import pytest
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.protocol import DebugRequest, Mode, Sandbox
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from tests.sandbox.samples import BOTH, TRANSITION, one
 
 SCREENS = (

@@ -12,7 +12,7 @@ from lxml import etree
 
 from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
-from grace_irl.states.screen import pack
+from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
 
 Tree = tuple[dict[str, Any], list[Any]]

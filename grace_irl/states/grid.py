@@ -1,0 +1,195 @@
+"""Grids: states of h x w cells with three codes each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import InputError
+from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
+from grace_irl.states.vector import in_invented_words, require_numbers
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+CHANNELS = 3
+
+CODES = 256
+"""Codes lie in 0 … 255, before and after scrambling."""
+
+
+class GridKind(StateKind):
+    """`(T+1, h, w, 3)` integers; programs are handed `(h, w, 3)` int64.
+
+    Codes are widened because differences of `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no
+    author of a reward expects.
+    """
+
+    name = "grid"
+    plural = "grids"
+    expected = "(T+1, h, w, 3)"
+    sides = ("height", "width")
+    prompts_actions = False
+    label = "last"
+    stored_as = "a list of integers"
+
+    def recognises(self, states: States) -> bool:
+        """See `StateKind`."""
+        return getattr(states, "ndim", 0) == 4
+
+    def recognises_state(self, state: Any) -> bool:
+        """See `StateKind`."""
+        array = np.asarray(state)
+        return array.ndim == 3 and array.shape[2] == CHANNELS and array.dtype.kind in "iu"
+
+    def check(self, states: States, where: str) -> None:
+        """See `StateKind`."""
+        if not (states.shape[3] == CHANNELS and states.dtype.kind in "iu"):
+            raise InputError(
+                f"{where}: grid states are {states.dtype} of shape {states.shape}; "
+                "expected integers of shape (T+1, h, w, 3)"
+            )
+        require_numbers(states, where)
+
+    def numbers(self, states: States) -> NDArray[np.float64]:
+        """See `StateKind`."""
+        return np.asarray(states.reshape(len(states), -1), np.float64)
+
+    def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
+        """See `StateKind`."""
+        return [(part.name, len(part.shape), part.is_text) for part in parts] == [("", 3, False)]
+
+    def stores(self, part: PartLayout) -> bool:
+        """See `StateKind`."""
+        return not part.name and not part.is_text and np.dtype(part.dtype).kind in "iu"
+
+    def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
+        """See `StateKind`."""
+        del size
+        return (*sides, CHANNELS)
+
+    def handed(self, part: PartLayout) -> np.dtype[Any]:
+        """See `StateKind`."""
+        del part
+        return np.dtype(np.int64)
+
+    def as_state(self, state: Any) -> NDArray[np.int64]:
+        """See `StateKind`."""
+        return np.array(state, np.int64, order="C")
+
+    def recognises_space(self, space: Any) -> bool:
+        """See `StateKind`."""
+        shape: tuple[int, ...] = getattr(space, "shape", None) or ()
+        dtype = getattr(space, "dtype", None)
+        return len(shape) == 3 and shape[2] == CHANNELS and dtype is not None and dtype.kind in "iu"
+
+    def census(self, states: States) -> Census:
+        """See `StateKind`."""
+        del states
+        return GridCodes()
+
+    def draw_scrambler(self, states: States, seed: int) -> Scrambler:
+        """See `StateKind`; the axes always change."""
+        del states
+        choice = int(np.random.default_rng([seed, 0]).integers(1, 8))  # every way but the one that leaves them alone
+        return GridScrambler(seed, transpose=bool(choice & 1), flip=(bool(choice & 2), bool(choice & 4)))
+
+    def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
+        """See `StateKind`."""
+        codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
+        if len(codes) != CHANNELS:
+            raise ValueError("not a map for grids")
+        flip = (bool(about["flip"][0]), bool(about["flip"][1]))
+        return GridScrambler(seed, bool(about["transpose"]), flip, codes)
+
+
+class GridCodes:
+    """How often each code occurs in each of the three channels. Implements `Census`."""
+
+    def __init__(self) -> None:
+        self.counts: tuple[Counter[int], ...] = (Counter(), Counter(), Counter())
+
+    def add(self, states: NDArray[Any], where: str = "") -> None:
+        """Takes `(T+1, h, w, 3)` states."""
+        del where
+        for channel, counter in enumerate(self.counts):
+            codes, counts = np.unique(states[..., channel], return_counts=True)
+            for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+                counter[code] += count
+
+    def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
+        """See `Census`."""
+        del fields, most
+        return {"codes": [{str(code): counter[code] for code in sorted(counter)} for counter in self.counts]}
+
+    def table(self, fields: Sequence[str], most: int) -> RenderableType:
+        """See `Census`."""
+        del fields, most
+        from rich.table import Table
+
+        table = Table(title="Codes that occur", title_justify="left")
+        table.add_column("channel", justify="right")
+        table.add_column("code: share of cells")
+        for channel, counter in enumerate(self.counts):
+            total = counter.total()
+            table.add_row(str(channel), ", ".join(f"{code}: {counter[code] / total:.2%}" for code in sorted(counter)))
+        return table
+
+
+@dataclass
+class GridScrambler:
+    """Permutes codes per channel, flips and transposes axes. Implements `Scrambler`.
+
+    Axes are drawn at the start; codes when they are first met, by the seed, so that a map may be used again for data
+    with codes that it has not seen.
+
+    Attributes:
+        seed: of the codes.
+        transpose: swap the two axes, before flipping.
+        flip: reverse the first axis, the second axis.
+        codes: for each channel, new code by old one.
+    """
+
+    seed: int
+    transpose: bool = False
+    flip: tuple[bool, bool] = (False, False)
+    codes: tuple[dict[int, int], ...] = field(default_factory=lambda: ({}, {}, {}))
+
+    def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.uint8]:
+        """See `Scrambler`."""
+        del word
+        low, high = int(states.min()), int(states.max())
+        if low < 0 or high >= CODES:
+            raise InputError(f"{where}: codes from {low} to {high}; expected 0 to {CODES - 1} for scrambling")
+        table = np.zeros((CHANNELS, CODES), np.uint8)
+        for channel, known in enumerate(self.codes):
+            permutation = np.random.default_rng([self.seed, 1, channel]).permutation(CODES)
+            for code in np.unique(states[..., channel]).tolist():
+                known.setdefault(code, int(permutation[code]))
+            table[channel, list(known)] = list(known.values())
+        mapped = np.stack([table[channel][states[..., channel]] for channel in range(CHANNELS)], axis=-1)
+        if self.transpose:
+            mapped = mapped.swapaxes(1, 2)
+        rows, columns = (slice(None, None, -1 if reverse else 1) for reverse in self.flip)
+        return np.ascontiguousarray(mapped[:, rows, columns])
+
+    def text(self, text: str, word: Callable[[str], str]) -> str:
+        """See `Scrambler`."""
+        return in_invented_words(text, word)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """See `Scrambler`: codes have no names."""
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Scrambler`."""
+        return {"transpose": self.transpose, "flip": self.flip, "codes": self.codes}
+
+
+GRID = GridKind()

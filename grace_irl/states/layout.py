@@ -1,0 +1,143 @@
+"""States on the wire to another process: the parts of each state as bytes, one after the other."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grace_irl.errors import InputError
+from grace_irl.states import kind_named
+from grace_irl.states.kind import PartLayout, StateKind
+
+LENGTH = struct.Struct("<I")
+"""The bytes of a text, which follow."""
+
+Receive = Callable[[int], bytes]
+"""Gives the next bytes from the other process, as many as asked for."""
+
+
+class StateLayout:
+    """How states of one kind, type and shape lie on the wire.
+
+    Args:
+        kind: of the states.
+        parts: of each state, in their order.
+    """
+
+    def __init__(self, kind: StateKind, parts: Sequence[PartLayout]) -> None:
+        self.kind, self.parts = kind, tuple(parts)
+        self._numbers = [_Numbers(kind, part) if part.dtype else None for part in self.parts]
+        sizes = [numbers.size for numbers in self._numbers if numbers is not None]
+        self._size = sum(sizes) if len(sizes) == len(self.parts) else None
+        self._only = self._numbers[0] if len(self.parts) == 1 and not self.parts[0].name else None
+
+    @classmethod
+    def of(cls, kind: StateKind, state: Any) -> StateLayout:
+        """The layout of states like this one, which an environment gave.
+
+        Raises:
+            InputError: the kind has no such states.
+        """
+        return cls(kind, [_layout(name, value) for name, value in kind.separated(state).items()])
+
+    def to_json(self) -> list[Any]:
+        """The layout as plain values."""
+        return [self.kind.name, [list(part) for part in self.parts]]
+
+    @classmethod
+    def from_json(cls, about: Sequence[Any]) -> StateLayout:
+        """The inverse of `to_json`."""
+        name, parts = about
+        return cls(kind_named(name), [PartLayout(part, dtype, tuple(shape)) for part, dtype, shape in parts])
+
+    def encoded(self, state: Any) -> bytes:
+        """A state as it goes to the other process.
+
+        Raises:
+            InputError: it has other parts or another shape.
+        """
+        values = self.kind.separated(state)
+        if len(values) != len(self.parts) or any(part.name not in values for part in self.parts):
+            raise InputError(f"a state of {_names(values)}; expected {_names([part.name for part in self.parts])}")
+        return b"".join(map(_encoded, self.parts, (values[part.name] for part in self.parts)))
+
+    def received(self, receive: Receive) -> bytes:
+        """The bytes of one state, not yet read."""
+        if self._size is not None:
+            return receive(self._size)
+        data = b""
+        for numbers in self._numbers:
+            if numbers is not None:
+                data += receive(numbers.size)
+                continue
+            length = receive(LENGTH.size)
+            data += length + receive(LENGTH.unpack(length)[0])
+        return data
+
+    def state(self, data: bytes, at: int = 0) -> Any:
+        """The state in such bytes, as a program is handed it: a copy of its own.
+
+        Args:
+            at: offset of its first byte.
+        """
+        if self._only is not None:
+            return self._only.read(data, at)
+        values: dict[str, Any] = {}
+        for part, numbers in zip(self.parts, self._numbers, strict=True):
+            if numbers is not None:
+                values[part.name] = numbers.read(data, at)
+                at += numbers.size
+                continue
+            (length,) = LENGTH.unpack_from(data, at)
+            values[part.name] = data[at + LENGTH.size : at + LENGTH.size + length].decode()
+            at += LENGTH.size + length
+        return self.kind.joined(values)
+
+    def states(self, count: int, receive: Receive) -> list[Any]:
+        """The next states, as a program is handed them."""
+        if self._size is None:
+            return [self.state(self.received(receive)) for _ in range(count)]
+        data = receive(count * self._size)
+        return [self.state(data, number * self._size) for number in range(count)]
+
+
+class _Numbers:
+    """One part of numbers."""
+
+    def __init__(self, kind: StateKind, part: PartLayout) -> None:
+        self._stored, self._handed, self._shape = np.dtype(part.dtype), kind.handed(part), part.shape
+        self._count = int(np.prod(part.shape, dtype=np.int64))
+        self.size = self._count * self._stored.itemsize
+
+    def read(self, data: bytes, at: int) -> Any:
+        """A copy of its own in the type that a program is handed."""
+        array = np.frombuffer(data, self._stored, self._count, at).reshape(self._shape).astype(self._handed)
+        return array if self._shape else array[()]
+
+
+def _layout(name: str, value: Any) -> PartLayout:
+    if isinstance(value, str):
+        return PartLayout(name, "", ())
+    array = np.asarray(value)
+    return PartLayout(name, array.dtype.str, array.shape)
+
+
+def _encoded(part: PartLayout, value: Any) -> bytes:
+    if part.is_text:
+        if not isinstance(value, str):
+            raise InputError(f"part {part.name!r} of a state is {type(value).__name__}; expected a text")
+        data = value.encode()
+        return LENGTH.pack(len(data)) + data
+    array = np.asarray(value, part.dtype)
+    if array.shape != part.shape:
+        which = f"part {part.name!r} of a state" if part.name else "a state"
+        raise InputError(f"{which} of shape {array.shape}; expected {part.shape}, as the first one")
+    return array.tobytes()
+
+
+def _names(names: Mapping[str, Any] | Sequence[str]) -> str:
+    listed = sorted(names)
+    return f"parts {', '.join(map(repr, listed[:5]))}{', …' if len(listed) > 5 else ''}" if listed else "no parts"
