@@ -93,6 +93,7 @@ def evaluate(
     """
     if episodes < 1:
         raise InputError(f"{episodes} evaluation episodes; expected at least 1")
+    import torch
 
     seeds: list[int] = np.random.default_rng(seed).integers(2**31 - 1, size=episodes).tolist()
     records: list[_Record] = []
