@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.label_rule import choose_rule, require_roles_for
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
@@ -57,6 +58,7 @@ class Score:
         threshold: on the reward as the program gives it, whatever the calibration; `accuracy` is at it.
         threshold_from: "file" (best on the data that the reward was fitted to) or "these data" (best on these).
         label: the rule that marked the positive states.
+        label_reason: why that rule.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
         trajectories: how many were scored.
     """
@@ -69,7 +71,8 @@ class Score:
     calibration: str
     threshold: float
     threshold_from: str
-    label: str
+    label: LabelRule
+    label_reason: str
     monotonicity: float | None
     trajectories: int
 
@@ -93,7 +96,7 @@ def score(
     Args:
         reward: the file.
         demonstrations: all of them are scored, whatever their split.
-        rule: which expert states are positive; None: by the data's metadata, else "all".
+        rule: which expert states are positive; None: the rule that fits the data (`grace_irl.demos.label_rule`).
         choice: of log pi.
         calibration: "file" takes the scale and offset that an exported file carries (and fits where it
             carries none); "fitted" fits them to these demonstrations; "none" takes the reward as it comes.
@@ -105,7 +108,9 @@ def score(
         GraceError: the reward is invalid: it fails, or gives something that is not a finite number.
     """
     file = load_reward(reward)
-    problem = label(demonstrations, rule or demonstrations.metadata.label or "all")
+    chosen = choose_rule(demonstrations, rule or "")
+    require_roles_for(chosen, demonstrations)
+    problem = label(demonstrations, chosen.rule)
     require_both_sides(problem.items)
     items = problem.items
     rewards = file.rewards(
@@ -138,6 +143,7 @@ def score(
         threshold=ranked.threshold,
         threshold_from="these data" if file.threshold is None else "file",
         label=problem.rule,
+        label_reason=chosen.reason,
         monotonicity=monotonicity(
             by_digest[item.trajectory.digest] for item in items if item.demonstration.role == "expert"
         ),

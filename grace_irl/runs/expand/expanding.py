@@ -62,7 +62,8 @@ class Expanding:
     Args:
         folder: of the expansion.
         config: settings of all its runs.
-        demonstrations: that it began with; for the label "goal" with the goal states as their marks (`marked`).
+        demonstrations: that it began with, with the rule of their labels; for "goal" with the goal states as their
+            marks (`marked`).
         parts: brought by the caller of `expansion.start`.
         learner: trains and plays policies.
     """
@@ -75,7 +76,7 @@ class Expanding:
         self._demonstrations = demonstrations
         self._parts = parts
         self._learner = learner
-        self._rule = config.data.label or demonstrations.metadata.label or "all"
+        self._rule = demonstrations.metadata.label
         self._note: Callable[[str], None] = parts.note or (lambda _: None)
 
     def work(self, run: Run, done: Sequence[Round] = ()) -> Run:
@@ -195,7 +196,7 @@ class Expanding:
         return score(
             reward,
             replace(self._demonstrations, items=(*experts, *new)),
-            rule=self._config.data.label or None,
+            rule=self._rule or None,
             workers=self._config.sandbox.workers,
             allow_weak=self._config.sandbox.allow_weak,
         ).metrics
