@@ -171,7 +171,7 @@ class NumberStates:
         rows, row: the first of the trajectory's rows: its size and, of a grid, its sides hold for all.
         length: how many states will come.
         kind: of the states.
-        allocate: where the array goes.
+        allocate: gives the place of the array.
 
     Raises:
         InputError: a state that does not fill its sides.
@@ -277,7 +277,7 @@ class TextStates:
     Args:
         where: file and episode.
         texts: of the file.
-        allocate: where the array goes.
+        allocate: gives the place of the array.
     """
 
     def __init__(self, where: str, texts: Texts, allocate: Allocate) -> None:
