@@ -2,8 +2,8 @@
 
 Perception is learnt from data: who moves, which way a heading points, what is background. A table holds, for every
 state, which things took part in what, and their features. A *row* is one thing in one state. Its event is a column like
-any other, so that which event counts can be a constant ("open …") or named by a word of the instruction ("open …" beside
-"pick up …").
+any other, so that which event counts can be a constant ("open …") or named by a word of the instruction ("open …"
+beside "pick up …").
 """
 
 from __future__ import annotations
