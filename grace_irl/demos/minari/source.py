@@ -26,7 +26,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.arrow import Layout, box_of, described
 from grace_irl.demos.source import build, stated_role, stated_split, total_bytes, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
-from grace_irl.demos.ui.readers import MAX_BYTES, read_json
+from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 from grace_irl.toml import from_json
