@@ -9,10 +9,9 @@ from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, require_cleanable
-from grace_irl.compare.folder import ComparisonFolder, read_curve
+from grace_irl.compare.folder import ComparisonFolder, JobResult, read_curve, read_result
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import JobResult, read_result
 from grace_irl.compare.pool import Listener, run_jobs
 from grace_irl.compare.settings import (
     Settings,
@@ -26,13 +25,13 @@ from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import Line, csv_text, markdown, plot
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
+from grace_irl.rewards.file import read_reward
 from grace_irl.rl.environments import names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import RunLock, require_absent
 from grace_irl.runs.proposers import destination, settled
-from grace_irl.runs.score import read_reward
 
 SAME = "expected no change: a comparison goes on with the settings that it began with"
 MAY_CHANGE = (
