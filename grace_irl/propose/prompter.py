@@ -11,7 +11,7 @@ from grace_irl.propose.briefing import Briefing, PromptBudget, brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
-from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt
+from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt, Step
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.workbench import Workbench
 from grace_irl.search.protocol import Request
@@ -67,6 +67,16 @@ class Prompter:
         if request.operator not in OPERATORS:
             raise InputError(f"operator {request.operator!r} has no prompt; expected one of {', '.join(OPERATORS)}")
         return OPERATORS[request.operator](self._briefing, material(self._bench, self._briefing, request, parents))
+
+    def follow(self, step: Step, request: Request, parents: Sequence[Parent], version: Parent) -> Prompt:
+        """The prompt of a further call about a program: its material is the program, then the request's parents.
+
+        Raises:
+            InputError: the prompt cannot be made short enough, or no prompt has this operator's name.
+        """
+        if step.operator == "repair":
+            return self.repair(request, version)
+        return self.write(replace(request, operator=step.operator), (version, *parents))
 
     def repair(self, request: Request, failed: Parent) -> Prompt:
         """The prompt that sends a program back.

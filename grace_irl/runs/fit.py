@@ -31,7 +31,8 @@ from grace_irl.runs.record import TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
 from grace_irl.runs.run import Run
 from grace_irl.runs.session import Session
-from grace_irl.runs.store import FORMAT, Store
+from grace_irl.runs.schema import FORMAT
+from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
 

@@ -129,7 +129,7 @@ def _served(config: Config, bench: Workbench) -> Chat:
 
 
 def _llm(config: Config, bench: Workbench) -> Proposer:
-    return LlmProposer(_served(config, bench), bench, prompt_settings(config), repairs=config.model.repair)
+    return LlmProposer(_served(config, bench), bench, prompt_settings(config))
 
 
 def chat_settings(config: Config) -> ChatSettings:
@@ -177,7 +177,7 @@ def _by_hand(config: Config, bench: Workbench) -> Chat:
 
 
 def _manual(config: Config, bench: Workbench) -> Proposer:
-    return LlmProposer(_by_hand(config, bench), bench, prompt_settings(config), repairs=config.model.repair)
+    return LlmProposer(_by_hand(config, bench), bench, prompt_settings(config))
 
 
 def _has_recording(config: Config, problem: Problem) -> Config:

@@ -72,7 +72,7 @@ class ColumnTypes:
         if table not in self._tables:
             about = self._database.execute(f"PRAGMA table_info({table})").fetchall()
             self._tables[table] = {
-                name: _KINDS[kind] if needed or key else (*_KINDS[kind], type(None))
+                name: _KINDS[kind] if needed or key else (*_KINDS.get(kind, (object,)), type(None))
                 for _, name, kind, needed, _, key in about
             }
         return self._tables[table]
