@@ -10,7 +10,7 @@ from grace_irl.propose.answer import parse
 from grace_irl.propose.asking import Asking
 from grace_irl.propose.chat import Chat, Completion, Question
 from grace_irl.propose.client import ChatClient
-from grace_irl.propose.json_answer import ANSWER_SCHEMA
+from grace_irl.propose.json_answer import ANSWER_SCHEMA, NOTE_SCHEMA, read_note
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt, Proposal, Step
 from grace_irl.propose.workbench import Workbench
@@ -86,7 +86,7 @@ class LlmProposer:
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
     ) -> list[Proposal]:
         """`n` proposals; with `reads`, each is a program."""
-        asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else None)
+        asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         missing = [Proposal("", failure=asked.failure, prompt=asked.prompt.text)]
         read = _read if reads else _texts
         return [*read(asked.prompt, asked.completions), *missing * (n - len(asked.completions))]
@@ -98,7 +98,7 @@ def _texts(prompt: Prompt, completions: Sequence[Completion]) -> list[Proposal]:
         Proposal(
             "",
             prompt=prompt.text,
-            raw=each.text,
+            raw=read_note(each.text),
             tokens_in=each.tokens_in,
             tokens_out=each.tokens_out,
             seconds=each.seconds,

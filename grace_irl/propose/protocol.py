@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.program import Program
-from grace_irl.search.protocol import Request
+from grace_irl.search.protocol import Request, Result
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,21 @@ class Step:
 
     operator: str
     writes: bool = True
+
+
+Following = Callable[[Request, Result, Sequence[Step]], Step | None]
+"""The step after those that are done about a result; None: it is told as it is."""
+
+
+def repairs(most: int) -> Following:
+    """Sends a program that fails back with what went wrong, at most so many times."""
+
+    def following(request: Request, result: Result, done: Sequence[Step]) -> Step | None:
+        del request
+        failed = result.evaluation is not None and not result.evaluation.valid
+        return Step("repair") if failed and len(done) < most else None
+
+    return following
 
 
 @runtime_checkable

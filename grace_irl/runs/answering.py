@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, Step, Stoppable
+from grace_irl.propose.protocol import Follower, Following, Parent, Proposal, Proposer, Step, Stoppable
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
 
 MAX_MESSAGE = 2_000  # characters of an invalid program's problems that are kept
-
-
-Following = Callable[[Request, Result, Sequence[Step]], Step | None]
-"""The step after those that are done about a result; None: it is told as it is."""
-
-
-def repairs(most: int) -> Following:
-    """Sends a program that fails back with what went wrong, at most so many times."""
-
-    def following(request: Request, result: Result, done: Sequence[Step]) -> Step | None:
-        del request
-        failed = result.evaluation is not None and not result.evaluation.valid
-        return Step("repair") if failed and len(done) < most else None
-
-    return following
 
 
 class Answering:

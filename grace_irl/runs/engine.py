@@ -14,8 +14,8 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, Evaluator
 from grace_irl.methods.account import Account
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Proposal, Proposer
-from grace_irl.runs.answering import Answering, Following, repairs
+from grace_irl.propose.protocol import Following, Proposal, Proposer, repairs
+from grace_irl.runs.answering import Answering
 from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store

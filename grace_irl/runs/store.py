@@ -250,7 +250,10 @@ class Store:
         rows = self._rows("SELECT idx, program, failure, seconds, drafts, notes FROM results")
         known = {row[0] for row in self._rows("SELECT id FROM programs")}
         with self._columns.reading("results"):
-            found = [Told(*row, from_json(_NAMES, drafts), from_json(_NOTES, notes)) for *row, drafts, notes in rows]
+            found = [
+                Told(index, program, failure, seconds, from_json(_NAMES, drafts), from_json(_NOTES, notes))
+                for index, program, failure, seconds, drafts, notes in rows
+            ]
             if any(name not in known for each in found for name in each.drafts):
                 raise ValueError("a draft that is not in 'programs'")
         return {each.index: each for each in found}
