@@ -106,6 +106,9 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "generations": run.generations,
                 "seconds": run.seconds,
                 "proposer": run.proposer,
+                "label": run.label.rule if run.label else "",
+                "label_reason": run.label.reason if run.label else "",
+                "notes": run.notes,
                 "reason": run.reason,
                 "rounds": run.rounds,
             }

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, require_cleanable
-from grace_irl.compare.folder import ComparisonFolder, read_curve
+from grace_irl.compare.folder import ComparisonFolder, JobResult, read_curve, read_result
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import JobResult, read_result
 from grace_irl.compare.pool import Listener, run_jobs
 from grace_irl.compare.settings import (
     Settings,
@@ -26,13 +25,13 @@ from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import Line, csv_text, markdown, plot
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
+from grace_irl.rewards.file import read_reward
 from grace_irl.rl.environments import names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import RunLock, require_absent
 from grace_irl.runs.proposers import destination, settled
-from grace_irl.runs.score import read_reward
 
 SAME = "expected no change: a comparison goes on with the settings that it began with"
 MAY_CHANGE = (
@@ -80,17 +79,18 @@ def start(
         KeyboardInterrupt: it can be resumed.
     """
     require_absent(out)
-    contest = Contest.of(settings)
+    contest = Contest.of(settings, new=True)
     comparison = settings.comparison.model_copy(update={"data": digest_of(contest.demonstrations)})
-    settings = located(Settings(comparison, settings.fit))
-    contest = Contest(settings, contest.demonstrations)
+    settings = located(Settings(comparison, contest.settings.fit))
+    contest = replace(contest, settings=settings)
     warned = _checked(contest)
     checked = None
     if contest.needs_goals or settings.fit.data.goals:
         checked = require_cleanable(contest.labels, contest.demonstrations)
     if comparison.reward:
-        contest = Contest(settings := _with_own_reward(settings, out), contest.demonstrations)
+        contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
     settings.write(out)
+    note(contest.choice.line)
     _say_server(contest, note)
     return _work(out, contest.cleaned(out, note, checked), warned, workers, listener)
 
@@ -143,7 +143,7 @@ def resume(
             "unchanged: begin a new one"
         )
     warned = _checked(contest)
-    settings.write(folder)
+    contest.settings.write(folder)
     _say_server(contest, note)
     return _work(folder, contest.cleaned(folder, note), warned, workers, listener)
 

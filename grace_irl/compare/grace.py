@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.compare.standings import ORACLE
-from grace_irl.demos import require_roles
-from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.demos.label_rule import RuleChoice, require_roles_for
+from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.programs.check import read
-from grace_irl.rewards.file import RewardFile, load_reward
+from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
@@ -28,12 +28,14 @@ from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
-from grace_irl.runs.score import read_reward
+
+REASON = "as the comparison has it"
+"""Reason for the label rule of a search."""
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
     from grace_irl.rl.choice import Signal
-    from grace_irl.rl.problems import Pay
+    from grace_irl.rl.learning import Pay
 
 
 @dataclass(frozen=True)
@@ -88,19 +90,20 @@ class Recovered:
 
     def pay(self, form: Paid | None = None) -> Pay:
         """Pays it to learners; a program in its own form, a network in `form` or, if that is None, in `paid`."""
-        from grace_irl.rl.problems import net_pay, program_pay
+        from grace_irl.rl.learning import NetPay, ProgramPay
 
         assert self.reward is not None
         if isinstance(self.reward, ProgramReward):
-            return program_pay(self.reward.file, self.reward.form, allow_weak_sandbox=self.reward.allow_weak)
-        return net_pay(self.reward, form or self.paid)
+            return ProgramPay(self.reward.file, self.reward.form, self.reward.allow_weak)
+        return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
         """The signal that the method's learner had; None if it recovers no reward, so that nothing chooses."""
         from grace_irl.rl.choice import Signal
+        from grace_irl.rl.learning import true_pay
 
         if method == ORACLE:
-            return Signal(lambda venv: venv)
+            return Signal(true_pay)
         if self.reward is None:
             return None
         centred = self.paid == "centred"
@@ -142,14 +145,18 @@ class Grace:
     name: ClassVar[str] = "grace"
 
     @property
+    def _rule(self) -> LabelRule:
+        return self.config.data.label or self.demonstrations.metadata.label or "all"
+
+    @property
     def reads_length(self) -> str:
         """Rewards of goals are low off the goal; one that marks all of an expert's states may pay for each step."""
-        if (self.config.data.label or self.demonstrations.metadata.label or "all") != "all":
+        if self._rule != "all":
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
 
     def check(self, problem: PolicyProblem) -> None:
-        """Needs experts and negatives, or a reward file."""
+        """Needs experts, for the rule "all" also negatives; or a reward file."""
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
                 "--expand with --horizon: rounds of expansion play episodes as the environment ends them; expected "
@@ -158,7 +165,7 @@ class Grace:
         if self.config.expand.rounds and self.reward is not None:
             raise InputError("--expand with --reward: rounds of expansion search; expected one or the other")
         if self.reward is None:
-            require_roles(self.demonstrations)
+            require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
         else:
             read_reward(self.reward)
 
@@ -167,19 +174,19 @@ class Grace:
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:
             return self._expanded(self._run(config), config, watch)
-        from grace_irl.rl.problems import learn_on, program_pay
+        from grace_irl.rl.learning import ProgramPay, learn_on
 
         begun = time.monotonic()
         run = None if self.reward else self._run(config)
         took = time.monotonic() - begun
         reward = self._reward(config, run)
-        pay = program_pay(reward.file, reward.form, allow_weak_sandbox=reward.allow_weak)
+        pay = ProgramPay(reward.file, reward.form, reward.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
         return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 
     def _run(self, config: Config) -> Run:
         """Searches, or resumes a search that was killed."""
-        parts = fits.Parts(demonstrations=self.demonstrations, note=self.note)
+        parts = fits.Parts(demonstrations=self.demonstrations, note=self.note, reason=REASON)
         expands = config.expand.rounds > 0
         began = (self.folder / "rounds" / "0" / "run" if expands else self.folder).exists()
         if not began:
@@ -206,10 +213,9 @@ class Grace:
 
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the file that was given."""
-        rule = config.data.label or self.demonstrations.metadata.label
         path = self.reward if run is None else run.reward_path
         assert path is not None
-        form = form_of(config.expand, rule, reshaped=run is not None and run.reshaped)
+        form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
         return ProgramReward(path, config.expand.trust, config.sandbox.allow_weak, form)
 
 

@@ -19,9 +19,17 @@ from typing import TYPE_CHECKING
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest
-from grace_irl.compare.folder import ComparisonFolder, JobFolder
+from grace_irl.compare.folder import (
+    PLAYED,
+    ComparisonFolder,
+    Favourite,
+    JobFolder,
+    JobResult,
+    TrainingOutcome,
+    read_result,
+    write_result,
+)
 from grace_irl.compare.grace import GraceTrained, ProgramReward, Recovered
-from grace_irl.compare.outcome import PLAYED, Favourite, JobResult, TrainingOutcome, read_result, write_result
 from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
@@ -140,7 +148,7 @@ class _Job:
         Raises:
             GraceError: what stopped it.
         """
-        from grace_irl.rl.problems import one_thread
+        from grace_irl.rl.learning import one_thread
 
         with one_thread():
             method = self.contest.method(self.name, self.place.fit, print)
@@ -281,7 +289,7 @@ class _Job:
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
         """Learning of a fresh policy in another environment; a text if it cannot."""
-        from grace_irl.rl.problems import learn_on
+        from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward
         if self.name == ORACLE:

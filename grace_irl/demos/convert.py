@@ -19,7 +19,7 @@ MAP_NAME = "scramble.json"
 
 @dataclass(frozen=True)
 class Stated:
-    """What the user says about data that say nothing of it themselves; None leaves what is there.
+    """The user's facts about data that do not state them; None leaves what is there.
 
     Attributes:
         role: of every episode.
@@ -114,7 +114,7 @@ def scramble(
 def _targets(
     sources: Sequence[str | Path], target: str | Path, format: Format | None
 ) -> list[tuple[str | Path, str | Path]]:
-    """Which file becomes which: one takes the target's name, those of a folder go into the target."""
+    """The target of each file: one takes the target's name, those of a folder go into the target."""
     files = [(source, file) for source in sources for file in expand(source)]
     if len(sources) == 1 and files == [(sources[0], sources[0])]:
         if not Path(target).is_dir():
@@ -153,7 +153,7 @@ def _copy(
     opened = open_source(source, memory)
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
-    role = stated.role or role_of(opened, source)
+    role = stated.role or role_of(opened.header, source)
     trajectories = states = 0
     with open_writer(target, metadata, format, screenshots) as writer:
         for demonstration in opened.demonstrations(role, memory.empty):
@@ -172,4 +172,4 @@ def _restated(header: Header, stated: Stated) -> Header:
 def _first(path: str | Path) -> Demonstration:
     memory = Memory()
     source = open_source(path, memory)
-    return next(iter(source.demonstrations(role_of(source, path), memory.empty)))
+    return next(iter(source.demonstrations(role_of(source.header, path), memory.empty)))

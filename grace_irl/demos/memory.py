@@ -1,4 +1,4 @@
-"""The memory that demonstrations may take: every reader asks before it takes any.
+"""The memory that demonstrations may take, and the region that holds their arrays: every reader asks first.
 
 The limit is of the machine, not of a run: the option `--max-memory`, the variable GRACE_IRL_MAX_MEMORY, or a share of
 what is available now. One `Memory` counts a whole set, whatever the number of its files.
@@ -7,9 +7,11 @@ what is available now. One `Memory` counts a whole set, whatever the number of i
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import re
 import resource
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,13 +26,19 @@ from grace_irl.errors import InputError
 VARIABLE = "GRACE_IRL_MAX_MEMORY"
 
 SHARE = 0.8
-"""Of the memory that is available, where nobody states a limit: the rest is for learning, the sandbox and others."""
+"""Of the memory that is available, if nobody states a limit: the rest is for learning, the sandbox and others."""
 
 EPISODE_BYTES = 1024
 """Of the objects that one trajectory is, besides its arrays and texts."""
 
 SCREENSHOT_BYTES = 512
-"""Of the objects that say where a picture lies."""
+"""Bytes of the objects that hold a picture's place."""
+
+ALIGNMENT = 64
+"""Bytes. A cache line, and enough for every dtype."""
+
+FILE_SHARE = 0.5
+"""A region larger than this share of the memory that is available now lies in a file instead."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -40,7 +48,7 @@ _STATED: ContextVar[int | None] = ContextVar("max_memory", default=None)
 
 
 class Memory:
-    """What one set of demonstrations may take, and what it has taken so far.
+    """Memory that one set of demonstrations may take, and has taken so far.
 
     Args:
         limit: bytes; None: what `limited` or the variable states, else a share of what is available.
@@ -128,6 +136,51 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
         _STATED.reset(token)
 
 
+class Region:
+    """A region that the arrays of a set are cut from, one after the other; it lives as long as one of them does.
+
+    It is memory, or an unlinked temporary file if it would take more than `FILE_SHARE`. Pages that no array touches
+    take nothing, so `capacity` may be generous.
+
+    Args:
+        capacity: bytes, an upper bound on all arrays, each `padded`.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = max(int(capacity), mmap.PAGESIZE)
+        self.in_file = self.capacity > FILE_SHARE * available_memory()
+        self._map = _map_file(self.capacity) if self.in_file else mmap.mmap(-1, self.capacity, mmap.MAP_PRIVATE)
+        self._used = 0
+
+    def allocate(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        """An array of zeros.
+
+        Raises:
+            MemoryError: the capacity is used up.
+        """
+        kind = np.dtype(dtype)
+        sides = tuple(int(side) for side in shape)
+        size = math.prod(sides) * kind.itemsize
+        if self._used + size > self.capacity:
+            raise MemoryError(f"region of {self.capacity} bytes is full: {self._used} used, {size} asked for")
+        array: NDArray[Any] = np.ndarray(sides, kind, self._map, self._used if size else 0)
+        self._used += padded(size)
+        return array
+
+
+def padded(size: int) -> int:
+    """Bytes that an array of this size takes in a region."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _map_file(capacity: int) -> mmap.mmap:
+    # /var/tmp lies on disk by convention; /tmp is often memory, which is what there is too little of.
+    folder = "/var/tmp" if os.access("/var/tmp", os.W_OK) and "TMPDIR" not in os.environ else tempfile.gettempdir()
+    with tempfile.TemporaryFile(prefix="grace-irl-states-", dir=folder) as file:
+        os.ftruncate(file.fileno(), capacity)
+        return mmap.mmap(file.fileno(), capacity, mmap.MAP_SHARED)
+
+
 def state_limit(max_memory: int | str, name: str) -> None:
     """States the limit for the rest of this context (a command of the command line).
 
@@ -142,7 +195,7 @@ def state_limit(max_memory: int | str, name: str) -> None:
 
 
 def stated_limit() -> int | None:
-    """The limit that somebody stated, in bytes; None where nobody did.
+    """The limit that somebody stated, in bytes; None if nobody did.
 
     Raises:
         InputError: the variable states no size.
@@ -185,7 +238,7 @@ def available_memory() -> int:
     """Bytes that this process can take without swapping, and without being killed or refused them.
 
     The least of what the machine has available, what the control groups of this process leave it, and what its own
-    limit of address space leaves it; half of the physical memory where the kernel does not say.
+    limit of address space leaves it; half of the physical memory if the kernel does not say.
     """
     found = [*_of_machine(), *_of_cgroups(), *_of_address_space()]
     return max(min(found), 0) if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

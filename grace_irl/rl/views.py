@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.label_rule import environment_rule
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.states import kind_of_space
@@ -39,36 +40,6 @@ def vector_fields(environment_id: str) -> tuple[str, ...]:
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
 
 
-class StateView(Protocol):
-    """Makes states of one environment's observations."""
-
-    @property
-    def metadata(self) -> Metadata:
-        """What is true of all states."""
-        ...
-
-    @property
-    def has_goal(self) -> bool:
-        """Whether `success` means anything."""
-        ...
-
-    def prepare(self, environment: Any) -> None:
-        """Called once, before the first reset."""
-        ...
-
-    def state(self, environment: Any, observation: Any) -> Any:
-        """The state, as its kind has it, after a reset or a step that gave this observation."""
-        ...
-
-    def instruction(self, environment: Any) -> str:
-        """The goal text of the running episode, or ""."""
-        ...
-
-    def success(self, terminated: bool, reward: float) -> bool:
-        """Whether an episode that ended so reached its goal; False where there is no such notion."""
-        ...
-
-
 class SpaceView:
     """Observations that are states already (MuJoCo, classic control).
 
@@ -90,8 +61,8 @@ class SpaceView:
             )
         self._kind = kind
         fields = vector_fields(environment_id) if kind.named_fields else ()
-        named = len(fields) == (getattr(observation_space, "shape", None) or (0,))[0]
-        self.metadata = Metadata(kind.name, fields if named else (), environment_id, kind.name, kind.label)
+        named = fields if len(fields) == (getattr(observation_space, "shape", None) or (0,))[0] else ()
+        self.metadata = Metadata(kind.name, named, environment_id, kind.name, environment_rule(environment_id))
 
     def prepare(self, environment: Any) -> None:
         """Nothing to prepare."""

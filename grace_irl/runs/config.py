@@ -35,7 +35,7 @@ class DataConfig(Section):
         (), "More of them, all negative, whatever they state.", flag="negatives", unit="path", common=True
     )
     label: Literal["", "all", "last", "goal"] = setting(
-        "", "Positive expert states: all, last or goal.", flag="label", shown="by the data, else all", common=True
+        "", "Positive expert states: all, last or goal.", flag="label", shown="what fits the data", common=True
     )
     goals: str = setting(
         "",

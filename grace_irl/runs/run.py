@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grace_irl.contents import require_no_links, require_own_file
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
@@ -97,6 +98,8 @@ class Run:
         cost: of those tokens, by the prices in the configuration.
         rounds: of an expansion (`grace_irl.runs.expand.expansion`), whose last search this is; () of a run alone.
         favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.expand.round`).
+        label: the rule for which expert states are positive, and why it was chosen.
+        notes: what the user was told on the way.
     """
 
     folder: Path
@@ -113,6 +116,8 @@ class Run:
     cost: float = 0.0
     rounds: tuple[Round, ...] = ()
     favourite: Round | None = None
+    label: RuleChoice | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def report_path(self) -> Path:

@@ -21,7 +21,7 @@ Parts = Mapping[str, NDArray[Any]]
 states are one array has one part, named ""."""
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
-"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or an arena's `allocate`."""
+"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or a region's `allocate`."""
 
 
 class PartLayout(NamedTuple):
@@ -114,7 +114,7 @@ class StateKind(ABC):
         annotated: episodes may carry screenshots and actions in words.
         plain_space: a Gymnasium space alone tells that its observations are states of this kind.
         named_fields: the numbers of a state may have names (`Metadata.fields`).
-        label: the label rule of data that do not say theirs ("all" or "last").
+        label: the label rule of data of which nothing else is known ("last": tasks end where a goal is reached).
         view: the view of states in files that do not say theirs.
         stored_as: what a column of a file holds for one state, for messages.
     """

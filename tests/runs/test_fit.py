@@ -44,7 +44,7 @@ def test_a_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     assert run.seconds > 0
     with opened(run.folder) as (store, _):
         assert best_record(store, run.folder).program == run.best.program
-        assert [kind for _, kind, _ in store.events()] == ["started", "stopped"]
+        assert [kind for _, kind, _ in store.events()] == ["started", "note", "stopped"]
 
 
 def test_the_reward_file_stands_alone_and_tells_where_it_comes_from(tmp_path: Path) -> None:

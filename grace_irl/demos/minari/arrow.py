@@ -23,7 +23,7 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import is_text, numbers_of
-from grace_irl.demos.ui.readers import read_json
+from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
 from grace_irl.states import kind_of_parts
 from grace_irl.states.kind import PartLayout
@@ -31,7 +31,7 @@ from grace_irl.states.kind import PartLayout
 MAGIC = b"ARROW1\0\0"
 
 COLUMNS = ("observations", "actions", "rewards", "terminations", "truncations", "infos.log_prob")
-"""What is read of a Parquet file; of an arrow file, nothing is unpacked."""
+"""The parts that are read of a Parquet file; of an arrow file, nothing is unpacked."""
 
 
 class ArrowEpisodes:
@@ -155,7 +155,7 @@ def is_compressed(metadata: bytes) -> bool:
 
 
 def _field(data: bytes, table: int, number: int) -> int:
-    """Where a field of a FlatBuffer's table lies; 0 where it has none."""
+    """Offset of a field of a FlatBuffer's table; 0 if it has none."""
     fields = table - struct.unpack_from("<i", data, table)[0]
     size = struct.unpack_from("<H", data, fields)[0]
     place = 4 + 2 * number
@@ -196,18 +196,18 @@ class Box:
 
 
 class Layout:
-    """How states lie in the observations of a dataset.
+    """Layout of states in the observations of a dataset.
 
     Args:
         serialised: the observation space, as Minari writes it.
-        where: the dataset.
+        where: the name of the dataset, for messages.
 
     Raises:
         InputError: no such space, or one whose observations are no states.
 
     Attributes:
         kind: of the states.
-        fields: their names, where several boxes are joined.
+        fields: their names, if several boxes are joined.
         boxes: by the names of the parts that are joined; "" is the observation itself.
         text: the name of the part that is the instruction, or None.
     """

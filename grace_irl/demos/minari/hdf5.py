@@ -23,7 +23,7 @@ from grace_irl.errors import InputError
 SIGNATURE = b"GCOL\1\0\0\0"
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Where a superblock of this version states how many bytes addresses and lengths have."""
+"""Offset at which a superblock of this version states the sizes of addresses and lengths."""
 
 _OBJECT = struct.Struct("<HHIQ")
 
@@ -147,7 +147,7 @@ class Hdf5Episodes:
         return found
 
     def _opened(self, names: tuple[str, ...], where: str, *, missing: bool = False) -> Any:
-        """What lies under a path of plain links; None where nothing does, if it may be missing."""
+        """The object under a path of plain links; None if nothing does, if it may be missing."""
         found: Any = self._file
         for name in names:
             if "/" in name or name in ("", ".") or not isinstance(found, self._h5py.Group):

@@ -3,7 +3,7 @@
 Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`: with
 an `image` it is a grid, otherwise its boxes of one dimension are joined in the order of their names; a
 `mission` text becomes the instruction. Nothing is ever downloaded, no link out of the folder is followed, and no
-environment, space or object that a dataset describes is made: Minari itself, which does all this, is not asked.
+environment, space or object that a dataset describes is made: Minari itself, which does all this, is not used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.arrow import Layout, box_of, described
 from grace_irl.demos.source import build, stated_role, stated_split, total_bytes, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
-from grace_irl.demos.ui.readers import MAX_BYTES, read_json
+from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 from grace_irl.toml import from_json
@@ -51,16 +51,16 @@ def dataset_folder(path: str | Path) -> Path | None:
 
 
 def datasets_root() -> Path:
-    """Where Minari keeps its datasets: MINARI_DATASETS_PATH, or ~/.minari/datasets."""
+    """The folder of Minari's datasets: MINARI_DATASETS_PATH, or ~/.minari/datasets."""
     named = os.environ.get("MINARI_DATASETS_PATH")
     return Path(named) if named else Path.home() / ".minari" / "datasets"
 
 
 class Episodes(Protocol):
-    """Where a dataset keeps its episodes. A name is a path: of a part, and of parts in it."""
+    """The episodes of a dataset. A name is a path: of a part, and of parts in it."""
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
-        """What is said of an episode: its number of steps, and what we keep with it."""
+        """The attributes of an episode: its number of steps, and what we keep with it."""
         ...
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
@@ -69,7 +69,7 @@ class Episodes(Protocol):
         Args:
             index: of the episode.
             names: of the part.
-            shape: of one row, where the dataset says it.
+            shape: of one row, if the dataset says it.
             where: dataset and episode.
 
         Raises:
@@ -205,7 +205,7 @@ class MinariSource:
         )
 
     def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions, where they are numbers: those of a Dict, a Tuple or a Text are not."""
+        """The actions, if they are numbers: those of a Dict, a Tuple or a Text are not."""
         if self._actions.get("type") in ("Dict", "Tuple", "Text"):
             return None
         actions = self._episodes.array(index, ("actions",), self._action_shape, where)
@@ -227,13 +227,12 @@ class MinariSource:
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.
             environment = str(json.loads(about["env_spec"])["id"])
-        kind = self._layout.kind
-        return Header(Metadata(kind.name, self._layout.fields, environment, label=kind.label))
+        return Header(Metadata(self._layout.kind.name, self._layout.fields, environment))
 
 
 @dataclass(frozen=True)
 class _Ours:
-    """What a writer of this project keeps with each episode."""
+    """Attributes that a writer of this project keeps with each episode."""
 
     role: str | None = None
     task: str = "default"
@@ -264,7 +263,7 @@ def _count(value: object, what: str) -> int:
 
 
 def _is_dataset(file: Path) -> bool:
-    """Whether it may be the metadata of a dataset: nothing is parsed before its memory is asked for."""
+    """Whether it may be the metadata of a dataset: its memory is reserved before anything is parsed."""
     if not file.is_file():
         return False
     try:

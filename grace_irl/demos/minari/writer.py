@@ -29,7 +29,7 @@ MAX_MISSION = 4096
 class MinariWriter(SetWriter):
     """A `Writer` of a Minari dataset, written beside its place and moved there whole.
 
-    Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` where the first
+    Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` if the first
     trajectory has an instruction. Images are stored as they are: Minari's JPEG encoding would change codes.
 
     Args:
@@ -210,7 +210,7 @@ class MinariWriter(SetWriter):
 
 
 def _episode_metadata(demonstration: Demonstration) -> dict[str, Any]:
-    """What Minari has no place for, kept with each episode."""
+    """Facts that Minari has no place for, kept with each episode."""
     trajectory = demonstration.trajectory
     return {
         "role": demonstration.role,

@@ -175,7 +175,7 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
-        """Rows of each episode, from the one small column: memory is asked for before states come."""
+        """Rows of each episode, from the one small column: memory is reserved before states come."""
         lengths: list[int] = []
         seen: set[int] = set()
         last: int | None = None
@@ -226,7 +226,7 @@ class ParquetSource:
         return self._shared.setdefault(text, text)
 
     def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> States:
-        """What gathers the states of the trajectory that begins in this row."""
+        """The collector of the states of the trajectory that begins in this row."""
         if self._is_text:
             return TextStates(where, self._texts, allocate)
         return NumberStates(where, rows, row, length, self._kind, allocate)
@@ -255,7 +255,7 @@ def first_line(error: Exception) -> str:
 
 
 def _guess(schema: pa.Schema) -> Metadata:
-    """Metadata of a file that somebody else wrote: kinds are told by the columns that they need."""
+    """Metadata of a file that somebody else wrote: the columns show the kind."""
     part = part_of("", schema.field("state").type) if "state" in schema.names else None
     fitting = [kind for kind in KINDS.values() if part is not None and kind.stores(part)]
     fitting = [kind for kind in fitting if set(kind.sides) <= set(schema.names)]

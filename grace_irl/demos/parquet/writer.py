@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY
 from grace_irl.demos.parquet.rows import PICTURE, SCREENSHOT, WORD_COLUMNS, dtype_of, is_list
-from grace_irl.demos.parquet.screenshot_writer import Cell, ScreenshotColumn
+from grace_irl.demos.parquet.screenshots import Cell, ScreenshotColumn
 from grace_irl.demos.parquet.source import BATCH_ROWS
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter
@@ -26,7 +26,7 @@ from grace_irl.states.texts import text
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""States and pictures of a row group, where they come to so much before `BATCH_ROWS`; it has each screen once."""
+"""States and pictures of a row group, if they come to so much before `BATCH_ROWS`; it has each screen once."""
 
 PICTURES_OF_A_PAGE = 4
 """Pictures that are written at once, and read at once by who wants one of them."""
@@ -39,7 +39,7 @@ class _Piece:
     Attributes:
         demonstration: whose rows.
         episode: its number.
-        start, stop: which rows; all of them but where pictures take too much.
+        start, stop: the rows; all of them, unless pictures take too much.
         cells: what these rows have of screenshots.
     """
 
@@ -246,7 +246,7 @@ def _screens(states: NDArray[Any], where: str) -> dict[str, Any]:
 
 
 def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:
-    """`action_text` and `step_instruction`: null in the last row, and where the source has none."""
+    """`action_text` and `step_instruction`: null in the last row, and if the source has none."""
     rows = len(trajectory.states)
     columns: dict[str, Any] = {name: pa.nulls(rows, pa.string()) for name in WORD_COLUMNS}
     if isinstance(trajectory, AnnotatedTrajectory):

@@ -14,6 +14,7 @@ from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import Metrics
+from grace_irl.rewards.file import read_reward
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.config import Config, DataConfig, ProposerConfig
@@ -22,7 +23,7 @@ from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Run
-from grace_irl.runs.score import read_reward, score
+from grace_irl.runs.score import score
 
 LEARNT = 0.5
 """Share of rollouts like an expert's at which a policy learns well enough."""
@@ -61,7 +62,8 @@ class Expanding:
     Args:
         folder: of the expansion.
         config: settings of all its runs.
-        demonstrations: that it began with; for the label "goal" with the goal states as their marks (`marked`).
+        demonstrations: that it began with, with the rule of their labels; for "goal" with the goal states as their
+            marks (`marked`).
         parts: brought by the caller of `expansion.start`.
         learner: trains and plays policies.
     """
@@ -74,7 +76,7 @@ class Expanding:
         self._demonstrations = demonstrations
         self._parts = parts
         self._learner = learner
-        self._rule = config.data.label or demonstrations.metadata.label or "all"
+        self._rule = demonstrations.metadata.label
         self._note: Callable[[str], None] = parts.note or (lambda _: None)
 
     def work(self, run: Run, done: Sequence[Round] = ()) -> Run:
@@ -194,7 +196,7 @@ class Expanding:
         return score(
             reward,
             replace(self._demonstrations, items=(*experts, *new)),
-            rule=self._config.data.label or None,
+            rule=self._rule or None,
             workers=self._config.sandbox.workers,
             allow_weak=self._config.sandbox.allow_weak,
         ).metrics
