@@ -232,6 +232,9 @@ class ModelConfig(Section):
     repair: bool = setting(
         True, "Send a program that fails back once, with its traceback.", flag="repair", needs="prompts"
     )
+    repairs: int = setting(
+        1, "How often a program that fails is sent back, at most.", flag="repairs", needs="prompts", ge=1, le=100
+    )
     patience: float = setting(
         600.0,
         "Time to wait for a server that went away, before the run stops.",

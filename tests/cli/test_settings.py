@@ -310,7 +310,7 @@ class ToySettings(Section):
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     known = methods.METHODS
     made = methods.Method(
-        "toy", "a toy", known["grace"].make_search, known["grace"].account, sections={"toy": ToySettings}
+        "toy", "a toy", known["grace"].search, known["grace"].evaluator, sections={"toy": ToySettings}
     )
     monkeypatch.setitem(known, "toy", made)
 
