@@ -77,6 +77,6 @@ METHOD = Method(
     evaluator=discriminator,
     account=SeparationAccount(),
     operators=operators,
-    reads=("search.", "fitness.", "expand.", "stop.target_accuracy", "data."),
+    reads=("search.", "fitness.", "expand.", "stop.", "data."),
     width=lambda config: config.search.population,
 )

@@ -77,8 +77,8 @@ class Method:
         panels: sections of the report, from the best program's evaluation (or None) and from all.
         needs: what a run cannot do without.
         sections: its own settings by the name of their section (`grace_irl.settings`).
-        reads: sections and settings, among those of all runs, that some methods do not read and this one does:
-            "search.generations", "fitness." and so on. A user who sets another of these is refused.
+        reads: sections and settings that this method reads, of those that some methods do not
+            (`grace_irl.runs.effects.NOT_BY_ALL`). `fit` refuses a user who sets another of these.
         width: how many programs it works with at once: those that a run may begin with, and as many fruitless answers
             as end it twice.
     """
@@ -93,5 +93,5 @@ class Method:
     panels: Callable[[Evaluation | None, Sequence[Evaluation]], Sequence[Panel]] = _no_panels
     needs: Needs = field(default_factory=Needs)
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
-    reads: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ("search.samples", "search.lag")
     width: Callable[[Config], int] = lambda _: 20
