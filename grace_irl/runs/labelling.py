@@ -234,7 +234,8 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         _save(labelling, folder)
     try:
         problem = labelling.problem()
-        require_both_sides(problem.train)
+        if labelling.demonstrations.items:  # a method may need none
+            require_both_sides(problem.train)
     except InputError as error:
         raise InputError(
             f"{error}; correct {RunPaths(folder).goals}, and go on with {resume or RunPaths(folder).resume}"

@@ -32,9 +32,7 @@ def export_record(record: Record, store: Store, config: Config) -> str:
         record.program.source,
         title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
         facts=facts(record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")),
-        scale=numbers.scale,
-        offset=numbers.offset,
-        threshold=numbers.threshold,
+        **(vars(numbers) if numbers else {}),
     )
     return sound(text, f"program {record.program.id}")
 
@@ -54,7 +52,7 @@ def facts(
     """
     lines = [
         *method(config.method).account.facts(record.evaluation, flat(config)),
-        ("label", f"{label} (which expert states are positive)"),
+        *([("label", f"{label} (which expert states are positive)")] if trajectories else []),
     ]
     for split in ("train", "held_out"):
         rows = [row for row in trajectories if row.split == split]
