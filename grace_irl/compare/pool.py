@@ -8,8 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grace_irl.compare.folder import ComparisonFolder, JobFolder, read_curve
-from grace_irl.compare.outcome import JobResult, read_result, write_result
+from grace_irl.compare.folder import ComparisonFolder, JobFolder, JobResult, read_curve, read_result, write_result
 from grace_irl.demos import memory
 from grace_irl.errors import GraceError
 from grace_irl.work import Executor, Job, JobError, JobFuture, LocalExecutor

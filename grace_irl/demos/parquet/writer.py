@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY
 from grace_irl.demos.parquet.rows import PICTURE, SCREENSHOT, WORD_COLUMNS, dtype_of, is_list
-from grace_irl.demos.parquet.screenshot_writer import Cell, ScreenshotColumn
+from grace_irl.demos.parquet.screenshots import Cell, ScreenshotColumn
 from grace_irl.demos.parquet.source import BATCH_ROWS
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter

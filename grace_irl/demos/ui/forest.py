@@ -18,9 +18,11 @@ from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 
 if TYPE_CHECKING:
-    from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest
-    from grace_irl.demos.ui.protos.android_accessibility_node_info_pb2 import AndroidAccessibilityNodeInfo
-    from grace_irl.demos.ui.protos.android_accessibility_window_info_pb2 import AndroidAccessibilityWindowInfo
+    from grace_irl.demos.ui.androidcontrol_pb2 import (
+        AndroidAccessibilityForest,
+        AndroidAccessibilityNodeInfo,
+        AndroidAccessibilityWindowInfo,
+    )
 
 MAX_TREE = 4 * 1024 * 1024
 """Bytes of one serialised forest: 20,000 nodes or so; parsed, it may take a hundred times as much."""
@@ -109,7 +111,7 @@ def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
     """
     from google.protobuf.message import DecodeError
 
-    from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest
+    from grace_irl.demos.ui.androidcontrol_pb2 import AndroidAccessibilityForest
 
     if len(tree) > MAX_TREE:
         raise InputError(f"{where}: a tree of {len(tree):,} bytes; expected at most {MAX_TREE:,}: drop the episode")
@@ -241,7 +243,7 @@ def forest_of(root: etree._Element) -> AndroidAccessibilityForest:
     Args:
         root: as `markup.parse` gives it.
     """
-    from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest
+    from grace_irl.demos.ui.androidcontrol_pb2 import AndroidAccessibilityForest
 
     forest = AndroidAccessibilityForest()
     for top in root:

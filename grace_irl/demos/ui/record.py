@@ -16,7 +16,7 @@ from grace_irl.demos.ui.residue import Residue
 from grace_irl.errors import InputError
 
 if TYPE_CHECKING:
-    from grace_irl.demos.ui.protos.example_pb2 import Features
+    from grace_irl.demos.ui.androidcontrol_pb2 import Features
 
 
 ABOUT = "grace_irl"
@@ -65,7 +65,7 @@ class EpisodeRecord:
         """
         from google.protobuf.message import DecodeError
 
-        from grace_irl.demos.ui.protos.example_pb2 import Example
+        from grace_irl.demos.ui.androidcontrol_pb2 import Example
 
         try:
             features = Example.FromString(data).features
@@ -87,7 +87,7 @@ class EpisodeRecord:
 
     def serialise(self) -> bytes:
         """The record's data; equal records are equal bytes."""
-        from grace_irl.demos.ui.protos.example_pb2 import Example
+        from grace_irl.demos.ui.androidcontrol_pb2 import Example
 
         example = Example()
         feature = example.features.feature

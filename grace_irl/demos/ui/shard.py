@@ -297,7 +297,7 @@ def require_extra(path: Path) -> None:
     except ImportError as error:
         raise InputError(f"{path}: a shard of AndroidControl, and {error.name} is not installed; {install}") from None
     try:
-        from grace_irl.demos.ui.protos import android_accessibility_forest_pb2, example_pb2  # noqa: F401
+        from grace_irl.demos.ui import androidcontrol_pb2  # noqa: F401
     except VersionError as error:
         reason = " ".join(str(error).split())
         raise InputError(
