@@ -32,7 +32,7 @@ OLD = (
     *("grace_irl/states/", "grace_irl/rewards/", "grace_irl/methods", "grace_irl/api.py"),
     "grace_irl/synthesis/screen/functions.py",
     *("grace_irl/propose/views/", "grace_irl/propose/feedback.py"),
-    *("grace_irl/propose/material.py", "grace_irl/propose/operators.py", "grace_irl/propose/pictures.py"),
+    *("grace_irl/propose/material.py", "grace_irl/propose/rendering.py", "grace_irl/propose/pictures.py"),
     *("grace_irl/propose/prompter.py", "grace_irl/propose/protocol.py", "grace_irl/evaluate/columns.py"),
     *("grace_irl/evaluate/discriminator.py", "grace_irl/evaluate/evaluation.py", "grace_irl/evaluate/evaluator.py"),
     *("grace_irl/evaluate/metrics.py", "grace_irl/evaluate/rewards.py"),
