@@ -14,7 +14,7 @@ from grace_irl.demos.trajectory import Metadata, Trajectory
 from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.separated import SeparationAccount
-from grace_irl.report.data import Data, Valued, trainings
+from grace_irl.report.data import Data, Valued, read_curve, trainings
 from grace_irl.report.evidence import gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, fixed, highlighted, line, number, share
