@@ -132,7 +132,7 @@ def _module(where: str, name: str) -> ModuleType:
 
 
 def _view(name: str, space: Any) -> StateView:
-    """What the observations are, where they are states already."""
+    """The kind of the observations, if they are states already."""
     kind = kind_of_space(space)
     if kind is not None:
         return FunctionView(Metadata(kind.name, (), name, kind.name))

@@ -25,7 +25,7 @@ def _without(*parts: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Body:
-    """What a v5 environment can give, and what older versions gave that it cannot.
+    """Observations that a v5 environment can give, and those of older versions that it cannot.
 
     Attributes:
         options: arguments of `gymnasium.make` by the width of the observation that they give.

@@ -1,7 +1,7 @@
 """AndroidAccessibilityForest, what AndroidControl has of a screen, as uiautomator's XML, and the way back.
 
 Every window is a child of `<hierarchy>`, in the forest's order; every field has an attribute (docs/demonstrations.md,
-AndroidControl). What XML says and a forest cannot is told apart by `residue.py`.
+AndroidControl). `residue.py` keeps what XML can say and a forest cannot.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ DEFAULTS = {
     "visible-to-user": "true",
     **{name: value for name, value in markup.ATTRIBUTES.items() if name not in ("index", "bounds")},
 }
-"""What an attribute says that is not there."""
+"""Values of absent attributes."""
 
 ALWAYS = {*markup.ATTRIBUTES, "visible-to-user"}
-"""Attributes that are written in every node; the others where they differ from `DEFAULTS`."""
+"""Attributes that are written in every node; the others if they differ from `DEFAULTS`."""
 
 WINDOW_TYPES = (
     "unknown",
@@ -271,7 +271,7 @@ def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
 
 
 def _ids(elements: Sequence[etree._Element]) -> Sequence[int]:
-    """Their numbers: those that they state, where all of these are different, else as they follow one another."""
+    """Their numbers: those that they state, if all of these are different, else as they follow one another."""
     plain = range(len(elements))
     texts = [element.get("unique-id") for element in elements]
     stated = [_number(text, _INT32, number) for text, number in zip(texts, plain, strict=True)]
@@ -327,7 +327,7 @@ def _fill_bounds(rectangle: Any, text: str | None) -> None:
 
 
 def _number(text: str | None, limit: int, default: int) -> int:
-    """The whole number that a text spells, where a field of this range can hold it."""
+    """The whole number that a text spells, if a field of this range can hold it."""
     if text is None or not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
         return default
     return int(text)
