@@ -115,6 +115,6 @@ METHOD = Method(
     account=SeparationAccount(),
     operators=operators,
     sections={"map_elites": MapElitesSettings},
-    reads=("search.samples", "search.lag", "fitness.", "stop.", "data."),
+    reads=("fitness.", "stop.target_accuracy", "data."),
     width=_width,
 )

@@ -12,9 +12,9 @@ from grace_irl.settings import Section
 
 if TYPE_CHECKING:
     from grace_irl.demos.labels import Problem
+    from grace_irl.propose.material import Workbench
     from grace_irl.propose.protocol import Following
     from grace_irl.propose.rendering import Operator
-    from grace_irl.propose.workbench import Workbench
     from grace_irl.runs.config import Config
     from grace_irl.search.protocol import Search
 
@@ -78,7 +78,7 @@ class Method:
         needs: what a run cannot do without.
         sections: its own settings by the name of their section (`grace_irl.settings`).
         reads: sections and settings that this method reads, of those that some methods do not
-            (`grace_irl.runs.effects.NOT_BY_ALL`). `fit` refuses a user who sets another of these.
+            (`grace_irl.runs.config.OPTIONAL`). `fit` refuses a user who sets another of these.
         width: how many programs it works with at once: those that a run may begin with, and as many fruitless answers
             as end it twice.
     """
@@ -93,5 +93,5 @@ class Method:
     panels: Callable[[Evaluation | None, Sequence[Evaluation]], Sequence[Panel]] = _no_panels
     needs: Needs = field(default_factory=Needs)
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
-    reads: tuple[str, ...] = ("search.samples", "search.lag")
+    reads: tuple[str, ...] = ()
     width: Callable[[Config], int] = lambda _: 20

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
-from grace_irl.programs.characters import canonical, unseen
 from grace_irl.programs.export import calibration_of, threshold_of
+from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
 from grace_irl.rewards.scale import Form, Scale
 from grace_irl.rewards.view import StateView
@@ -39,9 +39,9 @@ class RewardFile:
         path: of the file.
         source: its text.
         trust: whether it may run in this process.
-        scale, offset: the calibration that an exported file carries; 1 and 0 where it carries none.
+        scale, offset: the calibration that an exported file carries; 1 and 0 if it carries none.
         threshold: above which a reward, as the program gives it, counts as an expert's: of the best accuracy on
-            training data. None where the file carries none.
+            training data. None if the file carries none.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:

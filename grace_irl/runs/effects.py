@@ -4,7 +4,8 @@ A declaration names what the setting needs (`grace_irl.settings.setting`), a nam
 environment variables, keywords, `--set`, and values of a settings file that are not the defaults: the file may be one
 that a run wrote, which holds every setting.
 
-A setting of another method's own section is unknown. Of the sections that every run has, a method says what it reads.
+A method names the settings of all runs that it reads (`Method.reads`); the others are refused with it. A setting in a
+section of another method is unknown.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.errors import InputError
-from grace_irl.methods.registry import method
-from grace_irl.runs.config import Config, flat, resolve
+from grace_irl.runs.config import Config, flat, is_read, resolve
 from grace_irl.settings import declared
 
 
@@ -55,9 +55,6 @@ def _prompts(config: Config, author: str) -> bool:
 def _priced(config: Config, author: str) -> bool:
     return author != "synthesis" and config.model.price_in + config.model.price_out > 0
 
-
-NOT_BY_ALL = ("search.", "fitness.", "expand.", "data.", "stop.target_accuracy", "stop.plateau")
-"""Settings that a run has whatever its method, and that some methods do not read (`Method.reads`)."""
 
 MODEL = "--llm-url URL"
 NEEDS = {
@@ -109,12 +106,11 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
         InputError: such a setting; one line names all that lack the same thing.
     """
     known = declared(type(config))
-    chosen = method(config.method)
-    unread = [how for key, how in given.items() if key.startswith(NOT_BY_ALL) and not key.startswith(chosen.reads)]
+    unread = [how for key, how in given.items() if not is_read(key, config.method)]
     if unread:
         raise InputError(
-            f"{', '.join(unread)}: no effect, since method {config.method!r} does not read "
-            f"{'it' if len(unread) == 1 else 'them'}; expected {'it' if len(unread) == 1 else 'them'} left out"
+            f"{', '.join(unread)}: no effect with method {config.method!r}; expected another --method, or "
+            f"{'this setting' if len(unread) == 1 else 'these settings'} left out"
         )
     author = author_of(config) if author is None else author
     needs = {key: known[key].needs for key in given if key in known}
