@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -106,6 +107,7 @@ class RewardVectorEnv(VectorWrapper):
             from `infos["instruction"]` as an episode begins, else from a `mission` of the environments.
         runner: runs the program; this wrapper's alone, and closed with it.
         scale: the form of the reward.
+        states: reads the states `(n, ...)` out of observations `(n, ...)`, and one out of one, if they are neither.
 
     Raises:
         InputError: observations are normalised underneath: programs expect them as the environment gives them.
@@ -116,6 +118,7 @@ class RewardVectorEnv(VectorWrapper):
         venv: VectorEnv,
         runner: RewardRunner,
         scale: Scale = Scale(),
+        states: Callable[[Any], Any] = state_of,
     ) -> None:
         inner: Any = venv
         while isinstance(inner, VectorWrapper):
@@ -126,7 +129,7 @@ class RewardVectorEnv(VectorWrapper):
                 )
             inner = inner.env
         super().__init__(venv)
-        self._payment = Payment(runner, scale)
+        self._payment, self._states = Payment(runner, scale), states
         self._mode = AutoresetMode(venv.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._over = np.zeros(venv.num_envs, bool)
         self._missions: bool | None = None
@@ -138,7 +141,7 @@ class RewardVectorEnv(VectorWrapper):
             chosen = np.array(options[MASK], bool)
         observations, infos = self.env.reset(seed=seed, options=options)
         self._over &= ~chosen
-        self._payment.turn((), None, (), self._begins(np.flatnonzero(chosen), state_of(observations), infos))
+        self._payment.turn((), None, (), self._begins(np.flatnonzero(chosen), self._states(observations), infos))
         return observations, infos
 
     def step(
@@ -146,7 +149,7 @@ class RewardVectorEnv(VectorWrapper):
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """One step everywhere, paid by the program."""
         observations, originals, terminated, truncated, infos = self.env.step(actions)
-        states = state_of(observations)
+        states = self._states(observations)
         over = np.asarray(terminated, bool) | np.asarray(truncated, bool)
         stepped = np.arange(self.num_envs)
         reached, starting = states, stepped[:0]
@@ -185,7 +188,7 @@ class RewardVectorEnv(VectorWrapper):
             )
         reached = np.array(states)
         for slot in ended:
-            reached[slot] = state_of(found[slot])
+            reached[slot] = self._states(found[slot])
         return reached
 
     def _begins(self, slots: NDArray[np.int64], states: NDArray[Any], infos: dict[str, Any]) -> list[Begin]:
