@@ -178,7 +178,7 @@ class VectorRow:
         return digits(max(spreads, default=0.0))
 
 
-class Figures:
+class GalleryFigures:
     """What the report shows of states of one kind; of a kind without figures, nothing.
 
     Args:
@@ -218,7 +218,7 @@ class Figures:
         return []
 
 
-class GridFigures(Figures):
+class GridFigures(GalleryFigures):
     """Grids as drawings with one legend."""
 
     def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
@@ -226,16 +226,16 @@ class GridFigures(Figures):
         self._grids = GridPictures(states) if states else None
 
     def drawing(self, state: Any, label: str) -> Markup | None:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return self._grids.draw(state, f"the grid of {label}") if self._grids else None
 
     @property
     def legend(self) -> list[Entry]:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return self._grids.legend if self._grids else []
 
 
-class VectorFigures(Figures):
+class VectorFigures(GalleryFigures):
     """Vectors as a table of their fields."""
 
     def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
@@ -245,21 +245,25 @@ class VectorFigures(Figures):
         self._fields, self.fields_left_out = fields(evidence.trajectories, data.trajectories, names)
 
     def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return [VectorRow(field, numbers(field, shots, self._trajectories)) for field in self._fields]
 
 
-class ScreenFigures(Figures):
+class ScreenFigures(GalleryFigures):
     """Screens as pictures and outlines."""
 
     wide = True
 
     def screen(self, trajectory: Trajectory, step: int) -> ScreenFigure | None:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return screen_view(trajectory, step)
 
 
-FIGURES: dict[str, type[Figures]] = {VECTOR.name: VectorFigures, GRID.name: GridFigures, SCREEN.name: ScreenFigures}
+FIGURES: dict[str, type[GalleryFigures]] = {
+    VECTOR.name: VectorFigures,
+    GRID.name: GridFigures,
+    SCREEN.name: ScreenFigures,
+}
 """What the report shows of states, for the kinds that have figures."""
 
 
@@ -284,7 +288,7 @@ class Gallery:
         shots = [*evidence.low, *evidence.high, *(shot for story in evidence.stories for shot in story.shots)]
         shown = [shot for shot in shots if shot.of.row.digest in data.trajectories]
         states = [data.trajectories[shot.of.row.digest].states[shot.step] for shot in shown]
-        self.figures = FIGURES.get(kind, Figures)(data, evidence, states)
+        self.figures = FIGURES.get(kind, GalleryFigures)(data, evidence, states)
 
     def instruction(self, of: Valued) -> str:
         """What a trajectory was told, or ""."""

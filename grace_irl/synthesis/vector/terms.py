@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_cdt
 
-from grace_irl.programs.characters import seen
+from grace_irl.programs.parsing import seen
 from grace_irl.synthesis.grid.scene import Agent
 from grace_irl.text import packed, quoted
 
