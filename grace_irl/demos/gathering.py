@@ -69,7 +69,8 @@ class Gathering:
             self._arena.seal()
         release_buffers()
         for item in self._items:
-            for array in (item.trajectory.states, item.trajectory.actions):
+            parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
+            for array in (*parts, item.trajectory.actions):
                 if array is not None:  # a view that was taken before sealing does not follow the array it is of
                     array.flags.writeable = False
         return tuple(self._items)

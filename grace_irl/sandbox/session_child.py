@@ -21,7 +21,7 @@ from grace_irl.sandbox.wire import CODES
 from grace_irl.states.layout import StateLayout
 
 OPEN = struct.Struct("<I")
-"""How many bytes of JSON follow: the source, and the layout of a state."""
+"""Number of bytes of JSON that follow: the source, and the layout of a state."""
 
 TURN = struct.Struct("<IIIi")
 """Steps, episodes that begin, bytes of JSON (the instructions), and the shape of an action: `NO_ACTION`, 0 for a
