@@ -79,7 +79,7 @@ def modules(room: str = "", without_new: bool = False) -> Iterator[Module]:
             place = path.relative_to(ROOT).as_posix()
             if room and not place.startswith(f"grace_irl/{room}"):
                 continue
-            if without_new and place.startswith(NEW):
+            if without_new and place.removeprefix("grace_irl/").startswith(NEW):
                 continue
             yield measured(path)
 

@@ -197,14 +197,13 @@ def row(case: Case, run: Path) -> dict[str, object]:
         best = best_record(store, run)
         prompts = [proposal for _, _, proposal in store.proposals()]
     score = grace_irl.score(run / "reward.py", case.test, workers=1)
-    train = best.evaluation.train
     return {
         "run": case.name,
         "program": best.program.id,
-        "fitness": best.evaluation.fitness,
+        "fitness": best.evaluation.score,
         "answers": len(prompts),
         "prompt_chars": len(prompts[0].prompt),
-        "train": train.accuracy if train else None,
+        "train": best.evaluation.metrics.get("accuracy"),
         "accuracy": score.metrics.accuracy,
         "auc": score.metrics.auc,
         "separated": score.metrics.separated,

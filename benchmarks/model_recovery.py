@@ -130,17 +130,16 @@ def measure(name: str, arm: str, arguments: argparse.Namespace) -> Row:
                         better[record.program.operator] += 1
                     best = new
                 if count in MARKS and best is not None:
-                    curve[count] = best.evaluation.fitness
+                    curve[count] = best.evaluation.score
             programs = [records[t.program_id] for t in told.values() if t.program_id]
-            metrics = best.evaluation.train if best else None
             return Row(
                 problem=name,
                 arm=arm,
                 programs=len(told),
                 valid=sum(r.evaluation.valid for r in programs) / max(len(told), 1),
                 repaired=sum(t.draft_id is not None for t in told.values()),
-                fitness=best.evaluation.fitness if best else None,
-                train=metrics.accuracy if metrics else None,
+                fitness=best.evaluation.score if best else None,
+                train=best.evaluation.metrics.get("accuracy") if best else None,
                 held_out=score.accuracy if score else None,
                 auc=score.auc if score else None,
                 seconds=max((t.seconds for t in told.values()), default=0.0),

@@ -232,7 +232,7 @@ def comparison(rng: Draw, folder: Path) -> Path:
 def _database() -> tuple[bytes, tuple[tuple[str, str], ...]]:
     """A database with rows in every table, and every table with each of its columns."""
     from grace_irl.demos.labels import label
-    from grace_irl.evaluate.evaluation import Evaluation, Metrics
+    from grace_irl.evaluate.separation import Metrics, Separation
     from grace_irl.programs.program import Definition, Program
     from grace_irl.propose.goals import GoalAnswer
     from grace_irl.propose.protocol import Proposal
@@ -241,7 +241,7 @@ def _database() -> tuple[bytes, tuple[tuple[str, str], ...]]:
 
     metrics = Metrics(-0.1, 0.9, 0.8, False, 3, 4)
     tasks: dict[str, tuple[Metrics, Metrics | None]] = {"a": (metrics, None)}
-    score = Evaluation("ok", "", "", -0.1, 2.0, -1.0, 0.5, metrics, metrics, tasks, 0.25, 0.1)
+    score = Separation(metrics, metrics, 2.0, -1.0, 0.5, tasks, 0.25).evaluation(0.1)
     functions = (Definition("Reward", "f" * 16, "module", 0, 14, 21),)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"

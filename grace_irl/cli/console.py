@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import BEST_HERE, Metrics, shown
+from grace_irl.methods.account import Figures
 from grace_irl.programs.characters import canonical
 from grace_irl.runs.record import plain
 from grace_irl.text import HarmlessStream, harmless, line
@@ -69,39 +69,14 @@ def print_json(answer: Mapping[str, object]) -> None:
     print(json.dumps(plain(dict(answer)), allow_nan=False), flush=True)
 
 
-def metrics_object(metrics: Metrics | None) -> dict[str, Any] | None:
-    """Metrics as an object for `--json`."""
-    found: dict[str, Any] | None = plain(metrics)
-    return found
-
-
-def metrics_table(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Table:
-    """A table of metrics, one named row each."""
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    table.add_column("")
-    for name in ("fitness", "auc", "accuracy", "separated", "positive", "negative"):
-        table.add_column(name, justify="right")
-    for name, metrics in rows:
-        if metrics is None:
-            table.add_row(name, *["-"] * 6)
-            continue
-        table.add_row(
-            name,
-            shown(metrics.fitness),
-            f"{metrics.auc:.4f}",
-            f"{metrics.accuracy:.4f}",
-            "yes" if metrics.separated else "no",
-            str(metrics.experts),
-            str(metrics.negatives),
-        )
+def table_of(figures: Figures) -> Table:
+    """A table of a method's figures, one named row each."""
+    table = Table(title=figures.title or None, title_justify="left", box=None, pad_edge=False)
+    for place, name in enumerate(figures.head):
+        table.add_column(name, justify="right" if place else "left")
+    for row in figures.rows:
+        table.add_row(*row)
     return table
-
-
-def accuracy_line(threshold: float | None) -> str:
-    """Which threshold the accuracies of a run's program are at."""
-    if threshold is None:
-        return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
-    return f"accuracy: where a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
 
 
 def print_source(out: PlainConsole, source: str) -> None:

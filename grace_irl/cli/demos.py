@@ -162,7 +162,7 @@ def _about(summary: DemosSummary) -> RenderableType:
         ("states", f"{metadata.kind}, {shapes}{', …' if len(summary.shapes) > EXAMPLES else ''}"),
         ("environment", metadata.environment or "not stated"),
         ("view", metadata.view or "not stated"),
-        ("label", metadata.label or "not stated"),
+        ("label", summary.label),
         ("beside states", "; ".join(has) or "nothing"),
     ):
         table.add_row(Text(name, style="bold"), value)

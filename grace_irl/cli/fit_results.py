@@ -9,9 +9,10 @@ from typing import NoReturn
 
 from rich.table import Table
 
-from grace_irl.cli.console import accuracy_line, console, metrics_object, metrics_table, print_json, print_source, say
+from grace_irl.cli.console import console, print_json, print_source, say, table_of
 from grace_irl.cli.progress import rounds_table
 from grace_irl.cli.report import report_of_fit
+from grace_irl.methods.registry import method
 from grace_irl.runs.estimate import Cap, Estimate, Total
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Interrupted, Run
@@ -71,13 +72,13 @@ def _cap(cap: Cap) -> str:
 def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
     """Prints what a run found: tables for people, one object for programs."""
     out = console()
-    best = run.best
+    best, account = run.best, method(run.method).account
     if not as_json or out.is_terminal:
         print_source(out, run.reward_path.read_text(encoding="utf-8"))
-        out.print(metrics_table([("train", best.train), ("held out", best.held_out)]))
-        for name, (train, held_out) in best.evaluation.tasks.items() if len(best.evaluation.tasks) > 1 else ():
-            out.print(metrics_table([(f"{name}, train", train), (f"{name}, held out", held_out)]))
-        say(accuracy_line(best.evaluation.threshold))
+        for figures in account.figures(best.evaluation):
+            out.print(table_of(figures))
+        for remark in account.remarks(best.evaluation):
+            say(remark)
         tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
@@ -96,14 +97,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "reward_path": str(run.reward_path),
                 "policy_path": None if run.favourite is None else str(run.folder / run.favourite.policy),
                 "report_path": None if report is None else str(report),
-                "fitness": best.fitness,
-                "train": metrics_object(best.train),
-                "held_out": metrics_object(best.held_out),
-                "tasks": best.evaluation.tasks,
-                "monotonicity": best.evaluation.monotonicity,
-                "scale": best.evaluation.scale,
-                "offset": best.evaluation.offset,
-                "threshold": best.evaluation.threshold,
+                **account.values(best.evaluation),
                 "program": best.program.id,
                 "programs": run.programs,
                 "calls": run.calls,
@@ -112,6 +106,9 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "generations": run.generations,
                 "seconds": run.seconds,
                 "proposer": run.proposer,
+                "label": run.label.rule if run.label else "",
+                "label_reason": run.label.reason if run.label else "",
+                "notes": run.notes,
                 "reason": run.reason,
                 "rounds": run.rounds,
             }

@@ -10,10 +10,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from grace_irl.cli.console import PlainConsole, accuracy_line, console, print_json, say
+from grace_irl.cli.console import PlainConsole, console, print_json, say
 from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.pool import ComparisonState
-from grace_irl.evaluate.evaluation import shown
+from grace_irl.methods.separated import accuracy_line
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.expand.round import Round, became
@@ -81,12 +81,7 @@ def said(snapshot: Snapshot) -> str:
         text += f", {live.tokens} tokens"
         text += f" for {live.cost:.4g}" if live.cost else ""
         text += f" ({live.in_flight} asked, last call {live.seconds:.1f} s)"
-    best = snapshot.best
-    if best is None or best.evaluation.train is None:
-        return f"{text}, none valid yet"
-    train, held_out = best.evaluation.train, best.evaluation.held_out
-    text += f", best fitness {shown(train.fitness)}, accuracy {train.accuracy:.4f}"
-    return text if held_out is None else f"{text} (held out {held_out.accuracy:.4f}, fitness {shown(held_out.fitness)})"
+    return f"{text}, {snapshot.headline or 'none valid yet'}"
 
 
 COLUMNS = (

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, metrics_object, metrics_table, print_json, say
+from grace_irl.cli.console import console, print_json, say, table_of
 from grace_irl.cli.options import MaxMemory
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import BEST_HERE
+from grace_irl.evaluate.separation import BEST_HERE
+from grace_irl.methods.separated import metrics_figures
 from grace_irl.runs.score import RoleScore
 
 LABELS = ("all", "last", "goal")
@@ -33,7 +35,7 @@ def score(
         str | None,
         typer.Option(
             help="Positive expert states: all, last, goal.",
-            show_default="by the data, else all",
+            show_default="what fits the data",
             envvar="GRACE_IRL_LABEL",
         ),
     ] = None,
@@ -89,7 +91,7 @@ def score(
         print_json(
             {
                 "reward": str(reward),
-                **(metrics_object(found.metrics) or {}),
+                **vars(found.metrics),
                 "tasks": found.tasks,
                 "roles": found.roles,
                 "scale": found.scale,
@@ -98,6 +100,7 @@ def score(
                 "threshold": found.threshold,
                 "threshold_from": found.threshold_from,
                 "label": found.label,
+                "label_reason": found.label_reason,
                 "monotonicity": found.monotonicity,
                 "trajectories": found.trajectories,
             }
@@ -105,14 +108,15 @@ def score(
         return
     out = console()
     tasks = list(found.tasks.items()) if len(found.tasks) > 1 else []
-    out.print(metrics_table([*tasks, ("all", found.metrics)]))
+    out.print(table_of(metrics_figures([*tasks, ("all", found.metrics)])))
     if found.threshold_from == "file":
         say(f"accuracy: at the file's threshold, reward > {found.threshold:.6g}")
     else:
         say(f"accuracy: {BEST_HERE}, reward > {found.threshold:.6g} (the file carries none)")
     out.print(_roles_table(found.roles))
     fitted = f"{found.scale:.6g} * r + {found.offset:.6g}"
-    say(f"label {found.label}, calibration {found.calibration}: {fitted}")
+    say(RuleChoice(found.label, found.label_reason).line)
+    say(f"calibration {found.calibration}: {fitted}")
     if found.monotonicity is not None:
         say(f"Kendall tau of reward against time along expert trajectories: {found.monotonicity:.3f}")
 

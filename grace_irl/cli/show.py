@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import accuracy_line, console, metrics_table, print_json, print_source, say
+from grace_irl.cli.console import console, print_json, print_source, say, table_of
 from grace_irl.cli.goals import goals_found, goals_line
 from grace_irl.cli.progress import show_rounds
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import shown
+from grace_irl.evaluate.evaluation import Evaluation, shown
+from grace_irl.methods.account import Account
+from grace_irl.methods.registry import method
 from grace_irl.programs.library import Usage
 from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
@@ -45,10 +47,10 @@ def show(
         return
     with opened(run) as (store, config):
         if program is not None:
-            _show_program(store, run, program, as_json=as_json)
+            _show_program(store, run, program, method(config.method).account, as_json=as_json)
         else:
             prices = Prices(config.model.price_in, config.model.price_out)
-            _show_run(store, run, prices, top=top, all_fates=fates, as_json=as_json)
+            _show_run(store, run, prices, method(config.method).account, top=top, all_fates=fates, as_json=as_json)
 
 
 def find(store: Store, folder: Path, prefix: str) -> Record:
@@ -66,7 +68,7 @@ def find(store: Store, folder: Path, prefix: str) -> Record:
     return found[0]
 
 
-def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> None:
+def _show_program(store: Store, run: Path, prefix: str, account: Account, *, as_json: bool) -> None:
     record = find(store, run, prefix)
     own = [row for row in store.fates() if row.fate.program_id == record.program.id]
     proposal = store.proposal(record.index)
@@ -75,7 +77,7 @@ def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> Non
         print_json(
             {
                 "program": record.program,
-                "evaluation": record.evaluation,
+                "evaluation": {**_outcome(record.evaluation), **account.values(record.evaluation)},
                 "fates": [_fate_object(row) for row in own],
                 "lineage": ancestors,
                 "reasoning": proposal.reasoning if proposal else "",
@@ -85,11 +87,11 @@ def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> Non
     out = console()
     print_source(out, record.program.source)
     evaluation = record.evaluation
-    if evaluation.train is not None:
-        out.print(metrics_table([("train", evaluation.train), ("held out", evaluation.held_out)]))
-        say(accuracy_line(evaluation.threshold))
-    if evaluation.monotonicity is not None:
-        say(f"monotonicity: {evaluation.monotonicity:.4f} (Kendall's tau along expert trajectories, mean)")
+    if evaluation.valid and evaluation.complete:
+        for figures in account.figures(evaluation):
+            out.print(table_of(figures))
+        for remark in account.details(evaluation):
+            say(remark)
     if evaluation.message:
         say(f"{evaluation.status}: {evaluation.message}")
     if evaluation.traceback:
@@ -100,7 +102,9 @@ def _show_program(store: Store, run: Path, prefix: str, *, as_json: bool) -> Non
     out.print(_fates_table(own))
 
 
-def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: bool, as_json: bool) -> None:
+def _show_run(
+    store: Store, run: Path, prices: Prices, account: Account, *, top: int, all_fates: bool, as_json: bool
+) -> None:
     records, rows, best = store.records(), store.fates(), store.meta("best")
     last = {row.fate.program_id: row.fate for row in rows if row.fate.verdict != "duplicate"}
     kept = [record for name, record in records.items() if name in last and last[name].verdict == "kept"]
@@ -121,9 +125,9 @@ def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: b
                 "programs": len(records),
                 "seconds": max((entry.seconds for entry in told.values()), default=0.0),
                 "verdicts": dict(verdicts),
-                "population": [_record_object(record) for record in kept],
+                "population": [_record_object(record, account) for record in kept],
                 "goals": goals_found(store.goals()),
-                "generations": generations,
+                "generations": [_generation_object(each, account) for each in generations],
                 "fates": [_fate_object(row) for row in rows],
                 "failures": [{"index": entry.index, "failure": entry.failure} for entry in failures],
                 "failure_kinds": kinds(entry.failure for entry in failures),
@@ -135,12 +139,12 @@ def _show_run(store: Store, run: Path, prices: Prices, *, top: int, all_fates: b
         )
         return
     out = console()
-    out.print(_programs_table(kept[:top], best))
-    if any(record.evaluation.held_out and record.evaluation.threshold is None for record in kept[:top]):
-        say(accuracy_line(None))
+    out.print(_programs_table(kept[:top], best, account))
+    for remark in dict.fromkeys(each for record in kept[:top] for each in account.cautions(record.evaluation)):
+        say(remark)
     if found := goals_found(store.goals()):
         say(goals_line(found, RunPaths(run).goals))
-    out.print(_generations_table(generations))
+    out.print(_generations_table(generations, account))
     if reused.shared:
         out.print(_library_table(reused, top))
     out.print(_fates_table(rows if all_fates else rows[-SHOWN_FATES:]))
@@ -174,20 +178,17 @@ def _spent(spent: Spending) -> str:
     return "; ".join(words)
 
 
-def _programs_table(records: list[Record], best: str) -> Table:
+def _programs_table(records: list[Record], best: str, account: Account) -> Table:
     table = Table(title="best programs (* the best)", title_justify="left", box=None, pad_edge=False)
-    for name in ("", "program", "fitness", "accuracy", "held out", "auc", "rising", "nodes", "made by", "candidate"):
+    titles = (each.title for each in account.columns)
+    for name in ("", "program", account.score, *titles, "nodes", "made by", "candidate"):
         table.add_column(name)
     for record in records:
-        train, held_out = record.evaluation.train, record.evaluation.held_out
         table.add_row(
             "*" if record.program.id == best else "",
             record.program.id,
-            shown(record.evaluation.fitness),
-            f"{train.accuracy:.4f}" if train else "-",
-            f"{held_out.accuracy:.4f}" if held_out else "-",
-            f"{train.auc:.4f}" if train else "-",
-            "-" if record.evaluation.monotonicity is None else f"{record.evaluation.monotonicity:.2f}",
+            shown(record.evaluation.score),
+            *(each.cell(record.evaluation.metrics) for each in account.columns),
             str(record.program.nodes),
             record.program.operator,
             str(record.index),
@@ -195,7 +196,7 @@ def _programs_table(records: list[Record], best: str) -> Table:
     return table
 
 
-def _generations_table(generations: list[Generation]) -> Table:
+def _generations_table(generations: list[Generation], account: Account) -> Table:
     table = Table(title="generations", title_justify="left", box=None, pad_edge=False)
     names = (
         "",
@@ -208,18 +209,16 @@ def _generations_table(generations: list[Generation]) -> Table:
         "failed",
         "new functions",
         "reused",
-        "best fitness",
-        "accuracy",
-        "held out",
+        f"best {account.score}",
+        *(each.title for each in account.progress),
     )
     for name in names:
         table.add_column(name, justify="right")
     for row in generations:
         fates = (row.kept, row.dropped, row.invalid, row.duplicate, row.repaired)
         counts = (row.calls, *fates, row.failed, row.new_functions, row.reused_functions)
-        scores = (shown(row.fitness), row.accuracy, row.held_out)
-        cells = [value if isinstance(value, str) else "-" if value is None else f"{value:.4f}" for value in scores]
-        table.add_row(str(row.number), *map(str, counts), *cells)
+        cells = (each.cell(row.metrics) for each in account.progress)
+        table.add_row(str(row.number), *map(str, counts), shown(row.score), *cells)
     return table
 
 
@@ -249,20 +248,27 @@ def _short(text: str) -> str:
     return " ".join(text.split())[:120]
 
 
-def _record_object(record: Record) -> dict[str, Any]:
-    evaluation = record.evaluation
+def _record_object(record: Record, account: Account) -> dict[str, Any]:
     return {
         "program": record.program.id,
         "candidate": record.index,
         "operator": record.program.operator,
         "parents": record.program.parents,
         "nodes": record.program.nodes,
-        "fitness": evaluation.fitness,
-        "train": evaluation.train,
-        "held_out": evaluation.held_out,
-        "threshold": evaluation.threshold,
-        "monotonicity": evaluation.monotonicity,
+        **account.values(record.evaluation),
     }
+
+
+def _generation_object(row: Generation, account: Account) -> dict[str, Any]:
+    counted = {name: value for name, value in vars(row).items() if name not in ("score", "metrics")}
+    named = {each.name: row.metrics.get(each.metric) for each in account.progress}
+    return {**counted, account.score: row.score, **named}
+
+
+def _outcome(evaluation: Evaluation) -> dict[str, Any]:
+    """What every evaluation says, whatever its method."""
+    names = ("status", "message", "traceback", "seconds", "complete")
+    return {name: getattr(evaluation, name) for name in names} | {"metrics": dict(evaluation.metrics)}
 
 
 def _usage_object(use: Usage) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
@@ -80,17 +80,18 @@ def start(
         KeyboardInterrupt: it can be resumed.
     """
     require_absent(out)
-    contest = Contest.of(settings)
+    contest = Contest.of(settings, new=True)
     comparison = settings.comparison.model_copy(update={"data": digest_of(contest.demonstrations)})
-    settings = located(Settings(comparison, settings.fit))
-    contest = Contest(settings, contest.demonstrations)
+    settings = located(Settings(comparison, contest.settings.fit))
+    contest = replace(contest, settings=settings)
     warned = _checked(contest)
     checked = None
     if contest.needs_goals or settings.fit.data.goals:
         checked = require_cleanable(contest.labels, contest.demonstrations)
     if comparison.reward:
-        contest = Contest(settings := _with_own_reward(settings, out), contest.demonstrations)
+        contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
     settings.write(out)
+    note(contest.choice.line)
     _say_server(contest, note)
     return _work(out, contest.cleaned(out, note, checked), warned, workers, listener)
 
@@ -143,7 +144,7 @@ def resume(
             "unchanged: begin a new one"
         )
     warned = _checked(contest)
-    settings.write(folder)
+    contest.settings.write(folder)
     _say_server(contest, note)
     return _work(folder, contest.cleaned(folder, note), warned, workers, listener)
 

@@ -13,6 +13,7 @@ from grace_irl.compare.grace import Grace
 from grace_irl.compare.settings import Settings, tuned
 from grace_irl.compare.standings import ORACLE
 from grace_irl.demos import load
+from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, with_rule
 from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
@@ -23,7 +24,7 @@ from grace_irl.runs import proposers
 from grace_irl.runs.config import Config, ExpandConfig, SandboxConfig
 from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
 from grace_irl.runs.folder import RunLock, RunPaths, create
-from grace_irl.runs.labelling import Labelling, marked
+from grace_irl.runs.labelling import Labelling, marked, with_label
 from grace_irl.runs.store import Store
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def clean(
         config: of the runs that share them; their search does not matter.
         folder: of a run that is made, or that is there already: its goal states count, and no file any more.
         demonstrations: as loaded.
-        parts: who is told, and what the user goes on with.
+        parts: the listeners, and the command that resumes.
         checked: what `require_cleanable` gave; None: a server is asked here.
 
     Raises:
@@ -65,7 +66,7 @@ def clean(
         checked = checked or _checked(config, labelling)
         create(folder, checked, labelling.problem(), labelling.answers)
     with RunLock(paths.lock), closing(Store(paths.database)) as store:
-        kept = labellings.resumed(demonstrations, "goal", folder, store, notes_of(store, parts))
+        kept = labellings.resumed(demonstrations, RuleChoice("goal", ""), folder, store, notes_of(store, parts))
         if kept.silent or not any(row.positives for row in store.trajectories()):
             with opened_sandbox(config) as sandbox:
                 labelled(folder, checked or _checked(config, kept), kept, sandbox, store, parts)
@@ -87,20 +88,24 @@ class Contest:
 
     Attributes:
         settings: of the comparison.
-        demonstrations: as loaded, with the label rule that every method goes by: the user's, else the data's. For the
-            rule "goal" also with goal states as marks, once they are known (`cleaned`).
+        demonstrations: as loaded, with the label rule that every method goes by. For the rule "goal" also with goal
+            states as marks, once they are known (`cleaned`).
+        choice: of that rule.
     """
 
     settings: Settings
     demonstrations: Demonstrations
+    choice: RuleChoice
 
     @classmethod
-    def of(cls, settings: Settings, workers: int | None = None) -> Contest:
+    def of(cls, settings: Settings, workers: int | None = None, *, new: bool = False) -> Contest:
         """Loads the demonstrations.
 
         Args:
             settings: of the comparison.
             workers: of the sandbox of each search, if the settings do not say.
+            new: it begins now. One that began without a label rule in its settings is of an earlier version, and keeps
+                the rule of that.
 
         Raises:
             InputError: they cannot be read.
@@ -110,9 +115,10 @@ class Contest:
             sandbox: SandboxConfig = fit.sandbox.model_copy(update={"workers": workers})
             settings = Settings(settings.comparison, fit.model_copy(update={"sandbox": sandbox}))
         demonstrations = load(fit.data.demos, fit.data.negatives)
-        metadata = demonstrations.metadata
-        ruled = replace(demonstrations, metadata=replace(metadata, label=fit.data.label or metadata.label))
-        return cls(settings, ruled)
+        asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
+        choice = choose_rule(demonstrations, asked)
+        settings = Settings(settings.comparison, with_label(settings.fit, choice.rule))
+        return cls(settings, with_rule(demonstrations, choice.rule), choice)
 
     @property
     def labels(self) -> Config:
@@ -157,7 +163,7 @@ class Contest:
             InputError: too few to draw from.
         """
         count = self.settings.comparison.draw_demos
-        return Contest(self.settings, draw(self.demonstrations, count, seed)) if count else self
+        return replace(self, demonstrations=draw(self.demonstrations, count, seed)) if count else self
 
     def problem(self, seed: int, environment: str = "") -> PolicyProblem:
         """The problem that every method solves.

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.compare.standings import ORACLE
-from grace_irl.demos import require_roles
-from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.demos.label_rule import RuleChoice, require_roles_for
+from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.programs.check import read
 from grace_irl.rewards.file import RewardFile, load_reward
@@ -29,6 +29,9 @@ from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
 from grace_irl.runs.score import read_reward
+
+REASON = "as the comparison has it"
+"""Reason for the label rule of a search."""
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
@@ -142,14 +145,18 @@ class Grace:
     name: ClassVar[str] = "grace"
 
     @property
+    def _rule(self) -> LabelRule:
+        return self.config.data.label or self.demonstrations.metadata.label or "all"
+
+    @property
     def reads_length(self) -> str:
         """Rewards of goals are low off the goal; one that marks all of an expert's states may pay for each step."""
-        if (self.config.data.label or self.demonstrations.metadata.label or "all") != "all":
+        if self._rule != "all":
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
 
     def check(self, problem: PolicyProblem) -> None:
-        """Needs experts and negatives, or a reward file."""
+        """Needs experts, for the rule "all" also negatives; or a reward file."""
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
                 "--expand with --horizon: rounds of expansion play episodes as the environment ends them; expected "
@@ -158,7 +165,7 @@ class Grace:
         if self.config.expand.rounds and self.reward is not None:
             raise InputError("--expand with --reward: rounds of expansion search; expected one or the other")
         if self.reward is None:
-            require_roles(self.demonstrations)
+            require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
         else:
             read_reward(self.reward)
 
@@ -179,7 +186,7 @@ class Grace:
 
     def _run(self, config: Config) -> Run:
         """Searches, or resumes a search that was killed."""
-        parts = fits.Parts(demonstrations=self.demonstrations, note=self.note)
+        parts = fits.Parts(demonstrations=self.demonstrations, note=self.note, reason=REASON)
         expands = config.expand.rounds > 0
         began = (self.folder / "rounds" / "0" / "run" if expands else self.folder).exists()
         if not began:
@@ -206,10 +213,9 @@ class Grace:
 
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the file that was given."""
-        rule = config.data.label or self.demonstrations.metadata.label
         path = self.reward if run is None else run.reward_path
         assert path is not None
-        form = form_of(config.expand, rule, reshaped=run is not None and run.reshaped)
+        form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
         return ProgramReward(path, config.expand.trust, config.sandbox.allow_weak, form)
 
 

@@ -153,7 +153,7 @@ def _copy(
     opened = open_source(source, memory)
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
-    role = stated.role or role_of(opened, source)
+    role = stated.role or role_of(opened.header, source)
     trajectories = states = 0
     with open_writer(target, metadata, format, screenshots) as writer:
         for demonstration in opened.demonstrations(role, memory.empty):
@@ -172,4 +172,4 @@ def _restated(header: Header, stated: Stated) -> Header:
 def _first(path: str | Path) -> Demonstration:
     memory = Memory()
     source = open_source(path, memory)
-    return next(iter(source.demonstrations(role_of(source, path), memory.empty)))
+    return next(iter(source.demonstrations(role_of(source.header, path), memory.empty)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from grace_irl.contents import require_inside
 from grace_irl.demos.gathering import Gathering
@@ -147,13 +147,13 @@ def _is_minari(file: Path) -> bool:
     return file.is_dir() and dataset_folder(file.absolute()) is not None
 
 
-def role_of(source: Source, path: str | Path) -> Role | None:
+def role_of(header: Header, path: str | Path) -> Role | None:
     """The role that the file's metadata give to all episodes, or else its name; None where each has its own.
 
     Raises:
         InputError: neither says.
     """
-    stated = source.header.role
+    stated = header.role
     if stated == "mixed":
         return None
     if stated is not None:
@@ -206,8 +206,13 @@ def _load(
     for source, (path, _) in zip(sources, wanted, strict=True):
         gathering.expect(source, path)
     for source, (path, forced) in zip(sources, wanted, strict=True):
-        gathering.take(source, path, forced or role_of(source, path))
-    return Demonstrations(metadata, gathering.items())
+        gathering.take(source, path, forced or role_of(source.header, path))
+    origins = [
+        (str(path), source.header.metadata)
+        for source, (path, forced) in zip(sources, wanted, strict=True)
+        if (forced or role_of(source.header, path)) != "negative"
+    ]
+    return Demonstrations(metadata, gathering.items(), tuple(origins))
 
 
 def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator[Demonstration]:
@@ -216,7 +221,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator
         memory = Memory()
         source = open_source(file, memory)
         with enough_memory(file):
-            yield from source.demonstrations(role or role_of(source, file), memory.empty)
+            yield from source.demonstrations(role or role_of(source.header, file), memory.empty)
 
 
 def describe(path: str | Path) -> list[tuple[str | Path, Header]]:
@@ -281,14 +286,3 @@ def save(
     with open_writer(path, demonstrations.metadata, format, screenshots) as writer:
         for demonstration in demonstrations:
             writer.add(demonstration)
-
-
-def require_roles(demonstrations: Demonstrations, what: str = "demonstrations") -> None:
-    """Refuses a set that has no expert or no negative trajectory.
-
-    Raises:
-        InputError: a role is missing.
-    """
-    for role, hint in (("expert", "--demos"), ("negative", "--negatives")):
-        if not demonstrations.select(role=cast(Role, role)):
-            raise InputError(f"{what}: no {role} trajectory; expected at least one: name a file with {hint}")

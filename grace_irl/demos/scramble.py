@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from grace_irl.atomic import write_atomically
+from grace_irl.demos.label_rule import rule_of
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
@@ -61,8 +62,9 @@ class ScrambleMap:
         return cls(seed, like.kind, like.state_kind.draw_scrambler(like.states, seed))
 
     def metadata(self, metadata: Metadata) -> Metadata:
-        """That of the copy: no environment gives such states, and fields have names that say nothing."""
-        return replace(metadata, fields=self.scrambler.fields, environment="", view="scrambled")
+        """That of the copy: no environment gives such states, fields have names that say nothing, the rule stays."""
+        fields, rule = self.scrambler.fields, rule_of(metadata)
+        return replace(metadata, fields=fields, environment="", view="scrambled", label=rule)
 
     def apply(self, demonstration: Demonstration) -> Demonstration:
         """The copy of one demonstration; words that are new join the table.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
 from grace_irl.demos.header import Header, merge
+from grace_irl.demos.label_rule import rule_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import Source
@@ -228,13 +229,15 @@ class Selector:
         """Of all sources together, each of which has been read."""
         headers = [self._headers[place] for place in range(len(self._files))]
         metadata = merge(headers, [str(file) for file in self._files])
-        return replace(metadata, label=self._label or metadata.label)
+        rules = {rule_of(header.metadata) for header in headers if header.role != "negative"}
+        agreed = rules.pop() if len(rules) == 1 and not metadata.environment else ""  # which are left out
+        return replace(metadata, label=self._label or metadata.label or agreed)
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
         """The role that a file states; any, where it states none and every selection gives one."""
         given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
         try:
-            return role_of(opened, file)
+            return role_of(opened.header, file)
         except InputError:
             if None in given or len(given) < len(self._selections):
                 raise

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grace_irl.demos.files import describe, iter_trajectories
+from grace_irl.demos.files import describe, iter_trajectories, role_of
 from grace_irl.demos.header import merge
+from grace_irl.demos.label_rule import RuleEvidence
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Census
@@ -73,6 +74,7 @@ class DemosSummary:
         has: how many trajectories carry actions, rewards, log_probs, goals, screenshots, action_texts,
             step_instructions.
         samples: the first demonstration of each role.
+        evidence: for the label rule.
     """
 
     path: str
@@ -83,6 +85,16 @@ class DemosSummary:
     values: Census | None = None
     has: Counter[str] = field(default_factory=Counter)
     samples: dict[str, Demonstration] = field(default_factory=dict)
+    evidence: RuleEvidence = field(kw_only=True)
+
+    @property
+    def label(self) -> str:
+        """The label rule that fits, with the reason; or why none does."""
+        try:
+            choice = self.evidence.choice()
+            return f"{choice.rule}: {choice.reason}"
+        except InputError as error:
+            return f"undecided: {error}"
 
     def add(self, demonstration: Demonstration) -> None:
         """Counts one demonstration."""
@@ -105,6 +117,7 @@ class DemosSummary:
             for name in ("screenshots", "action_texts", "step_instructions"):
                 self.has[name] += bool(getattr(trajectory, name, ()))
         self.samples.setdefault(demonstration.role, demonstration)
+        self.evidence.add(demonstration)
 
     def to_json(self) -> dict[str, Any]:
         """The summary as plain values."""
@@ -132,6 +145,7 @@ class DemosSummary:
             "environment": self.metadata.environment,
             "view": self.metadata.view,
             "label": self.metadata.label,
+            "label_rule": self.label,
             "trajectories": sum(group.trajectories for group in self.groups.values()),
             "states": sum(group.states for group in self.groups.values()),
             "groups": groups,
@@ -149,7 +163,9 @@ def summarise(path: str | Path) -> DemosSummary:
     """
     about = describe(path)
     metadata = merge([header for _, header in about], [str(file) for file, _ in about])
-    summary = DemosSummary(str(path), tuple(str(file) for file, _ in about), metadata)
+    origins = [(str(file), header.metadata) for file, header in about if role_of(header, file) != "negative"]
+    evidence = RuleEvidence(metadata.kind, origins)
+    summary = DemosSummary(str(path), tuple(str(file) for file, _ in about), metadata, evidence=evidence)
     for demonstration in iter_trajectories(path):
         summary.add(demonstration)
     return summary

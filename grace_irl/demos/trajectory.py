@@ -114,7 +114,7 @@ class Metadata:
         fields: names of a vector's components, or () where unknown.
         environment: Gymnasium id of the environment, or "".
         view: how a state was made from an observation ("vector", "minigrid-full", …), or "".
-        label: the rule that fits this data ("all" or "last"), or "" where the source does not say.
+        label: the rule that fits these data, or "" if the source does not state one (`grace_irl.demos.label_rule`).
     """
 
     kind: str
@@ -161,12 +161,18 @@ class Demonstration:
 class Demonstrations(Sequence[Demonstration]):
     """A set of demonstrations of one state kind and, for vectors, one width.
 
+    Attributes:
+        metadata: of the set.
+        items: the demonstrations, in order.
+        origins: name and metadata of each file that may hold experts; () of a set that was made in memory.
+
     Raises:
         InputError: for mixed kinds or widths.
     """
 
     metadata: Metadata
     items: tuple[Demonstration, ...] = field(default=())
+    origins: tuple[tuple[str, Metadata], ...] = ()
 
     def __post_init__(self) -> None:
         for item in self.items:

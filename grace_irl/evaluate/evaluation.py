@@ -1,84 +1,81 @@
-"""The result of scoring a program."""
+"""Evaluation results: one score, named metrics, and evidence that only its evaluator understands."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-EQUAL = 1e-9  # fitness within this is equal: optimisers and the calibration's bound leave no less
+from grace_irl.programs.program import Program
 
-BEST_HERE = "best threshold on these data"
-"""What is said of an accuracy at no threshold that was known before."""
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """How well rewards tell expert from negative states, on one split (docs/fitness.md, "Metrics").
-
-    Attributes:
-        fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE eq. 4.1).
-        auc: probability that a random expert state outranks a random negative one, ties one half.
-        accuracy: balanced accuracy at a threshold on the reward: the one that is best on the training data, on
-            held-out data and for each task, too (`Evaluation.threshold`).
-        separated: the smallest expert value exceeds the largest negative one.
-        experts: number of positive states.
-        negatives: number of negative states.
-
-    Over several tasks `fitness` is the mean over tasks, so that a task with many states does not drown the
-    others, while `auc`, `accuracy` and `separated` look at all states together: one threshold must serve
-    every task.
-    """
-
-    fitness: float
-    auc: float
-    accuracy: float
-    separated: bool
-    experts: int
-    negatives: int
+EQUAL = 1e-9  # scores within this are equal: optimisers and the calibration's bound leave no less
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The score of one program.
+    """The result of scoring one program.
 
     Attributes:
         status: "ok", or why the program is invalid (a sandbox `Status`).
         message: one line for a person; "" when ok.
         traceback: the program's own traceback, for a repair.
-        fitness: overall train fitness; -inf when invalid. Searches rank by this.
-        scale, offset: the calibration `D = sigmoid(scale * r + offset - log pi)`; 1 and 0 without
-            calibration.
-        threshold: of the best accuracy on training data, over all tasks: a state counts as an expert's where its
-            reward, as the program gives it, is above. None without metrics, and of a run that an older version made:
-            its accuracies are each at the best threshold on their own data.
-        train, held_out: metrics over all tasks; held_out is None where there is no held-out data.
-        tasks: per task, the same pair.
-        monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
+        score: searches compare programs by this number, the higher the better; -inf without one.
+        bound: None, or an upper bound of the score if the evaluation stopped early, because the program could not
+            reach the floor that it had to reach. It has no score and no metrics then.
+        metrics: named numbers for people, stop rules and searches. Every evaluator chooses its own names.
+        evidence: JSON values of the evaluator's own. Engine, store and searches keep them and never look inside.
         seconds: wall time of the evaluation.
-        complete: False where the evaluation stopped early, because the program could no longer reach the
-            floor that it was asked to reach: `fitness` is then an upper bound (below that floor), and there
-            are no metrics.
     """
 
     status: str
     message: str = ""
     traceback: str = ""
-    fitness: float = float("-inf")
-    scale: float = 1.0
-    offset: float = 0.0
-    threshold: float | None = None
-    train: Metrics | None = None
-    held_out: Metrics | None = None
-    tasks: dict[str, tuple[Metrics, Metrics | None]] = field(default_factory=dict)
-    monotonicity: float | None = None
+    score: float = float("-inf")
+    bound: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-    complete: bool = True
 
     @property
     def valid(self) -> bool:
-        """Whether the program gave a finite number for every state."""
+        """Whether the program did what programs must do: it ran, and gave a finite number for every state."""
         return self.status == "ok"
 
+    @property
+    def complete(self) -> bool:
+        """Whether the evaluation went to its end."""
+        return self.bound is None
 
-def shown(fitness: float) -> str:
-    """A fitness for people: what is equal to 0 is 0."""
-    return "0" if abs(fitness) <= EQUAL else f"{fitness:.5g}"
+
+@dataclass(frozen=True)
+class Bar:
+    """The purpose of an evaluation, so that it spends no more than that.
+
+    Attributes:
+        floor: score below which the program is of no use: the evaluation may stop early, and skips held-out data.
+        elite: score from which the program also runs in strict mode.
+    """
+
+    floor: float = float("-inf")
+    elite: float = float("-inf")
+
+
+class Evaluator(Protocol):
+    """Scores programs, from several threads; an evaluation depends only on program, data and bar."""
+
+    def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
+        """One evaluation per program, in order. What a program does is never an exception."""
+        ...
+
+    def verify(self, program: Program) -> str:
+        """Runs the program over all data in strict mode; "" when honest, else why it is invalid."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what it holds in the sandbox."""
+        ...
+
+
+def shown(score: float) -> str:
+    """A score for people: what is equal to 0 is 0."""
+    return "0" if abs(score) <= EQUAL else f"{score:.5g}"

@@ -14,12 +14,12 @@ from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
-from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics, shown
+from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, shown
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, task_metrics
-from grace_irl.evaluate.protocol import Bar
 from grace_irl.evaluate.ranking import ranking
 from grace_irl.evaluate.rewards import MemoryCache, RewardCache, RewardSource
+from grace_irl.evaluate.separation import Separation
 from grace_irl.programs.program import Program
 from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
@@ -122,20 +122,19 @@ class DiscriminatorEvaluator:
                 return _invalid(outcome)
         ranked = ranking(values, rows.positive)
         overall = metrics_of(rows, reached, ranked)
-        evaluation = Evaluation(
-            "ok",
-            fitness=reached,
+        tasks = task_metrics(values, rows, fitted, ranked.threshold, overall)
+        found = Separation(
+            overall,
             scale=fitted.scale,
             offset=fitted.offset,
             threshold=ranked.threshold,
-            train=overall,
+            tasks={name: (metrics, None) for name, metrics in tasks.items()},
         )
-        tasks = task_metrics(values, rows, fitted, ranked.threshold, overall)
         if reached < bar.floor - EQUAL:
-            return replace(evaluation, tasks={name: (metrics, None) for name, metrics in tasks.items()})
+            return found.evaluation()
         experts = [item.trajectory.digest for item in train.items if item.demonstration.role == "expert"]
-        evaluation = replace(evaluation, monotonicity=monotonicity(rewards[digest] for digest in experts))
-        return self._with_held_out(program, evaluation, tasks, takes_action)
+        found = replace(found, monotonicity=monotonicity(rewards[digest] for digest in experts))
+        return self._with_held_out(program, found, ranked.threshold, takes_action)
 
     def _bound(self, rewards: dict[str, Floats]) -> float:
         """An upper bound on the fitness, from the trajectories run so far."""
@@ -150,9 +149,7 @@ class DiscriminatorEvaluator:
         objective = Objective.of(flatten(items, rewards, takes_action=takes_action), part)
         return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
 
-    def _with_held_out(
-        self, program: Program, evaluation: Evaluation, tasks: dict[str, Metrics], takes_action: bool
-    ) -> Evaluation:
+    def _with_held_out(self, program: Program, trained: Separation, threshold: float, takes_action: bool) -> Evaluation:
         """Adds the held-out metrics, under the calibration and at the threshold of the training data.
 
         What a program says when it fails on held-out data is not passed on: it could carry a state into a
@@ -160,22 +157,21 @@ class DiscriminatorEvaluator:
         """
         held_out = self._held_out
         rows = held_out.columns(takes_action)
-        found: dict[str, Metrics] = {}
-        whole: Metrics | None = None
-        if rows is not None:
-            rewards = held_out.source.known(program)
-            missing = [digest for digest in held_out.source.digests if digest not in rewards]
-            outcome, fresh = held_out.source.run(program, missing) if missing else (Outcome("ok"), {})
-            if outcome.status != "ok":
-                return Evaluation(outcome.status, f"{outcome.status} on a held-out trajectory")
-            values = flatten(held_out.items, rewards | fresh, takes_action=takes_action)
-            fitted = Calibration(evaluation.scale, evaluation.offset)
-            loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
-            ranked = ranking(values, rows.positive, evaluation.threshold)
-            whole = metrics_of(rows, loss, ranked)
-            found = task_metrics(values, rows, fitted, ranked.threshold, whole)
-        pairs = {name: (metrics, found.get(name)) for name, metrics in tasks.items()}
-        return replace(evaluation, held_out=whole, tasks=pairs)
+        if rows is None:
+            return trained.evaluation()
+        rewards = held_out.source.known(program)
+        missing = [digest for digest in held_out.source.digests if digest not in rewards]
+        outcome, fresh = held_out.source.run(program, missing) if missing else (Outcome("ok"), {})
+        if outcome.status != "ok":
+            return Evaluation(outcome.status, f"{outcome.status} on a held-out trajectory")
+        values = flatten(held_out.items, rewards | fresh, takes_action=takes_action)
+        fitted = Calibration(trained.scale, trained.offset)
+        loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
+        ranked = ranking(values, rows.positive, threshold)
+        whole = metrics_of(rows, loss, ranked)
+        found = task_metrics(values, rows, fitted, ranked.threshold, whole)
+        pairs = {name: (metrics, found.get(name)) for name, (metrics, _) in trained.tasks.items()}
+        return replace(trained, held_out=whole, tasks=pairs).evaluation()
 
 
 class _Split:
@@ -234,7 +230,7 @@ class _Split:
 def _stopped(bound: float, floor: float, source: RewardSource, rewards: dict[str, Floats]) -> Evaluation:
     done, total = source.states(list(rewards)), source.states(source.digests)
     message = f"stopped after {done} of {total} states: fitness at most {shown(bound)}, below {shown(floor)}"
-    return Evaluation("ok", message, fitness=bound, complete=False)
+    return Evaluation("ok", message, bound=bound)
 
 
 def _takes_action(rewards: dict[str, Floats]) -> bool:

@@ -11,8 +11,8 @@ from scipy.stats import kendalltau
 from grace_irl.evaluate.calibration import Calibration
 from grace_irl.evaluate.columns import Columns
 from grace_irl.evaluate.discriminator import fitness
-from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.evaluate.ranking import Ranking, ranking
+from grace_irl.evaluate.separation import Metrics
 
 Floats = NDArray[np.float64]
 

@@ -189,6 +189,7 @@ def brief(
             view=view,
             answer_format=answer_format,
             rule=problem.rule,
+            negatives=any(item.demonstration.role == "negative" for item in problem),
             terse=terse,
             instructions=bool(instructions),
             action=_action(problem, items),

@@ -12,8 +12,9 @@ import numpy as np
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.evaluation import shown as fitness_shown
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.propose.briefing import Briefing, renamed
 from grace_irl.propose.material import Material, drawn, of_experts
 from grace_irl.propose.pictures import most_of_captions, pictures
@@ -116,7 +117,7 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
     experts = experts or _of_role(briefing, "expert")
     places = rng.permutation(len(experts))[: max(briefing.budget.failures, len(briefing.tasks))]
     evaluation = material.evaluation
-    tau = evaluation.monotonicity if evaluation else None
+    tau = evaluation.metrics.get("monotonicity") if evaluation else None
     rising = (
         ""
         if tau is None
@@ -156,11 +157,12 @@ OPERATORS: Mapping[str, Callable[[Briefing, Material], Prompt]] = {
 
 def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
     """How a program does on training data: the whole first, then its tasks by neutral names, worst first."""
-    if evaluation is None or evaluation.train is None:
+    found = Separation.of(evaluation)
+    if found is None:
         return "not known"
-    lines = [_metrics(evaluation.train)]
-    if len(evaluation.tasks) > 1:
-        ranked = sorted(evaluation.tasks.items(), key=lambda entry: (entry[1][0].fitness, entry[0]))
+    lines = [_metrics(found.train)]
+    if len(found.tasks) > 1:
+        ranked = sorted(found.tasks.items(), key=lambda entry: (entry[1][0].fitness, entry[0]))
         lines += [f"task {names.get(name, '?')}: {_metrics(pair[0])}" for name, pair in ranked[:MAX_TASKS_SCORED]]
         if len(ranked) > MAX_TASKS_SCORED:
             lines.append(f"and {len(ranked) - MAX_TASKS_SCORED} better tasks")

@@ -96,12 +96,15 @@ def _parts(rows: Sequence[TrajectoryRow]) -> list[Part]:
 def _facts(
     store: Store, config: Config, spent: Spending, environment: str, events: Sequence[tuple[str, str, str]]
 ) -> list[tuple[str, str]]:
-    told, rule = store.told(), store.meta("label")
+    told, rule, reason = store.told(), store.meta("label"), store.meta("label_reason")
     model = f", model {config.model.name}" if config.model.name else ""
     facts = [
         ("environment", environment),
         ("tasks", _tasks(store.trajectories(), prompted=config.proposer.name in ("llm", "manual"))),
-        ("positive states", f"{RULES.get(rule, rule)} (label rule {rule})" if rule else ""),
+        (
+            "positive states",
+            f"{RULES.get(rule, rule)} (label rule {rule}{f': {reason}' if reason else ''})" if rule else "",
+        ),
         ("proposer", f"{config.proposer.name}{model}"),
         ("method", f"{config.method}, seed {config.seed}, log pi {config.fitness.log_pi}"),
         ("tried", f"{len(store.records()):,} programs in {len(told):,} answers"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
 
+from grace_irl.methods.account import Account
 from grace_irl.report.charts import NARROW, ChartLine, Dot, chart, histogram, reach, tallest, thinned
 from grace_irl.report.evidence import SIDES, EvidencePanel, Story, split
 from grace_irl.report.trainings import TrainingCurve
@@ -39,14 +40,13 @@ class Step:
 
     Attributes:
         tried: number of programs scored until then.
-        fitness: its train fitness.
-        accuracy, held_out: its accuracies, or None.
+        score: of that program.
+        metrics: of that program.
     """
 
     tried: int
-    fitness: float
-    accuracy: float | None
-    held_out: float | None
+    score: float
+    metrics: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,11 @@ def steps(store: Store) -> list[Step]:
             better = winner([scored] if best is None else [best, scored])
             if better is not best:
                 best = better
-                found.append(_step(tried, record))
+                found.append(Step(tried, record.evaluation.score, record.evaluation.metrics))
     if found and found[-1].tried < tried:
         last = found[-1]
-        found.append(Step(tried, last.fitness, last.accuracy, last.held_out))
+        found.append(replace(last, tried=tried))
     return found
-
-
-def _step(tried: int, record: Record) -> Step:
-    train, held_out = record.evaluation.train, record.evaluation.held_out
-    accuracies = (metrics.accuracy if metrics else None for metrics in (train, held_out))
-    return Step(tried, record.evaluation.fitness, *accuracies)
 
 
 def verdicts(store: Store) -> list[Verdict]:
@@ -198,40 +192,41 @@ def rewards(story: Story, threshold: float | None) -> Markup:
     )
 
 
-def searches(steps: Sequence[Step]) -> list[Plot]:
-    """Fitness and accuracy of the best program, program by program."""
+def searches(steps: Sequence[Step], account: Account) -> list[Plot]:
+    """Score and metrics of the best program, program by program."""
     if not steps:
         return []
-    fitness = [(float(step.tried), max(step.fitness, FLOOR)) for step in steps]
+    scores = [(float(step.tried), max(step.score, FLOOR)) for step in steps]
     plots = [
         Plot(
-            "Fitness of the best program",
+            f"{account.score.capitalize()} of the best program",
             chart(
-                [ChartLine("fitness", fitness, "c0", stairs=True)],
+                [ChartLine(account.score, scores, "c0", stairs=True)],
                 across="programs tried",
-                up="fitness",
-                label="Train fitness of the best program so far over programs tried",
+                up=account.score,
+                label=f"{account.score.capitalize()} of the best program so far over programs tried",
                 width=NARROW,
             ),
-            note="At most 0; a reward that knows nothing has −1.386.",
+            note=account.note,
         )
     ]
     lines = []
-    for name, kind in (("accuracy", "c0"), ("held_out", "c1")):
-        known = [(float(step.tried), value) for step in steps if (value := getattr(step, name)) is not None]
+    for place, column in enumerate(account.curves):
+        known = [(float(step.tried), value) for step in steps if (value := step.metrics.get(column.metric)) is not None]
         if known:
-            lines.append(ChartLine("training" if name == "accuracy" else "held out", known, kind, stairs=True))
+            lines.append(ChartLine(column.title, known, f"c{place}", stairs=True))
     if lines:
         drawing = chart(
             lines,
             across="programs tried",
-            up="accuracy",
-            label="Accuracy of the best program so far over programs tried",
+            up=account.drawn,
+            label=f"{account.drawn.capitalize()} of the best program so far over programs tried",
             width=NARROW,
             low=0.9,  # 0.9 and 1 stand apart, whatever the accuracy
             high=1.0,
         )
-        plots.append(Plot("Accuracy of the best program", drawing, tuple((each.kind, each.name) for each in lines)))
+        named = tuple((each.kind, each.name) for each in lines)
+        plots.append(Plot(f"{account.drawn.capitalize()} of the best program", drawing, named))
     return plots
 
 

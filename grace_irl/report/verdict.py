@@ -1,4 +1,4 @@
-"""The meaning of a run's figures, in words, and warnings."""
+"""Warnings about a run's figures: what a reader of a separation or of an expansion should not overlook."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grace_irl.evaluate.evaluation import BEST_HERE, Evaluation, Metrics
+from grace_irl.evaluate.separation import BEST_HERE, Separation
+from grace_irl.methods.separated import states
 from grace_irl.report.evidence import EvidencePanel
 from grace_irl.runs.expand.round import Round, became
 
@@ -15,41 +16,11 @@ FEW = 5  # positive held-out states, below which a figure says little
 SHARED = 3  # numbers of states that several trajectories have, before the report calls a reward a counter
 
 
-def verdict(evaluation: Evaluation | None) -> str:
-    """One or two sentences on how good the reward is."""
-    if evaluation is None or evaluation.train is None:
-        return "No valid reward was found."
-    if evaluation.held_out is None:
-        return f"On its training data, the reward {_parts(evaluation.train)}. Nothing was held out to test it on."
-    return f"On held-out data, which no proposer saw, the reward {_parts(evaluation.held_out)}."
-
-
-def _parts(metrics: Metrics) -> str:
-    counted = f"{_states(metrics.experts, 'positive')} from {_states(metrics.negatives, 'negative')}"
-    if metrics.separated:
-        apart = f"separates {counted}: each positive one is worth more than every negative one"
-        if metrics.accuracy == 1:
-            return apart
-        return (
-            f"{apart}. At the threshold that is best on training data its balanced accuracy is {metrics.accuracy:.4f}"
-        )
-    return (
-        f"tells {counted} with a balanced accuracy of {metrics.accuracy:.4f} (0.5 is chance), but does not separate "
-        f"them; a positive state outranks a negative one with probability {metrics.auc:.4f}"
-    )
-
-
-def _states(count: int, name: str) -> str:
-    return f"{count:,} {name} state{'' if count == 1 else 's'}"
-
-
-def warnings(evaluation: Evaluation | None, evidence: EvidencePanel) -> list[str]:
+def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
     """Warnings for the reader, most important first."""
-    if evaluation is None or evaluation.train is None:
-        return ["There is no valid program: see below why candidates failed."]
-    train, held_out = evaluation.train, evaluation.held_out
+    train, held_out = separation.train, separation.held_out
     found = []
-    if held_out is not None and evaluation.threshold is None:
+    if held_out is not None and separation.threshold is None:
         found.append(
             f"An older version made this run: an accuracy on held-out data is at the {BEST_HERE}, which flatters it."
         )
@@ -61,21 +32,21 @@ def warnings(evaluation: Evaluation | None, evidence: EvidencePanel) -> list[str
             "the reward has learnt what is peculiar to the demonstrations that it was fitted to."
         )
     if held_out is not None and held_out.experts < FEW:
-        found.append(f"Only {_states(held_out.experts, 'positive')} held out: that figure says little.")
+        found.append(f"Only {states(held_out.experts, 'positive')} held out: that figure says little.")
     if not train.separated:
         few, many = evidence.mistakes
         included = "" if held_out is None else ", held-out ones included"
         found.append(
-            f"Training states are not separated: {_states(few, 'positive')} and {_states(many, 'negative')} lie on the "
+            f"Training states are not separated: {states(few, 'positive')} and {states(many, 'negative')} lie on the "
             f"wrong side of the threshold{included}."
         )
     elif held_out is not None and not held_out.separated:
         found.append("Training states are separated, held-out ones are not.")
-    found += _flat(evaluation, evidence)
+    found += _flat(separation, evidence)
     return found
 
 
-def _flat(evaluation: Evaluation, evidence: EvidencePanel) -> list[str]:
+def _flat(separation: Separation, evidence: EvidencePanel) -> list[str]:
     """Rewards that say nothing of the state."""
     if evidence.groups and min(g.least for g in evidence.groups) == max(g.most for g in evidence.groups):
         return ["The reward is the same for every state."]
@@ -85,7 +56,7 @@ def _flat(evaluation: Evaluation, evidence: EvidencePanel) -> list[str]:
             "The reward depends on nothing but the number of the state: it counts, and tells experts by how long their "
             "episodes are."
         )
-    worst = [name for name, (train, _) in evaluation.tasks.items() if train.accuracy <= 0.5]
+    worst = [name for name, (train, _) in separation.tasks.items() if train.accuracy <= 0.5]
     if worst:
         found.append(f"No better than chance on the task {', '.join(worst)}.")
     return found

@@ -9,20 +9,23 @@ from pathlib import Path
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.separation import Separation
+from grace_irl.methods.registry import method
 from grace_irl.report import data as datas
 from grace_irl.report import plots
 from grace_irl.report.account import account
 from grace_irl.report.data import valued
-from grace_irl.report.evidence import gather
+from grace_irl.report.evidence import EvidencePanel, gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, highlighted, render
 from grace_irl.report.plots import Plot
 from grace_irl.report.trainings import trainings
-from grace_irl.report.verdict import cautions, verdict, warnings
+from grace_irl.report.verdict import cautions, warnings
 from grace_irl.runs.config import Config
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.record import Record
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
@@ -127,21 +130,25 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
     best = records.get(store.meta("best"))
     evidence = gather(valued(store, best.program.id) if best else [])
     evaluation = best.evaluation if best else None
+    separation, chosen = Separation.of(evaluation), method(config.method)
+    told = chosen.account
     steps, generations = plots.steps(store), history(store)
     return render(
         account=account(store, config, data.metadata.environment if data.metadata else ""),
         best=best,
-        evaluation=evaluation,
-        verdict=verdict(evaluation),
+        told=told,
+        separation=separation,
+        verdict=told.verdict(evaluation) if evaluation else "No valid reward was found.",
         log_pi=config.fitness.log_pi,
-        warnings=warnings(evaluation, evidence),
+        warnings=_warnings(best, separation, evidence),
+        panels=chosen.panels(evaluation, [each.evaluation for each in records.values()]),
         source=highlighted(best.program.source) if best else "",
         evidence=evidence,
         distributions=plots.distributions(evidence),
         curve=plots.rewards,
         gallery=Gallery(data, evidence),
         data=data,
-        searches=plots.searches(steps),
+        searches=plots.searches(steps, told),
         generations=generations[-GENERATIONS:],
         earlier=max(len(generations) - GENERATIONS, 0),
         verdicts=plots.verdicts(store),
@@ -151,3 +158,9 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         became=became,
         expansion=expansion,
     )
+
+
+def _warnings(best: Record | None, separation: Separation | None, evidence: EvidencePanel) -> list[str]:
+    if best is None:
+        return ["There is no valid program: see below why candidates failed."]
+    return [] if separation is None else warnings(separation, evidence)

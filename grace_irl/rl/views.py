@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.label_rule import environment_rule
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.states import kind_of_space
@@ -93,8 +94,8 @@ class SpaceView:
             )
         self._kind = kind
         fields = vector_fields(environment_id) if kind.named_fields else ()
-        named = len(fields) == (getattr(observation_space, "shape", None) or (0,))[0]
-        self.metadata = Metadata(kind.name, fields if named else (), environment_id, kind.name, kind.label)
+        named = fields if len(fields) == (getattr(observation_space, "shape", None) or (0,))[0] else ()
+        self.metadata = Metadata(kind.name, named, environment_id, kind.name, environment_rule(environment_id))
 
     def prepare(self, environment: Any) -> None:
         """Nothing to prepare."""

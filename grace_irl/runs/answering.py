@@ -7,8 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.evaluate.protocol import Bar, Evaluator
+from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer, Stoppable

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.runs.store import Store
 
 
@@ -22,7 +21,7 @@ class Progress:
         seconds: of search, over all sittings.
         generation: generations complete.
         generation_ended: this result completed one.
-        best: train metrics of the best program, or None.
+        best: metrics of the best program; {} without one.
         stale: generations complete since the best last improved.
         fruitless: answers in a row that were no program.
         exhausted: of those, answers in a row that said that there is nothing new to propose.
@@ -34,7 +33,7 @@ class Progress:
     seconds: float = 0.0
     generation: int = 0
     generation_ended: bool = False
-    best: Metrics | None = None
+    best: Mapping[str, float] = field(default_factory=dict)
     stale: int = 0
     fruitless: int = 0
     exhausted: int = 0
@@ -116,11 +115,11 @@ class TargetAccuracy:
     def check(self, progress: Progress) -> str:
         """See `StopRule`."""
         best = progress.best
-        if not progress.generation_ended or best is None or best.accuracy < self.target:
+        if not progress.generation_ended or best.get("accuracy", 0.0) < self.target:
             return ""
-        if self.target >= 1.0 and not best.separated:
+        if self.target >= 1.0 and not best.get("separated"):
             return ""
-        return f"target_accuracy: {best.accuracy:.4g} on training data"
+        return f"target_accuracy: {best['accuracy']:.4g} on training data"
 
 
 @dataclass(frozen=True)

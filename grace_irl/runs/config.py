@@ -35,7 +35,7 @@ class DataConfig(Section):
         (), "More of them, all negative, whatever they state.", flag="negatives", unit="path", common=True
     )
     label: Literal["", "all", "last", "goal"] = setting(
-        "", "Positive expert states: all, last or goal.", flag="label", shown="by the data, else all", common=True
+        "", "Positive expert states: all, last or goal.", flag="label", shown="what fits the data", common=True
     )
     goals: str = setting(
         "",
@@ -411,9 +411,9 @@ def config_of(method: str) -> type[Config]:
     """The class of configurations with a method: the sections of every run, and its own."""
     if method == Config().method:  # the common case reads no method
         return Config
-    from grace_irl import methods
+    from grace_irl.methods.registry import method as method_of
 
-    return with_sections(Config, tuple(methods.method(method).sections.items()))
+    return with_sections(Config, tuple(method_of(method).sections.items()))
 
 
 def settings_of(method: str) -> Mapping[str, Setting]:

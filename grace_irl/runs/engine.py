@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from grace_irl.errors import GraceError
-from grace_irl.evaluate.evaluation import EQUAL, Evaluation
-from grace_irl.evaluate.protocol import Bar, Evaluator
+from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, Evaluator
+from grace_irl.methods.account import Account
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal, Proposer
 from grace_irl.runs.answering import Answering
@@ -49,6 +49,7 @@ class Snapshot:
     """What a progress display may show: after each answer, and after each told result.
 
     Attributes:
+        headline: of that program, in a few words; "" without one.
         programs: different programs told.
         told: this is after a result, not only after an answer.
         replayed: that result came from the store.
@@ -56,6 +57,7 @@ class Snapshot:
 
     progress: Progress
     best: Record | None
+    headline: str
     programs: int
     live: Live
     told: bool
@@ -81,6 +83,7 @@ class Engine:
         store: Store,
         budget: Budget,
         lag: int,
+        account: Account = Account(),
         prices: Prices = Prices(),
         spent: tuple[int, int] = (0, 0),
         on_change: Callable[[Snapshot], None] = lambda _: None,
@@ -91,6 +94,7 @@ class Engine:
         self._store = store
         self._budget = budget
         self._lag = lag
+        self._account = account
         self._prices = prices
         self._on_change = on_change
         self._on_best = on_best
@@ -243,7 +247,9 @@ class Engine:
         self._show(told=False, replayed=False)
 
     def _show(self, *, told: bool, replayed: bool) -> None:
-        self._on_change(Snapshot(self._progress, self._shown, len(self._records), self._live, told, replayed))
+        headline = self._account.headline(self._shown.evaluation) if self._shown else ""
+        records = len(self._records)
+        self._on_change(Snapshot(self._progress, self._shown, headline, records, self._live, told, replayed))
 
     def _advance(self, result: Result, ended: bool, seconds: float) -> None:
         """Counts."""
@@ -265,7 +271,7 @@ class Engine:
             seconds=seconds,
             generation=self._search.generation,
             generation_ended=ended,
-            best=self._best.evaluation.train if self._best else None,
+            best=self._best.evaluation.metrics if self._best else {},
             stale=stale,
             fruitless=0 if result.program else before.fruitless + 1,
             exhausted=before.exhausted + 1 if is_exhausted(result.failure) else 0,

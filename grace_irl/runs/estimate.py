@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.client import ChatClient
 from grace_irl.propose.prompter import Prompter
@@ -221,7 +222,7 @@ def _made_up(problem: Problem) -> Parent:
     positive = sum(int(item.positive.sum()) for item in problem.train)
     states = sum(len(item.positive) for item in problem.train)
     metrics = Metrics(-0.5, 0.75, 0.75, False, positive, states - positive)
-    evaluation = Evaluation("ok", fitness=-0.5, train=metrics, monotonicity=0.0)
+    evaluation = Separation(metrics, monotonicity=0.0).evaluation()
     return Parent(Program("", cut(source, ANSWER), 0), evaluation)
 
 

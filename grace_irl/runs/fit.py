@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos import require_roles
+from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, with_rule
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.split import split
-from grace_irl.demos.trajectory import Demonstrations, LabelRule
+from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
-from grace_irl.evaluate.evaluation import BEST_HERE
 from grace_irl.evaluate.log_pi import LogPi, log_pi
-from grace_irl.methods import method
+from grace_irl.evaluate.separation import BEST_HERE
+from grace_irl.methods.registry import method
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import acting, proposers
@@ -25,7 +25,7 @@ from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
-from grace_irl.runs.labelling import Labelling
+from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.record import TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
@@ -65,6 +65,7 @@ class Parts:
         listener: is shown where the run stands: after each answer and after each result.
         note: is told, in one line each, what the user should know (a server went away, a prompt waits).
         whole: folder that the run is a part of (an expansion), and that the user goes on with; None: the run itself.
+        reason: for the label rule, if what the run is a part of has chosen it, and told the user.
     """
 
     demonstrations: Demonstrations | None = None
@@ -73,6 +74,7 @@ class Parts:
     listener: Callable[[Snapshot], None] | None = None
     note: Callable[[str], None] | None = None
     whole: Path | None = None
+    reason: str = ""
 
 
 def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Run:
@@ -98,7 +100,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         proposers.kind(config.proposer.name)
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
-    labelling = new_labelling(config, parts.demonstrations)
+    labelling = new_labelling(config, parts.demonstrations, parts.reason)
+    config = with_label(config, labelling.rule)
     if labelling.silent:
         require_chat(labelling, config)
     problem = labelling.problem()
@@ -109,10 +112,15 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         config = proposers.checked(config, problem)
     with ExitStack() as stack:
         sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config))
-        create(folder, config, problem, labelling.answers)
+        create(folder, config, problem, labelling.answers, labelling.choice.reason)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
+        note = notes_of(store, parts)
+        if not parts.reason:
+            note(labelling.choice.line)
+        if left := untested(labelling.demonstrations):
+            note(left)
         return _work(folder, config, labelling, pi, sandbox, store, parts)
 
 
@@ -151,14 +159,17 @@ def resume(
                 f"{folder}: a run of format {store.format}, whose held-out accuracies are each at the {BEST_HERE}; "
                 f"expected format {FORMAT} to go on with: begin a new run with its programs, --start-from {folder}"
             )
-        found = resolve(paths.config)
+        found = with_label(resolve(paths.config), store.meta("label"))
         kept = acting.kept(store.meta("token"), paths.database)
         in_memory = parts.demonstrations is not None
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = resolve(sets=sets, flags=flags, base=began)
         _require_compatible(began, config, store)
-        demonstrations, rule = _loaded(config, parts.demonstrations)
-        labelling = labellings.resumed(demonstrations, rule, folder, store, notes_of(store, parts))
+        reason = store.meta("label_reason") or "as the run began"
+        demonstrations, choice = _loaded(config, parts.demonstrations, reason)
+        labelling = labellings.resumed(demonstrations, choice, folder, store, notes_of(store, parts))
+        if parts.note is not None and parts.whole is None:
+            parts.note(choice.line)
         problem = labelling.problem()
         if _content(trajectory_rows(problem)) != _content(store.trajectories()):
             raise InputError(
@@ -186,9 +197,11 @@ def _work(
 ) -> Run:
     bench = labelled(folder, config, labelling, sandbox, store, parts)
     proposer, again = proposers.proposer(config, bench, parts.proposer), RunPaths(parts.whole or folder).resume
-    return Session(
+    run = Session(
         folder, config, bench.problem, pi, proposer, sandbox, bench.limits, store, again, parts.listener
     ).work()
+    notes = tuple(detail for _, kind, detail in store.events() if kind == "note")
+    return replace(run, label=labelling.choice, notes=notes)
 
 
 def labelled(
@@ -231,26 +244,41 @@ def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
     return note
 
 
-def _loaded(config: Config, demonstrations: Demonstrations | None) -> tuple[Demonstrations, LabelRule]:
-    """The demonstrations, split, and the rule that labels them."""
+def _loaded(
+    config: Config, demonstrations: Demonstrations | None, reason: str = ""
+) -> tuple[Demonstrations, RuleChoice]:
+    """The demonstrations, split, and the rule that labels them.
+
+    Args:
+        config: of the run.
+        demonstrations: in place of those that it names.
+        reason: for the rule of the configuration, if it is known.
+    """
     data = config.data
     if demonstrations is None:
         from grace_irl.demos import load
 
         demonstrations = load(data.demos, data.negatives)
-    require_roles(demonstrations)
-    demonstrations = split(demonstrations, data.held_out, config.seed)
-    return demonstrations, data.label or demonstrations.metadata.label or "all"
+    choice = chosen_rule(config, demonstrations)
+    if reason:
+        choice = replace(choice, reason=reason)
+    require_roles_for(choice, demonstrations)
+    return split(with_rule(demonstrations, choice.rule), data.held_out, config.seed), choice
 
 
-def new_labelling(config: Config, demonstrations: Demonstrations | None = None) -> Labelling:
+def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:
     """The demonstrations of a new run, loaded, split, and what is known of their labels.
+
+    Args:
+        config: of the run.
+        demonstrations: in place of those that it names.
+        reason: for the label rule of the configuration, if it is known.
 
     Raises:
         InputError: data that cannot be used.
     """
-    found, rule = _loaded(config, demonstrations)
-    return labellings.begun(found, rule, config.data.goals, proposers.recorded_goals(config))
+    found, choice = _loaded(config, demonstrations, reason)
+    return labellings.begun(found, choice, config.data.goals, proposers.recorded_goals(config))
 
 
 def require_chat(labelling: Labelling, config: Config) -> None:

@@ -106,7 +106,7 @@ def _impossible(folder: Path, why: str | None) -> InputError:
     return InputError(f"{folder}: no folder can be made there ({why}); expected a place for --out: choose another")
 
 
-def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalAnswer] = ()) -> None:
+def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalAnswer] = (), reason: str = "") -> None:
     """Makes the run's folder whole or not at all: beside its place, then renamed.
 
     Args:
@@ -114,6 +114,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         config: of the run.
         problem: what it is about; without a mark where the goal states are still to be asked for.
         goals: what is known of goal states.
+        reason: for the label rule.
 
     Raises:
         InputError: it cannot be made there.
@@ -130,6 +131,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         with closing(Store(paths.database, create=True)) as store:
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
+            store.set_meta("label_reason", reason)
             if not config.data.field_names:  # the programs have other names for them
                 store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
             store.add_goals(goals)

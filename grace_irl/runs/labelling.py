@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 from grace_irl.demos.goals import Goals, goals_of, load_goals, save_goals, with_goals
+from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule
 from grace_irl.demos.labels import Labelled, Problem, label, unmarked
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
 from grace_irl.errors import GraceError, InputError
@@ -16,11 +18,33 @@ from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.propose.asking import Asking
 from grace_irl.propose.cleaning import ANSWERS, Cleaner
 from grace_irl.propose.goals import GoalAnswer, last_words
+from grace_irl.runs.config import Config
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.record import trajectory_rows
 from grace_irl.runs.run import Interrupted
 from grace_irl.runs.store import Store
+
+
+def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
+    """The label rule of a new run.
+
+    Raises:
+        InputError: as `choose_rule`.
+    """
+    asked = config.data.label
+    if config.proposer.name != "replay":
+        return choose_rule(demonstrations, asked)
+    if asked:
+        return RuleChoice(asked, "as recorded, or as chosen with --label")
+    return RuleChoice(earlier_rule(demonstrations), "as the version chose that made the recording")
+
+
+def with_label(config: Config, rule: str) -> Config:
+    """The configuration with this label rule, if it states none yet and the rule is one."""
+    if config.data.label or rule not in get_args(LabelRule):
+        return config
+    return config.model_copy(update={"data": config.data.model_copy(update={"label": rule})})
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +53,18 @@ class Labelling:
 
     Attributes:
         demonstrations: split.
-        rule: which expert states are positive.
+        choice: which expert states are positive, and why.
         answers: what was said of goal states so far, in order; for the rule "goal".
     """
 
     demonstrations: Demonstrations
-    rule: LabelRule
+    choice: RuleChoice
     answers: tuple[GoalAnswer, ...] = ()
+
+    @property
+    def rule(self) -> LabelRule:
+        """Which expert states are positive."""
+        return self.choice.rule
 
     @property
     def goals(self) -> dict[str, tuple[int, ...]]:
@@ -62,7 +91,9 @@ class Labelling:
         return label(self.demonstrations, self.rule, goals=self.goals if self.rule == "goal" else None)
 
 
-def begun(demonstrations: Demonstrations, rule: LabelRule, file: str, recorded: Sequence[GoalAnswer] = ()) -> Labelling:
+def begun(
+    demonstrations: Demonstrations, choice: RuleChoice, file: str, recorded: Sequence[GoalAnswer] = ()
+) -> Labelling:
     """The labelling of a new run: a person's file counts most, then what a recorded run knew, then the data's marks.
 
     Args:
@@ -72,10 +103,10 @@ def begun(demonstrations: Demonstrations, rule: LabelRule, file: str, recorded: 
     Raises:
         InputError: goal states for another rule, of none of the trajectories, or outside one.
     """
-    if rule != "goal":
+    if choice.rule != "goal":
         if file:
-            raise InputError(f"--goals {file} with --label {rule}, which does not use it; expected --label goal")
-        return Labelling(demonstrations, rule)
+            raise InputError(f"--goals {file} with --label {choice.rule}, which does not use it; expected --label goal")
+        return Labelling(demonstrations, choice)
     given = load_goals(file) if file else {}
     experts = _experts(demonstrations)
     if given and not given.keys() & experts.keys():
@@ -92,11 +123,11 @@ def begun(demonstrations: Demonstrations, rule: LabelRule, file: str, recorded: 
             answers += [answer for answer in recorded if answer.digest == digest]
         elif marked is not None:
             answers.append(GoalAnswer(digest, 0, "data", marked))
-    return Labelling(demonstrations, rule, tuple(answers))
+    return Labelling(demonstrations, choice, tuple(answers))
 
 
 def resumed(
-    demonstrations: Demonstrations, rule: LabelRule, folder: Path, store: Store, note: Callable[[str], None]
+    demonstrations: Demonstrations, choice: RuleChoice, folder: Path, store: Store, note: Callable[[str], None]
 ) -> Labelling:
     """The labelling of a run that goes on: its own answers.
 
@@ -106,7 +137,7 @@ def resumed(
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
     """
-    labelling = Labelling(demonstrations, rule, tuple(store.goals()))
+    labelling = Labelling(demonstrations, choice, tuple(store.goals()))
     edited = _edited(labelling, folder)
     if not edited:
         return labelling
@@ -133,7 +164,8 @@ def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], N
     with closing(Store(RunPaths(folder).database)) as store:
         if store.meta("label") != "goal":
             return demonstrations
-        labelling = Labelling(demonstrations, "goal", tuple(store.goals()))
+        choice = RuleChoice("goal", store.meta("label_reason"))
+        labelling = Labelling(demonstrations, choice, tuple(store.goals()))
     if _edited(labelling, folder):
         note(_too_late(folder))
     return with_goals(demonstrations, labelling.goals)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.errors import GraceError
-from grace_irl.evaluate.evaluation import BEST_HERE, Metrics, shown
+from grace_irl.evaluate.evaluation import shown
+from grace_irl.methods.registry import method
 from grace_irl.programs.export import export_source, sound
 from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
-from grace_irl.runs.config import Config
+from grace_irl.runs.config import Config, flat
 from grace_irl.runs.record import Record, TrajectoryRow, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
@@ -26,14 +27,14 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     Raises:
         InputError: the program hides something, or does not compile.
     """
-    evaluation = record.evaluation
+    numbers = method(config.method).account.calibrated(record.evaluation)
     text = export_source(
         record.program.source,
         title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
         facts=facts(record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")),
-        scale=evaluation.scale,
-        offset=evaluation.offset,
-        threshold=evaluation.threshold,
+        scale=numbers.scale,
+        offset=numbers.offset,
+        threshold=numbers.threshold,
     )
     return sound(text, f"program {record.program.id}")
 
@@ -51,14 +52,8 @@ def facts(
     Args:
         fields: what a vector's fields are called, if the program has other names for them; else "".
     """
-    evaluation = record.evaluation
-    known = evaluation.threshold is not None
-    names = "calibrated" if config.fitness.calibrate else "not calibrated"
     lines = [
-        ("fitness", f"{shown(evaluation.fitness)} on training data ({names}, log pi {config.fitness.log_pi})"),
-        ("train", _said(evaluation.train)),
-        ("held out", _said(evaluation.held_out, "" if known else f" ({BEST_HERE})")),
-        ("monotonicity", _rising(evaluation.monotonicity)),
+        *method(config.method).account.facts(record.evaluation, flat(config)),
         ("label", f"{label} (which expert states are positive)"),
     ]
     for split in ("train", "held_out"):
@@ -73,10 +68,7 @@ def facts(
         ("method", f"{config.method}, seed {config.seed}, proposer {config.proposer.name}"),
         ("program", f"{record.program.id} (candidate {record.index})"),
         ("lineage", " <- ".join(lineage(record, records))),
-        ("calibration", f"scale {evaluation.scale:.6g}, offset {evaluation.offset:.6g}"),
     ]
-    if known:
-        lines.append(("threshold", f"{evaluation.threshold:.6g}, best on training data (accuracies are at it)"))
     return lines
 
 
@@ -106,22 +98,6 @@ def _data(rows: Sequence[TrajectoryRow]) -> str:
     states = sum(row.states for row in rows)
     digest = data_digest(row.digest for row in rows)
     return f"{experts} expert + {len(rows) - experts} negative trajectories, {states} states, digest {digest}"
-
-
-def _rising(tau: float | None) -> str:
-    if tau is None:
-        return "none (no expert trajectory has two states)"
-    return f"{tau:.4f} (mean Kendall tau of reward against time along expert trajectories)"
-
-
-def _said(metrics: Metrics | None, accuracy_at: str = "") -> str:
-    if metrics is None:
-        return "none"
-    separated = "separated" if metrics.separated else "not separated"
-    return (
-        f"accuracy {metrics.accuracy:.4f}{accuracy_at}, auc {metrics.auc:.4f}, {separated}, "
-        f"fitness {shown(metrics.fitness)} ({metrics.experts} positive, {metrics.negatives} negative states)"
-    )
 
 
 @dataclass(frozen=True)
@@ -161,10 +137,11 @@ def library(store: Store, config: Config) -> tuple[str, int]:
             f"no function is in {SHARED} valid programs ({valid} valid programs, {len(records)} in all); "
             "there is nothing to write: let the run go on"
         )
+    account = method(config.method).account
     text = library_source(
         shared,
         {name: record.program for name, record in records.items()},
-        {name: f"fitness {shown(record.evaluation.fitness)}" for name, record in records.items()},
+        {name: f"{account.score} {shown(record.evaluation.score)}" for name, record in records.items()},
         title="Functions and classes that several reward programs of one run share, best first.",
         facts=(
             f"Written by grace-irl {__version__} from {len(records)} programs; method {config.method}, "

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from grace_irl.demos.labels import Problem
 from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Definition, Program
 from grace_irl.search.ranks import Scored
 from grace_irl.toml import from_json
@@ -21,15 +22,49 @@ def to_text(evaluation: Evaluation) -> str:
 
 
 def from_text(text: str) -> Evaluation:
-    """The evaluation of `to_text`.
+    """The evaluation of `to_text`, or one that a run of format 2 holds.
 
     Raises:
-        ValueError: another text, or a valid program whose fitness is not finite.
+        ValueError: another text, or a valid program whose score is not finite.
     """
-    found = from_json(Evaluation, text)
-    if found.valid and not math.isfinite(found.fitness):
-        raise ValueError("fitness: expected a finite number of a valid program")
+    try:
+        found = from_json(Evaluation, text)
+    except ValueError:
+        found = from_json(_Format2, text).evaluation()
+    if found.valid and found.complete and not math.isfinite(found.score):
+        raise ValueError("score: expected a finite number of a valid program")
     return found
+
+
+@dataclass(frozen=True)
+class _Format2:
+    """An evaluation as runs of format 2 keep it: the discriminator's fields stood in it."""
+
+    status: str
+    message: str
+    traceback: str
+    fitness: float
+    scale: float
+    offset: float
+    train: Metrics | None
+    held_out: Metrics | None
+    tasks: dict[str, tuple[Metrics, Metrics | None]]
+    monotonicity: float | None
+    seconds: float
+    complete: bool
+    threshold: float | None = None
+
+    def evaluation(self) -> Evaluation:
+        """The same as an evaluation of today."""
+        told = Evaluation(self.status, self.message, self.traceback, seconds=self.seconds)
+        if told.valid and not self.complete:
+            return replace(told, bound=self.fitness)
+        if self.train is None:
+            return told
+        found = Separation(
+            self.train, self.held_out, self.scale, self.offset, self.threshold, self.tasks, self.monotonicity
+        )
+        return replace(found.evaluation(self.seconds), message=self.message, score=self.fitness)
 
 
 def plain(value: object) -> Any:

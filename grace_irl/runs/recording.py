@@ -18,6 +18,7 @@ from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.acting import shareable
 from grace_irl.runs.config import Config, resolve
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.run import is_own
 from grace_irl.runs.store import Store
@@ -123,7 +124,7 @@ def recorded_config(path: Path) -> Config:
         if isinstance(found, Recorded):
             whole, calls, own = found.config, found.calls, False
         else:
-            whole, calls = resolve(RunPaths(path).config), len(found.told())
+            whole, calls = with_label(resolve(RunPaths(path).config), found.meta("label")), len(found.told())
             own = is_own(found, whole, path)
     finally:
         found.close()
@@ -170,7 +171,8 @@ def write_recording(store: Store, config: Config, path: Path) -> int:
     require_answers(store, str(path))
     told = store.told()
     about = content_of(store.trajectories())
-    header = {"format": FORMAT, "calls": len(told), "config": shareable(config).model_dump(mode="json"), "data": about}
+    settings = shareable(with_label(config, store.meta("label"))).model_dump(mode="json")
+    header = {"format": FORMAT, "calls": len(told), "config": settings, "data": about}
     lines = [json.dumps(header), *(json.dumps({"goals": asdict(answer)}) for answer in store.goals())]
     count = 0
     for index, attempt, proposal in store.proposals():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grace_irl.contents import require_no_links, require_own_file
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.runs import acting
 from grace_irl.runs.acting import DATA, plain_acting
@@ -40,21 +42,41 @@ class Best:
         return self.program.source
 
     @property
+    def score(self) -> float:
+        """The number that the search compared programs by."""
+        return self.evaluation.score
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """Named numbers of the method's own."""
+        return self.evaluation.metrics
+
+    @property
     def fitness(self) -> float:
-        """Train fitness."""
-        return self.evaluation.fitness
+        """Train fitness of a method that scores by the discriminator: its score."""
+        return self.evaluation.score
+
+    @property
+    def separation(self) -> Separation:
+        """How the reward separates expert from negative states.
+
+        Raises:
+            GraceError: the method does not score by the discriminator.
+        """
+        found = Separation.of(self.evaluation)
+        if found is None:
+            raise GraceError("the method of this run does not separate states; expected one that does: see metrics")
+        return found
 
     @property
     def train(self) -> Metrics:
-        """Metrics on training data."""
-        if self.evaluation.train is None:
-            raise GraceError("the best program has no train metrics: this is a defect of the run")
-        return self.evaluation.train
+        """Metrics on training data; see `separation`."""
+        return self.separation.train
 
     @property
     def held_out(self) -> Metrics | None:
-        """Metrics on held-out data, or None where there is none."""
-        return self.evaluation.held_out
+        """Metrics on held-out data, or None without any; see `separation`."""
+        return self.separation.held_out
 
 
 @dataclass(frozen=True)
@@ -71,10 +93,13 @@ class Run:
         calls: proposals asked for.
         generations: complete ones.
         proposer: its name.
+        method: its name.
         tokens: of the answers told, in and out.
         cost: of those tokens, by the prices in the configuration.
         rounds: of an expansion (`grace_irl.runs.expand.expansion`), whose last search this is; () of a run alone.
         favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.expand.round`).
+        label: the rule for which expert states are positive, and why it was chosen.
+        notes: what the user was told on the way.
     """
 
     folder: Path
@@ -86,10 +111,13 @@ class Run:
     calls: int
     generations: int
     proposer: str
+    method: str = "grace"
     tokens: int = 0
     cost: float = 0.0
     rounds: tuple[Round, ...] = ()
     favourite: Round | None = None
+    label: RuleChoice | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def report_path(self) -> Path:
@@ -163,8 +191,8 @@ class Generation:
         failed: answers without a program.
         new_functions: different functions and classes that no program of an earlier generation has.
         reused_functions: different ones of this generation's new programs that an earlier generation's program has.
-        fitness: train fitness of the best program so far, best as `winner` has it; -inf while there is none.
-        accuracy, held_out: its accuracies, or None.
+        score: of the best program so far, best as `winner` has it; -inf while there is none.
+        metrics: of that program.
     """
 
     number: int
@@ -177,9 +205,8 @@ class Generation:
     failed: int
     new_functions: int
     reused_functions: int
-    fitness: float
-    accuracy: float | None
-    held_out: float | None
+    score: float = float("-inf")
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 def history(store: Store) -> list[Generation]:
@@ -214,9 +241,8 @@ def history(store: Store) -> list[Generation]:
                 failed=sum(bool(entry.failure) for entry in own),
                 new_functions=new_functions,
                 reused_functions=reused_functions,
-                fitness=evaluation.fitness if evaluation else float("-inf"),
-                accuracy=evaluation.train.accuracy if evaluation and evaluation.train else None,
-                held_out=evaluation.held_out.accuracy if evaluation and evaluation.held_out else None,
+                score=evaluation.score if evaluation else float("-inf"),
+                metrics=evaluation.metrics if evaluation else {},
             )
         )
     return rows

@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.label_rule import choose_rule, require_roles_for
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.calibration import Calibration, calibrate
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
-from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, task_metrics
 from grace_irl.evaluate.ranking import ranking
 from grace_irl.evaluate.rewards import NoCache, RewardSource
+from grace_irl.evaluate.separation import Metrics
 from grace_irl.programs.characters import canonical, unseen
 from grace_irl.programs.export import calibration_of, threshold_of
 from grace_irl.programs.program import Program
@@ -61,6 +62,7 @@ class Score:
         threshold: on the reward as the program gives it, whatever the calibration; `accuracy` is at it.
         threshold_from: "file" (best on the data that the reward was fitted to) or "these data" (best on these).
         label: the rule that marked the positive states.
+        label_reason: why that rule.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
         trajectories: how many were scored.
     """
@@ -73,7 +75,8 @@ class Score:
     calibration: str
     threshold: float
     threshold_from: str
-    label: str
+    label: LabelRule
+    label_reason: str
     monotonicity: float | None
     trajectories: int
 
@@ -114,7 +117,7 @@ def score(
     Args:
         reward: the file.
         demonstrations: all of them are scored, whatever their split.
-        rule: which expert states are positive; None: by the data's metadata, else "all".
+        rule: which expert states are positive; None: the rule that fits the data (`grace_irl.demos.label_rule`).
         choice: of log pi.
         calibration: "file" takes the scale and offset that an exported file carries (and fits where it
             carries none); "fitted" fits them to these demonstrations; "none" takes the reward as it comes.
@@ -126,7 +129,9 @@ def score(
         GraceError: the reward is invalid: it fails, or gives something that is not a finite number.
     """
     source = read_reward(reward)
-    problem = label(demonstrations, rule or demonstrations.metadata.label or "all")
+    chosen = choose_rule(demonstrations, rule or "")
+    require_roles_for(chosen, demonstrations)
+    problem = label(demonstrations, chosen.rule)
     require_both_sides(problem.items)
     items = problem.items
     rewards = sandboxed_rewards(
@@ -165,6 +170,7 @@ def score(
         threshold=ranked.threshold,
         threshold_from="these data" if threshold is None else "file",
         label=problem.rule,
+        label_reason=chosen.reason,
         monotonicity=monotonicity(
             by_digest[item.trajectory.digest] for item in items if item.demonstration.role == "expert"
         ),

@@ -11,7 +11,7 @@ from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import LogPi
-from grace_irl.methods import method
+from grace_irl.methods.registry import method
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs.budget import Prices, budget
@@ -63,9 +63,9 @@ class Session:
             cache=self.store,
             limits=self.limits,
         )
-        stop = config.stop
+        chosen, stop = method(config.method), config.stop
         engine = Engine(
-            search=method(config.method).make_search(config),
+            search=chosen.make_search(config),
             proposer=self.proposer,
             evaluator=evaluator,
             sandbox=self.sandbox,
@@ -80,6 +80,7 @@ class Session:
                 fruitless=FRUITLESS_POPULATIONS * config.search.population,
             ),
             lag=config.search.lag or 1,
+            account=chosen.account,
             prices=Prices(config.model.price_in, config.model.price_out),
             spent=_spent(self.store.goals()),
             on_change=self.listener or (lambda _: None),
@@ -113,6 +114,7 @@ class Session:
             tokens=engine.progress.tokens,
             cost=engine.progress.cost,
             proposer=config.proposer.name,
+            method=config.method,
         )
 
     def _nothing(self, calls: int, reason: str) -> str:

@@ -120,7 +120,7 @@ class Evolution:
         return Request(self._asked, "mutate" if parents else "initialise", parents, seed, context, samples=samples)
 
     def _parent(self) -> str:
-        fitness = np.array([member.evaluation.fitness for member in self._members])
+        fitness = np.array([member.evaluation.score for member in self._members])
         with np.errstate(over="ignore"):  # near 0, where all but the best have no chance
             chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
         return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
@@ -214,6 +214,6 @@ def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], si
 
 def _words(candidate: Scored) -> str:
     """What it is ranked by, for people."""
-    words = f"fitness {shown(candidate.evaluation.fitness)}"
+    words = f"fitness {shown(candidate.evaluation.score)}"
     prior = min(candidate.program.prior, 0.0)
     return words if prior == 0 else f"{words}, prior {prior:.3g} nats"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics
+from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.programs.program import Program
 
 
@@ -30,8 +30,8 @@ def merit(candidate: Scored) -> float:
     then the merit is the paper's fitness. With many states the prior hardly counts; with eight, it keeps a program
     that explains chance from crowding out one that explains the data.
     """
-    train = candidate.evaluation.train
-    return candidate.evaluation.fitness + min(candidate.program.prior, 0.0) / max(train.experts if train else 1, 1)
+    evaluation = candidate.evaluation
+    return evaluation.score + min(candidate.program.prior, 0.0) / max(evaluation.metrics.get("positives", 1.0), 1.0)
 
 
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:
@@ -51,11 +51,11 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
         return None
     best = order[0]
     equals = [c for c in order if _train_equal(best, c)]
-    equals.sort(key=lambda c: -_held_out(c, "accuracy"))
-    most = _held_out(equals[0], "accuracy")
-    equals = [c for c in equals if _held_out(c, "accuracy") >= most - EQUAL]
-    equals.sort(key=lambda c: -_held_out(c, "fitness"))
-    found = _within_equals(equals, lambda c: _held_out(c, "fitness"), _tie)
+    equals.sort(key=lambda c: -_metric(c, "held_out_accuracy"))
+    most = _metric(equals[0], "held_out_accuracy")
+    equals = [c for c in equals if _metric(c, "held_out_accuracy") >= most - EQUAL]
+    equals.sort(key=lambda c: -_metric(c, "held_out_fitness"))
+    found = _within_equals(equals, lambda c: _metric(c, "held_out_fitness"), _tie)
     return found[0]
 
 
@@ -66,16 +66,11 @@ def _tie(candidate: Scored) -> tuple[float, int, int]:
 def _train_equal(best: Scored, other: Scored) -> bool:
     if merit(best) - merit(other) <= EQUAL:
         return True
-    return _separates(best.evaluation.train) and _separates(other.evaluation.train)
+    return all(each.evaluation.metrics.get("separated", 0.0) == 1.0 for each in (best, other))
 
 
-def _separates(metrics: Metrics | None) -> bool:
-    return metrics is not None and metrics.separated
-
-
-def _held_out(candidate: Scored, name: str) -> float:
-    metrics = candidate.evaluation.held_out
-    return float("-inf") if metrics is None else float(getattr(metrics, name))
+def _metric(candidate: Scored, name: str) -> float:
+    return candidate.evaluation.metrics.get(name, float("-inf"))
 
 
 def _within_equals(

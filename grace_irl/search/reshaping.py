@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grace_irl.evaluate.evaluation import EQUAL, Evaluation, Metrics
+from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.search.protocol import Fate, Request, Result, Search, Wait
 from grace_irl.search.ranks import Scored, winner
 
@@ -122,8 +122,8 @@ class Reshaping:
         self._over, self._first = True, self._asked
         self._fates = self._search.finish()
         best = winner(self._scored[name] for name in self._search.population)
-        if best is not None and best.evaluation.monotonicity is not None:
-            self._parent = best if best.evaluation.monotonicity < STEADIEST - EQUAL else None
+        if best is not None and best.evaluation.metrics.get("monotonicity", STEADIEST) < STEADIEST - EQUAL:
+            self._parent = best
 
     def _judge(self, result: Result) -> list[Fate]:
         program, evaluation = result.program, result.evaluation
@@ -144,18 +144,19 @@ class Reshaping:
 
 def compared(old: Evaluation, new: Evaluation) -> tuple[str, str]:
     """Why a version is no better shaped or worse otherwise ("" where it is to be kept), and what became of scores."""
-    before, after = old.monotonicity or 0.0, new.monotonicity
+    was, now = old.metrics, new.metrics
+    before, after = was.get("monotonicity", 0.0), now.get("monotonicity")
     changes = [_change("monotonicity", before, after)]
     problems = [] if after is not None and after > before + EQUAL else [f"{changes[0]}: not higher"]
-    for name, was, now in (("accuracy", old.train, new.train), ("held-out accuracy", old.held_out, new.held_out)):
-        if was is None:
+    for split, words in (("", "accuracy"), ("held_out_", "held-out accuracy")):
+        accuracy, separated = f"{split}accuracy", f"{split}separated"
+        if accuracy not in was:
             continue
-        value = None if now is None else now.accuracy
-        changes.append(_change(name, was.accuracy, value))
-        if value is None or value < was.accuracy - EQUAL:
+        changes.append(_change(words, was[accuracy], now.get(accuracy)))
+        if now.get(accuracy, 0.0) < was[accuracy] - EQUAL:
             problems.append(f"{changes[-1]}: it falls")
-        if was.separated and not (now is not None and now.separated):
-            problems.append(f"{name.removesuffix('accuracy') or 'train '}states are separated no more")
+        if was.get(separated) and not now.get(separated):
+            problems.append(f"{words.removesuffix('accuracy') or 'train '}states are separated no more")
     return "; ".join(problems), ", ".join(changes)
 
 
@@ -168,11 +169,10 @@ def _change(name: str, before: float, after: float | None) -> str:
 
 def _preference(scored: Scored) -> tuple[float, float, int, int]:
     """Most monotone first; among equals the better on held-out data, then the shorter, then the earlier."""
-    evaluation = scored.evaluation
-    held_out: Metrics | None = evaluation.held_out
+    metrics = scored.evaluation.metrics
     return (
-        -round(evaluation.monotonicity or 0.0, 9),
-        -(held_out.accuracy if held_out else 0.0),
+        -round(metrics.get("monotonicity", 0.0), 9),
+        -metrics.get("held_out_accuracy", 0.0),
         scored.program.nodes,
         scored.index,
     )

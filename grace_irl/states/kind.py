@@ -114,7 +114,7 @@ class StateKind(ABC):
         annotated: episodes may carry screenshots and actions in words.
         plain_space: a Gymnasium space alone tells that its observations are states of this kind.
         named_fields: the numbers of a state may have names (`Metadata.fields`).
-        label: the label rule of data that do not say theirs ("all" or "last").
+        label: the label rule of data of which nothing else is known ("last": tasks end where a goal is reached).
         view: the view of states in files that do not say theirs.
         stored_as: what a column of a file holds for one state, for messages.
     """

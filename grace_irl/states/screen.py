@@ -17,6 +17,7 @@ class ScreenKind(StateKind):
 
     name = "ui"
     plural = "screens"
+    label = "last"
     expected = "screens (T+1,) in UTF-8 bytes"
     shows_actions = False
     heavy = True

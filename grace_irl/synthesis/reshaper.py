@@ -23,7 +23,7 @@ UNSEEN = "cannot reshape: the program does not know which cell the agent is in"
 
 
 def why_not(problem: Problem) -> str:
-    """Whose rewards cannot be reshaped, where those for this data cannot; "" where they may well be."""
+    """The kind of states whose rewards cannot be reshaped, if those for this data cannot; else ""."""
     kind = problem.metadata.state_kind
     if kind.name not in RESHAPED:
         return kind.plural
@@ -33,7 +33,7 @@ def why_not(problem: Problem) -> str:
 class Reshaper:
     """Reads a program from its text, so that it may come from another run, and writes it with progress.
 
-    Only where the text does not say which way the agent heads, the training data is looked at.
+    If the text does not show which way the agent heads, the training data does.
 
     Args:
         problem: labelled demonstrations.
@@ -63,7 +63,7 @@ class Reshaper:
         return Proposal(write_program(outline, found.happens, shaping), reasoning=about)
 
     def _with_heading(self, outline: Outline) -> Outline:
-        """The outline, with the heading of the same agent in the training data where the program has none."""
+        """The outline, with the heading of the same agent in the training data if the program has none."""
         agent = outline.perception.agent
         if agent is None or agent.heading_channel is not None:
             return outline

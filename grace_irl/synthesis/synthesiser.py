@@ -42,7 +42,7 @@ class Sketcher(Protocol):
         ...
 
     def prior(self, sketch: str) -> float:
-        """How plausible the data makes the sketch, nats below the best one."""
+        """Plausibility of the sketch, nats below the best one."""
         ...
 
     def reasoning(self, sketch: str) -> str:
@@ -57,7 +57,7 @@ EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 class Synthesiser:
     """Answers "initialise" with the readings of the data, best first, then variations of them; "mutate" with a
-    variation of the parent; "reshape" with the parent, which then pays for progress, too, where it watches grids.
+    variation of the parent; "reshape" with the parent, which then pays for progress, too, if it watches grids.
 
     Only training demonstrations are looked at. An answer depends on them, the seed, the request and its parents, and
     on nothing else: request i to initialise gets the i-th of all programs that differ, or the failure "exhausted".
@@ -75,7 +75,7 @@ class Synthesiser:
         self._sketchers: list[Sketcher] = []
         self._initial: list[tuple[int, str]] = []
         self._distinct: Iterator[tuple[int, str]] = iter(())
-        self._listed: list[tuple[int, str]] = []  # of the distinct ones, those that were asked for or passed by
+        self._listed: list[tuple[int, str]] = []  # of the distinct ones, those that were requested or passed by
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """One program; the first call reads the data, which can take seconds and does not yield (see `InThread`)."""
@@ -110,7 +110,7 @@ class Synthesiser:
         self._distinct = self._different()
 
     def _sketch(self, request: Request, parents: Sequence[Parent]) -> tuple[int, str] | None:
-        """The sketch that answers a request: from a parent that has one, else from the data alone; None where nothing
+        """The sketch that answers a request: from a parent that has one, else from the data alone; None if nothing
         is left to say."""
         for parent in parents:
             if parent.sketch:
@@ -168,7 +168,7 @@ def _vectors(problem: Problem, seed: int) -> list[Sketcher]:
 
 
 def _grids(problem: Problem, seed: int) -> list[Sketcher]:
-    """What happens on grids; for lack of that, a sum over counts and distances."""
+    """Happenings on grids; for lack of any, a sum over counts and distances."""
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)
         if happenings.possible:
@@ -187,4 +187,4 @@ SKETCHERS: dict[str, Callable[[Problem, int], list[Sketcher]]] = {
     GRID.name: _grids,
     SCREEN.name: _screens,
 }
-"""Who reads training data of a kind, given the seed; the programs of the first sketcher come first."""
+"""The sketchers of each kind, given training data and a seed; the programs of the first sketcher come first."""

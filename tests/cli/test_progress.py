@@ -10,16 +10,18 @@ import pytest
 from grace_irl.cli import progress as module
 from grace_irl.cli.console import PlainConsole
 from grace_irl.cli.progress import FitProgress, said
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.methods.separated import SeparationAccount
 from grace_irl.programs.program import Program
 from grace_irl.runs.budget import Progress
 from grace_irl.runs.engine import Live, Snapshot
 from grace_irl.runs.record import Record
 
 METRICS = Metrics(fitness=-0.25, accuracy=0.875, auc=0.9, separated=False, experts=10, negatives=90)
-BEST = Record(Program("a", "", 3), Evaluation("ok", fitness=-0.25, train=METRICS, held_out=METRICS), 0)
+BEST = Record(Program("a", "", 3), Separation(METRICS, METRICS).evaluation(), 0)
+SAID = SeparationAccount().headline(BEST.evaluation)
 ASKED = Live(in_flight=31, answers=12, tokens=34567, cost=1.25, seconds=2.5)
-ANSWERED = Snapshot(Progress(calls=11, tokens=30000, seconds=9.0), BEST, 9, ASKED, told=False, replayed=False)
+ANSWERED = Snapshot(Progress(calls=11, tokens=30000, seconds=9.0), BEST, SAID, 9, ASKED, told=False, replayed=False)
 ENDED = replace(ANSWERED, progress=Progress(calls=20, seconds=12.5, generation=1, generation_ended=True), told=True)
 
 
@@ -63,5 +65,5 @@ def test_a_log_has_one_line_for_a_generation(
 
 
 def test_a_run_without_a_model_does_not_speak_of_tokens() -> None:
-    plain = replace(ANSWERED, live=Live(in_flight=8), best=None)
+    plain = replace(ANSWERED, live=Live(in_flight=8), best=None, headline="")
     assert said(plain) == "9 programs, none valid yet"

@@ -56,8 +56,7 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_reward_by_hand_is_fitted_scored_and_used(demos: Path, tmp_path: Path) -> None:
     run = grace_irl.fit([demos], out=tmp_path / "run", proposer=ByHand(), max_calls=2, held_out=0.3, seed=1)
-    assert run.best.evaluation.train is not None
-    assert run.best.evaluation.train.separated
+    assert run.best.train.separated
     done = command("score", str(run.reward_path), "--demos", str(demos), "--json")
     assert done.returncode == 0, done.stderr
     assert last_object(done.stdout)["accuracy"] == 1.0

@@ -13,12 +13,13 @@ import pytest
 import typer.main
 
 import grace_irl
-from grace_irl import methods, settings
+from grace_irl import settings
 from grace_irl.cli import main
 from grace_irl.cli.app import COMMANDS, build
 from grace_irl.compare.settings import Comparison
 from grace_irl.errors import InputError
 from grace_irl.keywords import FitSettings
+from grace_irl.methods import registry as methods
 from grace_irl.runs.config import Config, flat, resolve, settings_of
 from grace_irl.settings import Section, declared, setting
 from tests.frame.tree import ROOT
@@ -308,7 +309,9 @@ class ToySettings(Section):
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     known = methods.METHODS
-    made = methods.Method("toy", "a toy", known["grace"].make_search, {"toy": ToySettings})
+    made = methods.Method(
+        "toy", "a toy", known["grace"].make_search, known["grace"].account, sections={"toy": ToySettings}
+    )
     monkeypatch.setitem(known, "toy", made)
 
 

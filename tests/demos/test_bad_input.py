@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from grace_irl.demos import iter_trajectories, load, require_roles, save
+from grace_irl.demos import iter_trajectories, load, save
+from grace_irl.demos.label_rule import RuleChoice, require_roles_for
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 
@@ -325,8 +326,8 @@ def test_no_role(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("role", "missing"), [("expert", "negative"), ("negative", "expert")])
 def test_one_role_is_not_enough(role: str, missing: str, vectors: Demonstrations) -> None:
     only = replace(vectors, items=tuple(replace(d, role=role) for d in vectors))
-    with pytest.raises(InputError, match=f"no {missing} trajectory; expected at least one"):
-        require_roles(only)
+    with pytest.raises(InputError, match=f"no {missing} trajectory.*expected at least one"):
+        require_roles_for(RuleChoice("all", "asked for"), only)
 
 
 def test_nothing_named() -> None:

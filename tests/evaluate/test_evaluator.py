@@ -13,9 +13,10 @@ from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
+from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
-from grace_irl.evaluate.protocol import Bar
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
+from grace_irl.evaluate.separation import Separation
 from grace_irl.programs.program import Program
 from grace_irl.sandbox.protocol import Limits, Outcome
 from tests.fakes.data import THRESHOLD, vector_set
@@ -37,16 +38,21 @@ def problem_of(demonstrations: Demonstrations, rule: str = "all", held_out: floa
     return label(split(demonstrations, held_out, 0), rule)  # type: ignore[arg-type]
 
 
+def apart(found: Evaluation) -> Separation:
+    separation = Separation.of(found)
+    assert separation is not None
+    return separation
+
+
 def test_a_perfect_program() -> None:
     with InProcessSandbox() as sandbox:
         found = DiscriminatorEvaluator(problem_of(vector_set(8, 8)), sandbox).evaluate([GOOD])[0]
     assert found.valid
-    assert found.train is not None
-    assert found.held_out is not None
-    assert found.train.separated
-    assert found.held_out.separated
-    assert (found.train.experts, found.held_out.experts) == (6 * 12, 2 * 12)
-    assert found.fitness == pytest.approx(0, abs=1e-9)
+    assert apart(found).held_out is not None
+    assert apart(found).train.separated
+    assert apart(found).held_out.separated
+    assert (apart(found).train.experts, apart(found).held_out.experts) == (6 * 12, 2 * 12)
+    assert found.score == pytest.approx(0, abs=1e-9)
 
 
 def test_without_calibration_the_reward_is_taken_as_it_comes() -> None:
@@ -54,20 +60,20 @@ def test_without_calibration_the_reward_is_taken_as_it_comes() -> None:
         evaluator = DiscriminatorEvaluator(problem_of(vector_set(8, 8)), sandbox, calibrated=False)
         found = evaluator.evaluate([GOOD])[0]
     one = 1 / (1 + math.exp(-1))
-    assert found.fitness == pytest.approx(math.log(one) + math.log(0.5))
-    assert (found.scale, found.offset) == (1.0, 0.0)
+    assert found.score == pytest.approx(math.log(one) + math.log(0.5))
+    assert (apart(found).scale, apart(found).offset) == (1.0, 0.0)
 
 
 def test_held_out_data_is_scored_with_the_train_calibration() -> None:
     problem = problem_of(vector_set(8, 8, noise=0.1))
     with InProcessSandbox() as sandbox:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([GOOD])[0]
-    assert found.held_out is not None
+    assert apart(found).held_out is not None
     values = np.concatenate([(i.trajectory.states[:, 1] > THRESHOLD).astype(float) for i in problem.held_out])
     positive = np.concatenate([item.positive for item in problem.held_out])
-    logits = found.scale * values + found.offset
+    logits = apart(found).scale * values + apart(found).offset
     expected = -np.logaddexp(0, -logits[positive]).mean() - np.logaddexp(0, logits[~positive]).mean()
-    assert found.held_out.fitness == pytest.approx(expected)
+    assert apart(found).held_out.fitness == pytest.approx(expected)
 
 
 def test_rewards_are_run_once_and_new_negatives_cost_only_themselves() -> None:
@@ -123,7 +129,7 @@ def test_invalid_programs_say_why() -> None:
     assert (broken.status, infinite.status) == ("runtime", "nonfinite")
     assert "IndexError" in broken.message
     assert broken.traceback
-    assert broken.fitness == -math.inf
+    assert broken.score == -math.inf
     assert not broken.valid
 
 
@@ -150,7 +156,7 @@ def test_a_hopeless_program_stops_early_and_says_so() -> None:
         stopped = DiscriminatorEvaluator(problem, sandbox).evaluate([BAD], Bar(-0.3, 1.0))[0]
         assert sandbox.states_run - before < 5_000
     assert not stopped.complete
-    assert full.fitness <= stopped.fitness < -0.3
+    assert full.score <= (stopped.bound or 0.0) < -0.3
     assert "stopped after" in stopped.message
 
 
@@ -159,9 +165,9 @@ def test_stopping_early_never_drops_what_reaches_the_floor() -> None:
     for body in ("return state[1]", "return float(state[1] > 0.5)", "return state[1] - state[0] / 3"):
         with InProcessSandbox() as sandbox:
             full = DiscriminatorEvaluator(problem, sandbox).evaluate([program(body)], Bar(elite=1.0))[0]
-            again = DiscriminatorEvaluator(problem, sandbox).evaluate([program(body)], Bar(full.fitness, 1.0))[0]
+            again = DiscriminatorEvaluator(problem, sandbox).evaluate([program(body)], Bar(full.score, 1.0))[0]
         assert again.complete
-        assert again.fitness == full.fitness
+        assert again.score == full.score
 
 
 def test_a_half_cached_program_stops_where_an_uncached_one_does() -> None:
@@ -181,27 +187,26 @@ def test_a_program_below_the_floor_costs_no_held_out_run() -> None:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([BAD], Bar(floor=-0.1, elite=0.0))[0]
         assert len(sandbox.runs) == 1
     assert found.complete
-    assert found.held_out is None
+    assert apart(found).held_out is None
 
 
 def test_tasks_are_scored_apart_and_fitness_is_their_mean() -> None:
     problem = problem_of(vector_set(4, 4, tasks=("easy", "hard"), noise=0.1))
     with InProcessSandbox() as sandbox:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([GOOD])[0]
-    assert list(found.tasks) == ["easy", "hard"]
-    parts = [train.fitness for train, _ in found.tasks.values()]
-    assert found.fitness == pytest.approx(np.mean(parts))
-    assert all(held_out is not None for _, held_out in found.tasks.values())
-    assert found.train is not None
-    assert found.train.experts == sum(train.experts for train, _ in found.tasks.values())
+    assert list(apart(found).tasks) == ["easy", "hard"]
+    parts = [train.fitness for train, _ in apart(found).tasks.values()]
+    assert found.score == pytest.approx(np.mean(parts))
+    assert all(held_out is not None for _, held_out in apart(found).tasks.values())
+    assert apart(found).train.experts == sum(train.experts for train, _ in apart(found).tasks.values())
 
 
 def test_a_constant_reward_stops_early() -> None:
     problem = problem_of(vector_set(20, 20, length=1000), held_out=0.25)
     with InProcessSandbox() as sandbox:
         (found,) = DiscriminatorEvaluator(problem, sandbox).evaluate([program("return 3.0")], Bar(floor=-0.1))
-    assert not found.complete
-    assert found.fitness < -0.1
+    assert found.bound is not None
+    assert found.bound < -0.1
 
 
 def test_a_program_of_transitions_skips_the_first_state() -> None:
@@ -209,9 +214,8 @@ def test_a_program_of_transitions_skips_the_first_state() -> None:
     rising = program("return float(next_state[1] > 0)", signature="self, state, action, next_state")
     with InProcessSandbox() as sandbox:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([rising])[0]
-    assert found.train is not None
     per_trajectory = 12 - 1
-    assert found.train.experts + found.train.negatives == len(problem.train) * per_trajectory
+    assert apart(found).train.experts + apart(found).train.negatives == len(problem.train) * per_trajectory
 
 
 def test_transitions_into_one_side_only() -> None:
@@ -243,7 +247,7 @@ def test_monotonicity_is_of_whole_expert_trajectories() -> None:
     problem = label(Demonstrations(Metadata("vector"), tuple(items)), "last")
     with InProcessSandbox() as sandbox:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([program("return float(state[0])")])[0]
-    assert found.monotonicity == pytest.approx(1.0)
+    assert apart(found).monotonicity == pytest.approx(1.0)
 
 
 def test_a_program_that_is_too_slow_is_told_what_is_allowed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ import pytest
 
 import grace_irl
 from tests.frame.pages import Section, sections
-from tests.frame.tree import ROOT
+from tests.frame.tree import ROOT, files
 
 STEP = re.compile(r"`(?P<file>[\w/]+\.py):(?P<function>[\w.]+)`")
 WAYS = ("The way of a trajectory", "The way of a program")
@@ -113,6 +114,19 @@ def test_another_order_is_noticed(heading: str, ways: dict[str, list[str]], call
     way = ways[heading]
     for first in range(len(way) - 1):
         assert missed([*way[:first], way[first + 1], way[first], *way[first + 2 :]], calls) == way[first]
+
+
+def test_the_picture_shows_every_room() -> None:
+    shown = set(re.findall(r">(\w+/)</text>", (ROOT / "docs" / "pictures" / "parts.svg").read_text()))
+    rooms = {path.parent.name + "/" for path in files(ROOT / "grace_irl", "__init__.py")}
+    rooms = {room for room in rooms if (ROOT / "grace_irl" / room / "__init__.py").exists()}
+    assert shown >= rooms - {"grace_irl/"} - {"work/", "methods/", "testing/"}
+    assert shown <= rooms
+
+
+def test_the_picture_is_what_its_script_draws() -> None:
+    done = subprocess.run([sys.executable, ROOT / "docs" / "parts.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("step", ["demos/none.py:load", "demos/files.py:none", "runs/engine.py:Engine.none"])

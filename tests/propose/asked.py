@@ -13,7 +13,8 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
 from grace_irl.propose.operators import OPERATORS
@@ -101,17 +102,15 @@ def evaluation(problem: Problem) -> Evaluation:
     """Of a program that is far from good."""
     train = Metrics(-0.731, 0.8, 0.75, False, 2, 21)
     held_out = Metrics(-0.9999, 0.1234, 0.4321, False, 1, 1)
-    return Evaluation(
-        "ok",
-        fitness=-0.731,
-        train=train,
-        held_out=held_out,
+    return Separation(
+        train,
+        held_out,
         tasks={
             task: (replace(train, fitness=-0.5 - number), held_out)
             for number, task in enumerate(dict.fromkeys(item.task for item in problem.train))
         },
         monotonicity=0.25,
-    )
+    ).evaluation()
 
 
 def material(problem: Problem, seed: int = 3) -> Material:

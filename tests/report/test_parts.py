@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.demos.trajectory import Metadata, Trajectory
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
 from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.methods.separated import SeparationAccount
 from grace_irl.report.data import Data, Valued
 from grace_irl.report.evidence import gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, fixed, highlighted, line, number, share
 from grace_irl.report.trainings import read, trainings
-from grace_irl.report.verdict import cautions, verdict, warnings
+from grace_irl.report.verdict import cautions, warnings
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
 
@@ -39,7 +40,6 @@ EMPTY = gather([])
 @pytest.mark.parametrize(
     ("train", "held_out", "words"),
     [
-        (None, None, ["There is no valid program"]),
         (metrics(1.0, separated=True), None, ["No data was held out"]),
         (metrics(1.0, separated=True), metrics(1.0, separated=True), []),
         (metrics(1.0, separated=True), metrics(0.8), ["Accuracy falls from 1.0000", "held-out ones are not"]),
@@ -47,19 +47,19 @@ EMPTY = gather([])
         (metrics(0.9), metrics(0.9), ["Training states are not separated: 0 positive states"]),
     ],
 )
-def test_warnings(train: Metrics | None, held_out: Metrics | None, words: list[str]) -> None:
-    evaluation = None if train is None else Evaluation("ok", threshold=0.5, train=train, held_out=held_out)
-    found = warnings(evaluation, EMPTY)
+def test_warnings(train: Metrics, held_out: Metrics | None, words: list[str]) -> None:
+    found = warnings(Separation(train, held_out, threshold=0.5), EMPTY)
     assert len(found) == len(words)
     assert all(word in each for word, each in zip(words, found, strict=True))
 
 
 def test_the_verdict_is_of_held_out_data_where_there_is_some() -> None:
-    separated = Evaluation("ok", train=metrics(0.7), held_out=metrics(1.0, separated=True, experts=1))
+    verdict = SeparationAccount().verdict
+    separated = Separation(metrics(0.7), metrics(1.0, separated=True, experts=1)).evaluation()
     assert verdict(separated).startswith(
         "On held-out data, which no proposer saw, the reward separates 1 positive state"
     )
-    assert "balanced accuracy of 0.7000 (0.5 is chance)" in verdict(Evaluation("ok", train=metrics(0.7)))
+    assert "balanced accuracy of 0.7000 (0.5 is chance)" in verdict(Separation(metrics(0.7)).evaluation())
 
 
 def test_cautions() -> None:

@@ -16,6 +16,7 @@ from lxml import html
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.separation import Separation
 from grace_irl.report.write import report, write_report
 from grace_irl.runs.run import best_record, opened
 from grace_irl.runs.score import score
@@ -38,7 +39,7 @@ def stored(run: Path) -> Any:
 def test_a_grid_run(grid_run: Path, tmp_path: Path) -> None:
     tree, best = page(grid_run, tmp_path / "report.html"), stored(grid_run)
     assert said(tree.find(".//h1")) == "Reward from datasets/babyai-go-to-obj"
-    held_out = best.evaluation.held_out
+    held_out = Separation.of(best.evaluation).held_out
     assert table(tree, "How the reward tells")[2][2:4] == [f"{held_out.auc:.4f}", f"{held_out.accuracy:.4f}"]
     assert "def reward_fn(self, state):" in said(tree.xpath("//pre[contains(@class, 'source')]")[0])
     assert [row[1:5] for row in table(tree, "Data")[1:]] == [["22", "22", "1,549", "22"], ["8", "8", "567", "8"]]

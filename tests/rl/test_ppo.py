@@ -270,4 +270,4 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 
 def test_metadata_of_a_custom_environment_needs_no_id() -> None:
-    assert lamp()[1].metadata == Metadata("vector", (), "", "vector", "all")
+    assert lamp()[1].metadata == Metadata("vector", (), "", "vector")

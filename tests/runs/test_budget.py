@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.evaluate.evaluation import Metrics
 from grace_irl.runs.budget import Progress, budget
 
-PERFECT = Metrics(0.0, 1.0, 1.0, True, 5, 5)
-TIED = Metrics(0.0, 1.0, 1.0, False, 5, 5)
-GOOD = Metrics(-0.1, 0.97, 0.95, False, 5, 5)
+PERFECT = {"accuracy": 1.0, "separated": 1.0}
+TIED = {"accuracy": 1.0, "separated": 0.0}
+GOOD = {"accuracy": 0.95, "separated": 0.0}
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from grace_irl.errors import GraceError
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
-from grace_irl.evaluate.protocol import Bar
+from grace_irl.evaluate.evaluation import Bar, Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.in_thread import InThread
 from grace_irl.propose.protocol import Parent, Proposal, Proposer
@@ -65,7 +65,7 @@ class Values:
 
 def value(source: str) -> Evaluation:
     fitness = -float(source.split("=")[1]) / 100
-    return Evaluation("ok", fitness=fitness, train=Metrics(fitness, 0.7, 0.7, False, 2, 2))
+    return Separation(Metrics(fitness, 0.7, 0.7, False, 2, 2)).evaluation()
 
 
 def make(
@@ -113,7 +113,7 @@ def test_the_best_is_the_best_of_all(tmp_path: Path) -> None:
     asyncio.run(engine.run())
     best = engine.finish()
     assert best is not None
-    assert best.evaluation.fitness == max(record.evaluation.fitness for record in store.records().values())
+    assert best.evaluation.score == max(record.evaluation.score for record in store.records().values())
     assert evaluator.strict[-1] == best.program.source
     assert len(set(evaluator.strict)) == len(evaluator.strict)
 
@@ -168,7 +168,7 @@ def test_time_is_up_though_the_proposer_still_computes(tmp_path: Path) -> None:
     assert engine.progress.seconds >= 0.3
     best = engine.finish()
     assert best is not None
-    assert best.evaluation.fitness == max(record.evaluation.fitness for record in store.records().values())
+    assert best.evaluation.score == max(record.evaluation.score for record in store.records().values())
 
 
 class Mending(Numbers):
@@ -283,7 +283,7 @@ def test_max_calls_is_exact(tmp_path: Path) -> None:
     assert len(store.told()) == len(proposer.parents) == 6
     best = engine.finish()
     assert best is not None
-    assert best.evaluation.fitness == max(record.evaluation.fitness for record in store.records().values())
+    assert best.evaluation.score == max(record.evaluation.score for record in store.records().values())
 
 
 def test_answers_that_are_kept_are_not_asked_for_again(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     assert run.seconds > 0
     with opened(run.folder) as (store, _):
         assert best_record(store, run.folder).program == run.best.program
-        assert [kind for _, kind, _ in store.events()] == ["started", "stopped"]
+        assert [kind for _, kind, _ in store.events()] == ["started", "note", "stopped"]
 
 
 def test_the_reward_file_stands_alone_and_tells_where_it_comes_from(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_reward_file_stands_alone_and_tells_where_it_comes_from(tmp_path: Pa
         assert part in said
     assert grace_irl.__version__ in said
     loaded = grace_irl.load_reward(run.reward_path)
-    assert (loaded.scale, loaded.offset) == (run.best.evaluation.scale, run.best.evaluation.offset)
+    assert (loaded.scale, loaded.offset) == (run.best.separation.scale, run.best.separation.offset)
 
 
 def test_the_exported_file_scores_as_the_run_says(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_best_program_is_reshaped_once_it_tells_all_apart(tmp_path: Path) ->
     assert run.reason.startswith("target_accuracy: 1")
     assert run.best.program.operator == "reshape"
     assert "+ state[2]" in run.best.source
-    assert run.best.evaluation.monotonicity == pytest.approx(1.0)
+    assert run.best.metrics["monotonicity"] == pytest.approx(1.0)
     assert run.best.train.separated
     assert "monotonicity:  1.0000 (" in run.reward_path.read_text()
     assert all("Monotonicity (Kendall's tau" in prompt for prompt in model.prompts)

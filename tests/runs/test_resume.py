@@ -23,7 +23,7 @@ def memory(folder: Path) -> tuple[object, ...]:
     store = Store(folder / "run.db")
     try:
         told = [(t.index, t.program_id, t.failure) for t in store.told().values()]
-        records = [(name, r.program, r.evaluation.fitness, r.index) for name, r in store.records().items()]
+        records = [(name, r.program, r.evaluation.score, r.index) for name, r in store.records().items()]
         return told, records, store.requests(), store.fates(), store.meta("best"), store.functions()
     finally:
         store.close()

@@ -50,7 +50,7 @@ def test_the_best_of_a_run_come_first_best_first_and_score_as_they_did(tmp_path:
         before, after = first.records(), second.records()
     shared = set(before) & set(after)
     assert one.best.program.id in shared
-    assert all(after[name].evaluation.fitness == before[name].evaluation.fitness for name in shared)
+    assert all(after[name].evaluation.score == before[name].evaluation.score for name in shared)
     assert two.best.fitness >= one.best.fitness
 
 

@@ -14,7 +14,8 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos.labels import label
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.record import from_text, plain, to_text, trajectory_rows
@@ -23,17 +24,14 @@ from grace_irl.search.protocol import Fate, Request, Result
 from tests.fakes.data import vector_set
 
 METRICS = Metrics(-0.1234567890123456, 0.9, 0.8, False, 3, 4)
-FULL = Evaluation(
-    "ok",
-    fitness=-0.1,
+FULL = Separation(
+    METRICS,
+    METRICS,
     scale=2.0,
     offset=-1.0,
-    train=METRICS,
-    held_out=METRICS,
     tasks={"a": (METRICS, None), "b": (METRICS, METRICS)},
     monotonicity=0.25,
-    seconds=0.1,
-)
+).evaluation(seconds=0.1)
 
 
 @pytest.fixture
@@ -48,7 +46,7 @@ def test_an_evaluation_survives_text(evaluation: Evaluation) -> None:
 
 def test_plain_json_has_no_infinity() -> None:
     assert plain({"a": -math.inf, "b": (1, math.nan), "c": METRICS})["a"] is None
-    assert plain(FULL)["train"]["auc"] == 0.9
+    assert plain(FULL)["evidence"]["separation"]["train"]["auc"] == 0.9
 
 
 def test_told_results_come_back_in_order(store: Store) -> None:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
-from grace_irl.methods import METHODS
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.methods.registry import METHODS
 from grace_irl.programs.program import Program
 from grace_irl.runs.config import resolve
 from grace_irl.search.evolution import ATTEMPTS, Evolution, EvolutionSettings
@@ -31,9 +32,7 @@ def evaluation(
     fitness: float, *, held: float | None = None, separated: bool = False, held_fitness: float = -1.0
 ) -> Evaluation:
     held_out = None if held is None else metrics(held_fitness, held)
-    return Evaluation(
-        "ok", fitness=fitness, train=metrics(fitness, 1.0 if separated else 0.8, separated), held_out=held_out
-    )
+    return Separation(metrics(fitness, 1.0 if separated else 0.8, separated), held_out).evaluation()
 
 
 def scored(name: str, fitness: float, nodes: int = 10, index: int = 0, prior: float = 0.0, **more: object) -> Scored:
@@ -117,7 +116,7 @@ def test_steady_state_never_waits(seed: int, lag: int) -> None:
         assert result.program is not None
         assert result.evaluation is not None
         search.tell(result)
-        told[result.program.id] = result.evaluation.fitness
+        told[result.program.id] = result.evaluation.score
         # Every result counts at once, and what is asked next sees it.
         assert search.population == tuple(sorted(told, key=lambda name: -told[name])[:4])
         assert search.generation == len(told) // 4
@@ -146,7 +145,7 @@ def test_the_population_is_the_best_of_all_told(seed: int) -> None:
         result = random_fitness(request)
         assert result.program is not None
         assert result.evaluation is not None
-        told[result.program.id] = result.evaluation.fitness
+        told[result.program.id] = result.evaluation.score
         return result
 
     _, _, populations = drive(Evolution(SMALL, seed), reply)
@@ -185,7 +184,7 @@ def test_every_candidate_has_a_fate_with_a_reason() -> None:
         if request.index == 6:
             return Result(request, Program("bad", "", 3), Evaluation("timeout", "10 s used up"))
         if request.index == 7:
-            stopped = Evaluation("ok", "stopped after 10 of 20 states", fitness=-9, complete=False)
+            stopped = Evaluation("ok", "stopped after 10 of 20 states", bound=-9.0)
             return Result(request, Program("slow", "", 3), stopped)
         return answer(request, -1.0 + 0.01 * request.index)
 

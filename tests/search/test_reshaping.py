@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.evaluate.evaluation import Evaluation, Metrics
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Result, Wait
@@ -25,7 +26,7 @@ def judged(
         return Metrics(fitness, value, value, apart and value == 1.0, 5, 5)
 
     held_out = None if held is None else metrics(held)
-    return Evaluation("ok", fitness=fitness, train=metrics(accuracy), held_out=held_out, monotonicity=tau)
+    return Separation(metrics(accuracy), held_out, monotonicity=tau).evaluation()
 
 
 def searched(request: Request, tau: float | None = 0.2) -> Result:
@@ -205,5 +206,5 @@ def test_no_heir_is_worse_than_what_it_came_from(found: list[tuple[float, float,
     drive(search, reply(*versions.values()), lag)
     good = {name for name, (tau, train, held) in zip(versions, found, strict=True) if tau > 0.2 and train == held == 1}
     assert set(search.heirs) == good
-    taus = [versions[name].monotonicity for name in search.heirs]
-    assert taus == sorted(taus, reverse=True)  # type: ignore[type-var]
+    taus = [versions[name].metrics["monotonicity"] for name in search.heirs]
+    assert taus == sorted(taus, reverse=True)

@@ -227,8 +227,7 @@ class MinariSource:
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.
             environment = str(json.loads(about["env_spec"])["id"])
-        kind = self._layout.kind
-        return Header(Metadata(kind.name, self._layout.fields, environment, label=kind.label))
+        return Header(Metadata(self._layout.kind.name, self._layout.fields, environment))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The client: exactly the answers that were asked for, whatever the server does meanwhile."""
+"""The client: exactly the requested answers, whatever the server does meanwhile."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _silent(_: str) -> None:
 
 @dataclass(frozen=True)
 class _Bound:
-    """What belongs to one event loop."""
+    """Objects that belong to one event loop."""
 
     loop: asyncio.AbstractEventLoop
     wire: Wire
@@ -44,7 +44,7 @@ class _Bound:
 
 @dataclass(frozen=True)
 class _Question:
-    """What one request asks."""
+    """Content of one request."""
 
     prompt: Prompt
     n: int
@@ -59,7 +59,7 @@ class ChatClient:
 
     Args:
         settings: the server, and how it is asked.
-        on_note: told, in one line each, what a person should know: a parameter that the server does not take (once),
+        on_note: gets one line for each thing of note: a parameter that the server does not take (once),
             a server that went away and came back.
         backoff: between tries.
 
@@ -68,7 +68,7 @@ class ChatClient:
         counters: what the calls added up to.
 
     Raises:
-        InputError: where the library is missing, or the key is none (see `key.py`).
+        InputError: if the library is missing, or the key is none (see `settings.api_key`).
     """
 
     def __init__(
@@ -136,8 +136,8 @@ class ChatClient:
         """Exactly `n` answers to a prompt.
 
         Args:
-            prompt: what is asked.
-            n: how many answers: in one request where the server can, in several where it returns fewer.
+            prompt: the text of the request.
+            n: number of answers: in one request if the server can, in several if it returns fewer.
             seed: of the first answer; the others have the following ones.
             answer: "json" sends the schema of an answer; by default what `detect_format` says.
             max_tokens: of each answer; by default the settings'.
@@ -184,7 +184,7 @@ class ChatClient:
         return self._format
 
     async def context_length(self) -> int | None:
-        """The model's context in tokens where the server tells it, None elsewhere.
+        """The model's context in tokens if the server gives it, else None.
 
         Raises:
             InputError, ServerGone: as `open`.
@@ -256,7 +256,7 @@ class ChatClient:
         ), n
 
     async def _ask(self, question: _Question) -> tuple[Completion, ...]:
-        """Answers of one request that succeeds in the end: at least one, at most as many as asked for."""
+        """Answers of one request that succeeds in the end: at least one, at most the requested number."""
         bound = self._here()
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
@@ -310,10 +310,10 @@ class ChatClient:
 
 
 def _shortened(found: Overflow, wanted: int, max_tokens: int) -> int:
-    """How many tokens an answer may have beside a long prompt.
+    """Number of tokens that an answer may have beside a long prompt.
 
     Raises:
-        ContextOverflow: where that is too few.
+        ContextOverflow: if that is too few.
     """
     room = found.limit - (found.prompt_tokens or 1) if found.limit else 0
     if min(wanted, LEAST_ANSWER) <= room < max_tokens:

@@ -27,8 +27,8 @@ class Dialect:
         most_choices: answers that one request may ask for; None while more were never refused.
         schema_form: how a schema is sent.
         schema_works: whether a schema was ever accepted.
-        system_role: False where the model's template has none: the system text then opens the user's.
-        short_answers: responses in a row with fewer answers than asked for.
+        system_role: False if the model's template has none: the system text then opens the user's.
+        short_answers: responses in a row with fewer answers than requested.
     """
 
     left_out: set[str] = field(default_factory=set)
@@ -110,7 +110,7 @@ class Dialect:
         return [f"the server does not take {name}: it is left out from now on"]
 
     def messages(self, prompt: Prompt) -> list[dict[str, Any]]:
-        """Text as text; images, where there are any, as data addresses behind it."""
+        """Text as text; images, if there are any, as data addresses behind it."""
         text = prompt.user if self.system_role or not prompt.system else f"{prompt.system}\n\n{prompt.user}"
         content: str | list[dict[str, Any]] = text
         if prompt.images:

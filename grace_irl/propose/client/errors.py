@@ -32,8 +32,8 @@ class ContextOverflow(GraceError):  # noqa: N818  says what happened, as a name
     """A prompt that leaves no room for an answer in the model's context: shrink it.
 
     Attributes:
-        limit: the model's context in tokens; None where the server does not say.
-        prompt_tokens: of the prompt, at least; None where the server does not say.
+        limit: the model's context in tokens; None if the server does not say.
+        prompt_tokens: of the prompt, at least; None if the server does not say.
     """
 
     def __init__(self, limit: int | None, prompt_tokens: int | None) -> None:
@@ -73,7 +73,7 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
         status: of HTTP; 0 without a response.
         said: the server's own words, which may hold anything.
         body: the error object of the response, {} without one.
-        retry_after: seconds that the server asks to wait; 0 where it does not.
+        retry_after: seconds that the server asks to wait; 0 if it does not.
     """
 
     kind: Kind
@@ -161,7 +161,7 @@ def overflow(failure: CallFailure) -> Overflow | None:
 
 
 def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
-    """Which of the parameters that were sent the server complains of.
+    """Parameters of the request that the server complains of.
 
     It names one in the field `param`, or in quotation marks or before a verb in its message.
     """

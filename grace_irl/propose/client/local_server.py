@@ -30,7 +30,7 @@ def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
     """The vLLM to start: as given (a program, or the folder of its environment), by GRACE_IRL_VLLM, or on the PATH.
 
     Raises:
-        InputError: where there is none, with what to install.
+        InputError: if there is none, with what to install.
     """
     named = given or environment.get(VARIABLE, "")
     if named:
@@ -50,7 +50,7 @@ def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raises InputError where something listens already."""
+    """Raises InputError if something listens already."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -98,10 +98,10 @@ class LocalServer:
 
         Args:
             seconds: how long at most.
-            on_wait: told about once a second how long it has been, and the last line of the log.
+            on_wait: gets, about once a second, the seconds so far and the last line of the log.
 
         Raises:
-            GraceError: where the process ends, or is not ready in time.
+            GraceError: if the process ends, or is not ready in time.
         """
         started = time.monotonic()
         while not (_answers(f"{self.command.url}/health") and _answers(f"{self.command.url}/v1/models")):
@@ -114,7 +114,7 @@ class LocalServer:
         self.check()  # who answered may have been somebody else
 
     def check(self) -> None:
-        """Raises GraceError where the process has ended."""
+        """Raises GraceError if the process has ended."""
         code = self._process.poll()
         if code is not None:
             raise GraceError(f"the server ended with code {code}: {self.reason()}; its log: {self.log}")

@@ -24,7 +24,7 @@ from grace_irl.propose.protocol import Prompt
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What /v1/models says; empty for a server that does not list its models.
+    """The list of /v1/models; empty for a server that does not list its models.
 
     Attributes:
         models: each has an "id".
@@ -41,7 +41,7 @@ class Catalogue:
         """The model to ask: the wanted one, or for "" the only one.
 
         Raises:
-            InputError: for one that the server does not have, and for "" where it has several or none.
+            InputError: for one that the server does not have, and for "" if it has several or none.
         """
         if not wanted:
             if len(self.names) != 1:
@@ -57,7 +57,7 @@ class Catalogue:
         return InputError(f"the server has no model {wanted!r}; it has: {_shown(self.names)}; correct --model")
 
     def context_length(self, model: str) -> int | None:
-        """The model's context in tokens, where the server tells it."""
+        """The model's context in tokens, if the server tells it."""
         entry = self._entry(model) or {}
         inner = entry.get("meta")
         # vLLM's name, the one of several hosted servers, and llama.cpp's
@@ -90,7 +90,7 @@ class Judge:
     shown: Callable[[str], str]
 
     def quote(self, failure: CallFailure) -> str:
-        """What happened, with the server's words where there are any."""
+        """The failure, with the server's words if there are any."""
         return self.shown(f"{failure.message}: {failure.said}" if failure.said else failure.message)
 
     def at_first_contact(self, failure: CallFailure) -> GraceError:
@@ -115,7 +115,7 @@ class Judge:
         )
 
     def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
-        """For a request of a run: the error where another try would change nothing."""
+        """For a request of a run: the error, if another try would change nothing."""
         if failure.status in (401, 403):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
@@ -173,7 +173,7 @@ class Reward:
         lines = text.split("\n")
         return float(sum(word in line for line in lines for word in self.wanted))
 '''
-"""What breaks in a JSON string: line breaks, both quotation marks, backslashes of both kinds, indentation."""
+"""Characters that break in a JSON string: line breaks, both quotation marks, backslashes of both kinds, indentation."""
 
 PROMPT = Prompt(
     system="You copy Python code exactly.",
@@ -212,7 +212,7 @@ class Backoff:
     def delay(self, tries: int, asked: float = 0.0) -> float:
         """Seconds to wait after `tries` failed ones; `asked` is what the server wants."""
         top = min(self.longest, self.first * 2.0 ** min(tries - 1, 60))
-        # Jitter on top of what is asked for, or all of those told the same second would come in it.
+        # Jitter on top of the server's wish: else all requests with the same wish would come in the same second.
         return asked + random.uniform(0.0, min(top, self.first) if asked else top)
 
 
@@ -223,10 +223,10 @@ class ServerWatch:
     """While the server is away all calls stand still, and one task looks for it.
 
     Args:
-        look: asks the server for something cheap; raises `CallFailure` where it does not answer.
+        look: asks the server for something cheap; raises `CallFailure` if it does not answer.
         patience: seconds.
         backoff: between looks.
-        on_note: told when the waiting starts (True) and ends (False).
+        on_note: called when the waiting starts (True) and ends (False).
     """
 
     def __init__(
@@ -287,6 +287,6 @@ class ServerWatch:
 
 
 def _looked_at(task: asyncio.Task[bool]) -> None:
-    """Where all who waited were cancelled, nobody else takes the error."""
+    """Takes the error, if all who waited for it were cancelled."""
     if not task.cancelled():
         task.exception()

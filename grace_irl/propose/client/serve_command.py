@@ -21,7 +21,7 @@ class ModelWeights:
     """Of one model.
 
     Attributes:
-        gib: in memory as they are stored, or in 16 bits a parameter where only the name tells; None if nothing does.
+        gib: in memory as they are stored, or in 16 bits a parameter if only the name shows it; None if nothing does.
         quantised: whether they already are.
         context: most tokens that the model was made for; None if nothing tells.
     """
@@ -75,7 +75,7 @@ class Gpu:
     Attributes:
         name: as its driver says it.
         gib: its memory.
-        capability: CUDA compute capability; 0 where it is not told.
+        capability: CUDA compute capability; 0 if it is unknown.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Machine:
 
 
 def this_machine(environment: Mapping[str, str] = os.environ) -> Machine:
-    """Found through nvidia-smi, where there is one, and the kernel; CUDA_VISIBLE_DEVICES hides cards."""
+    """Found through nvidia-smi, if there is one, and the kernel; CUDA_VISIBLE_DEVICES hides cards."""
     try:
         told = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -157,13 +157,13 @@ STRUCTURED = {"backend": "xgrammar", "disable_any_whitespace": True}
 
 @dataclass(frozen=True)
 class ServeCommand:
-    """How to start a server.
+    """The way to start a server.
 
     Attributes:
         arguments: of the process, the program first.
         environment: what it needs beside the environment that there is.
         model: the name under which it serves the model.
-        url: where.
+        url: its address.
         notes: for people: why it is as it is.
     """
 
@@ -200,12 +200,12 @@ def serve_command(
 
     Args:
         model: a folder, or a name that vLLM can download.
-        machine: where it runs.
+        machine: the one that it runs on.
         size: of the model.
         vllm: the program.
-        host, port: where it listens.
+        host, port: its address.
         max_model_len: tokens of context; by default what the machine has room for.
-        quantization: vLLM's name of a method; by default fp8 where 16 bits do not fit.
+        quantization: vLLM's name of a method; by default fp8 if 16 bits do not fit.
         extra: further arguments, which overrule ours.
     """
     folder = Path(model).expanduser()
@@ -226,7 +226,7 @@ def serve_command(
 
 @dataclass(frozen=True)
 class _Place:
-    """What the machine decides."""
+    """The options that the machine decides."""
 
     context: str
     arguments: tuple[str, ...]

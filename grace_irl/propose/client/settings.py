@@ -17,10 +17,10 @@ MOST_CONNECTIONS = 1000  # of the client library; more calls would wait inside i
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """A server, and how it is asked. Holds no key: that comes from the environment (`key.py`).
+    """A server, and how it is asked. Holds no key: that comes from the environment (`api_key`).
 
     Attributes:
-        url: of the server, such as http://127.0.0.1:8000; the path /v1 is added where there is none.
+        url: of the server, such as http://127.0.0.1:8000; the path /v1 is added if there is none.
         model: as the server names it; "" takes the only one that it serves.
         temperature: of sampling.
         max_tokens: most tokens of one answer.
@@ -64,7 +64,7 @@ class ChatSettings:
 
 
 def normalised(url: str) -> str:
-    """The base of the API: without a closing slash or the name of a call, and with /v1 where no path is given.
+    """The base of the API: without a closing slash or the name of a call, and with /v1 if it has no path.
 
     Raises:
         InputError: for what is no HTTP address, and for one that carries a key.
@@ -104,7 +104,7 @@ def key_variable() -> str:
 
 
 def api_key() -> str:
-    """The key, or "" where the environment has none (a local server needs none).
+    """The key, or "" if the environment has none (a local server needs none).
 
     Raises:
         InputError: for a key that no HTTP header can carry; it is not shown.
@@ -117,7 +117,7 @@ def api_key() -> str:
 
 
 def redactor(key: str) -> Callable[[str], str]:
-    """From what a server said to one line that can be shown: short, printable, without the key."""
+    """From a server's words to one line that can be shown: short, printable, without the key."""
 
     def redacted(text: str) -> str:
         shown = text.replace(key, "[key]") if key else text

@@ -38,10 +38,10 @@ class Wire:
         self._library = library
         self._client = library.AsyncOpenAI(
             base_url=settings.url,
-            api_key=key or "none",  # an empty one is refused by the library, and any will do where none is asked for
+            api_key=key or "none",  # an empty one is refused by the library, and any will do if the server needs none
             max_retries=0,
             # The library's usual one closes itself when it is collected, in whatever event loop then runs.
-            # Prompts and the key are for the server that the user named, and not for where it sends them on.
+            # Prompts and the key are for the server that the user named, and not for the target of a redirect.
             http_client=library.DefaultAsyncHttpxClient(
                 timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout)),
                 follow_redirects=False,
@@ -67,10 +67,10 @@ class Wire:
             raise self._failure(error) from None
 
     async def models(self, seconds: float = LIST) -> list[dict[str, Any]]:
-        """What /v1/models lists; each has an "id".
+        """The entries of /v1/models; each has an "id".
 
         Raises:
-            CallFailure: where it does not answer, or with something else.
+            CallFailure: if it does not answer, or with something else.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -93,7 +93,7 @@ class Wire:
         await self._client.close()
 
     async def _read(self, response: Any) -> bytes:
-        """The body, given up where it grows too long: the rest is never read."""
+        """The body, given up if it grows too long: the rest is never read."""
         parts, size = [], 0
         try:
             async for part in response.iter_bytes():
@@ -122,7 +122,7 @@ def openai_library() -> Any:
     """The module `openai`, which takes about a second to import: only who asks a model pays for it.
 
     Raises:
-        InputError: where it is not installed.
+        InputError: if it is not installed.
     """
     try:
         import openai

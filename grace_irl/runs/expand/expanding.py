@@ -13,7 +13,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import Metrics
+from grace_irl.evaluate.separation import Metrics
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.config import Config, DataConfig, ProposerConfig
@@ -61,7 +61,8 @@ class Expanding:
     Args:
         folder: of the expansion.
         config: settings of all its runs.
-        demonstrations: that it began with; for the label "goal" with the goal states as their marks (`marked`).
+        demonstrations: that it began with, with the rule of their labels; for "goal" with the goal states as their
+            marks (`marked`).
         parts: brought by the caller of `expansion.start`.
         learner: trains and plays policies.
     """
@@ -74,7 +75,7 @@ class Expanding:
         self._demonstrations = demonstrations
         self._parts = parts
         self._learner = learner
-        self._rule = config.data.label or demonstrations.metadata.label or "all"
+        self._rule = demonstrations.metadata.label
         self._note: Callable[[str], None] = parts.note or (lambda _: None)
 
     def work(self, run: Run, done: Sequence[Round] = ()) -> Run:
@@ -194,7 +195,7 @@ class Expanding:
         return score(
             reward,
             replace(self._demonstrations, items=(*experts, *new)),
-            rule=self._config.data.label or None,
+            rule=self._rule or None,
             workers=self._config.sandbox.workers,
             allow_weak=self._config.sandbox.allow_weak,
         ).metrics
@@ -291,8 +292,8 @@ class Expanding:
             reward=this.reward or self._named(run.reward_path),
             program=best.program.id,
             fitness=best.fitness,
-            accuracy=best.train.accuracy,
-            held_out=best.held_out.accuracy if best.held_out else None,
+            accuracy=best.metrics["accuracy"],
+            held_out=best.metrics.get("held_out_accuracy"),
         )
 
     def _keep(self, done: Round) -> Round:

@@ -16,8 +16,9 @@ from pathlib import Path
 from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_no_links
 from grace_irl.demos import load
+from grace_irl.demos.label_rule import with_rule
 from grace_irl.errors import GraceError, InputError
-from grace_irl.runs import acting
+from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
 from grace_irl.runs.config import Config, resolve, to_toml
@@ -25,7 +26,7 @@ from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
 from grace_irl.runs.expand.round import Round, read_round
 from grace_irl.runs.folder import RunLock, RunPaths, default_folder, own, require_absent
-from grace_irl.runs.labelling import marked
+from grace_irl.runs.labelling import chosen_rule, marked, with_label
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
 
@@ -69,6 +70,8 @@ def start(
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
     demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+    choice = chosen_rule(proposers.settled(config), demonstrations)
+    demonstrations = with_rule(demonstrations, choice.rule)
     learner = learner or _learner(config, parts)
     learner.check(demonstrations)
     parts = replace(parts, whole=folder)
@@ -77,6 +80,7 @@ def start(
         with RunLock(RunPaths(folder).lock):
             config = resolve(RunPaths(run.folder).config)
             demonstrations = marked(demonstrations, run.folder, _silent)
+            parts = replace(parts, reason=parts.reason or choice.reason)
             return Expanding(folder, config, demonstrations, parts, learner).work(run)
 
 
@@ -117,9 +121,11 @@ def resume(
                     "expected no change: all rounds have the labels that it began with: start a new one"
                 )
         demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+        demonstrations = with_rule(demonstrations, chosen_rule(config, demonstrations).rule)
         learner = learner or _learner(config, parts)
         learner.check(demonstrations)
-        parts, first, done = replace(parts, whole=folder), place_of(folder, 0) / "run", rounds_of(folder)
+        first, done = place_of(folder, 0) / "run", rounds_of(folder)
+        parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         with _part_of(folder):
             run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
             note = (parts.note or _silent) if done else _silent  # a run that goes on says it itself
@@ -138,7 +144,7 @@ def _began(
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
         kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
-        found = resolve(paths.config)
+        found = with_label(resolve(paths.config), store.meta("label"))
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         if began != found:
             write_atomically(paths.config, to_toml(began))

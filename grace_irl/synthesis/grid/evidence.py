@@ -2,7 +2,7 @@
 
 Three kinds of evidence count. *Outcomes*: the states marked positive, and no others, are those in which the described
 happening completes. *Reference*: an instruction speaks of things that are there at the start, so each description must
-match something in the first state, and a reading by which it matches few things explains better why it was said (the
+match something in the first state, and a reading by which it matches few things explains the instruction better (the
 size principle of concept learning). *Parsimony* has a file of its own.
 """
 
@@ -26,7 +26,7 @@ WRONG_STATE = 0.1
 ABSENT = 5.0
 """A description that matches nothing in the first state. One that matches n things costs log n."""
 NOT_SEVERAL = 2.5
-"""A word that says "one of several" where the description matches a single thing."""
+"""A word that says "one of several" if the description matches a single thing."""
 
 Columns = tuple[int, ...]
 """Indices of filters that one thing has to meet."""
@@ -64,7 +64,7 @@ class GridEvidence:
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which filters the happenings meet that complete the last stage in positive states, and which all others of
+        """Filters that the happenings meet that complete the last stage in positive states, and which all others of
         the same events meet; two (rows, F) tables."""
         rows, table = self.scenes[scene].happenings, self._tables[scene]
         now = (positive & self.fired(scene, stages))[rows.state]
@@ -83,7 +83,7 @@ class GridEvidence:
         return known[stages]
 
     def matches(self, scene: int, columns: Columns) -> int:
-        """How many things of the first state meet these filters."""
+        """The number of things of the first state that meet these filters."""
         return self._all(self._things[scene], len(self.scenes[scene].things), columns).bit_count()
 
     def _cost(self, scene: int, stages: Stages) -> float:
@@ -133,14 +133,14 @@ class GridEvidence:
         return known[step]
 
     def _all(self, masks: Sequence[int], count: int, columns: Columns) -> int:
-        """The rows, of so many, that meet all these filters."""
+        """The rows, of `count` in all, that meet all these filters."""
         rows = (1 << count) - 1
         for column in columns:
             rows &= masks[column]
         return rows
 
     def _around(self, scene: int) -> list[tuple[int, list[int]]]:
-        """For each of the four neighbouring cells of each row, in its state: where it holds a thing at all, and the
+        """For each of the four neighbouring cells of each row, in its state: if it holds a thing at all, and the
         filters that this thing meets."""
         if scene not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
@@ -178,7 +178,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
 
 
 def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
-    """Which row meets which filter; (N, F)."""
+    """(N, F): whether a row meets a filter."""
     columns: list[NDArray[Any]] = []
     for f in filters:
         if f.feature == "event":
@@ -193,7 +193,7 @@ def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
 
 
 def _ever(done: int) -> int:
-    """All states from the first of these on; none where there is none."""
+    """All states from the first of these on; none if there is none."""
     return -(done & -done)
 
 

@@ -154,7 +154,7 @@ def stages(words):
 WIDTH, MAX_WIDTH = 100, 120
 """Characters that a line is broken at, and of the longest that is left whole."""
 KEYS: dict[Feature, str] = {"channel 0": "0", "channel 1": "1", "channel 2": "2"}
-"""How a feature is written in the program, where that is not its name in quotes."""
+"""The spelling of a feature in the program, if that is not its name in quotes."""
 SAYS: dict[Feature, str] = {
     "event": "what happens to the thing",
     "channel 0": "channel 0 of its code",
@@ -232,7 +232,7 @@ def _value(f: Filter) -> str:
 
 
 def _packed(head: str, entries: Iterable[str], tail: str, comment: str) -> list[str]:
-    """A collection, on one line where it fits."""
+    """A collection, on one line if it fits."""
     entries = list(entries)
     short = f"{head}{', '.join(entries)}{tail}  # {comment}"
     return [short] if len(short) <= MAX_WIDTH else [f"{head}  # {comment}", *packed(entries, WIDTH), tail]

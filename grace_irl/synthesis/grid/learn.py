@@ -14,7 +14,7 @@ class Walk:
     """A Metropolis walk.
 
     Attributes:
-        reading: where it is.
+        reading: its present one.
         best: the least cost it came by, and the reading there.
     """
 
@@ -115,7 +115,7 @@ def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[Gr
         word = lexicon.words[len(costs)]
         costs[word], found = _profile(lexicon, word, reading, cost)
         if found[0] < cost - 1e-6:
-            # What another meaning of one word leads to is better than all that was known: the others are asked again.
+            # Another meaning of one word leads to a better reading than all that were known: try the other words again.
             (cost, reading), costs = found, {}
     return Posterior(reading, cost, {word: _chances(costs[word]) for word in lexicon.words})
 
@@ -163,9 +163,9 @@ def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -
 
 
 def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Generator) -> GridReading:
-    """Where a Metropolis walk gets from a reading: at temperature 1, one as likely as the data makes it.
+    """The end of a Metropolis walk from a reading: at temperature 1, one as likely as the data makes it.
 
-    The temperature is drawn from 1 to `HOT`, so that variations do not run out where the data leaves few.
+    The temperature is drawn from 1 to `HOT`, so that variations do not run out if the data leaves few.
     """
     walk = Walk(lexicon, reading, rng)
     temperature = float(rng.uniform(1.0, HOT))

@@ -69,7 +69,7 @@ class ReadingPrices:
         return sum(min(count, orders[(b, a)]) for (a, b), count in orders.items() if a < b)
 
     def _misfit(self, feature: dict[str, Feature]) -> float:
-        """How many pairs of words fill the same gap but speak of different features; half for one that is silent."""
+        """The number of pairs of words that fill one gap but speak of different features; half if one is silent."""
         pairs = ((feature.get(one), feature.get(other)) for one, other in self._peers)
         return sum((1.0 if a and b else 0.5) for a, b in pairs if a != b)
 
@@ -109,7 +109,7 @@ class GridReading:
 
 @dataclass
 class Posterior:
-    """What the walks found.
+    """Result of the walks.
 
     Attributes:
         best: the likeliest reading.

@@ -44,14 +44,14 @@ class Filter:
 
 @dataclass(frozen=True)
 class Plan:
-    """How instructions are taken apart: at separating words, which bind in this order, the loosest first.
+    """The way to take instructions apart: at separating words, which bind in this order, the loosest first.
 
     * then, after: what stands before the word is a step to be done before, or after, what stands behind it.
     * both: the steps on both sides are done in any order.
     * beside: the words behind it describe a thing in a neighbouring cell of the one that the words before it describe.
 
     Attributes:
-        separators: words and what each does, sorted; () where every instruction is one step.
+        separators: words and what each does, sorted; () if every instruction is one step.
     """
 
     separators: tuple[tuple[str, Arrangement], ...] = ()
@@ -90,7 +90,7 @@ def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
 
 
 SEVERAL = Filter("count", 1)
-"""What a word like "a" says beside "the": more than one thing fits. It constrains no thing, so no program uses it."""
+"""The meaning of "a" beside "the": more than one thing fits. It constrains no thing, so no program uses it."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 """Word -> filters of which a thing must meet one."""
@@ -121,7 +121,7 @@ ByFeature = dict[Feature, dict[str, tuple[Filter, ...]]]
 
 @dataclass(frozen=True)
 class Outline:
-    """A hypothesis, sorted by where it stands in a program.
+    """A hypothesis, sorted by its place in a program.
 
     Attributes:
         perception: what all grids show.
@@ -129,7 +129,7 @@ class Outline:
         sure, guessed: feature -> word -> filters of which a thing must meet one.
         always: filters that hold whatever the instruction says.
         events: names of the events that count.
-        novel: how to take unknown words; "ignore" where no known word means anything.
+        novel: how to take unknown words; "ignore" if no known word means anything.
         phrases: runs of words that are read as one, because they mean something.
         plain: words that say nothing about a thing.
     """
@@ -166,7 +166,7 @@ class Outline:
             always=tuple(f for f in hypothesis.constants if f.feature != "event" or len(events) > 1),
             events=events,
             novel=hypothesis.novel if sure or guessed else "ignore",
-            # A phrase is read as one where it means something: else its words may as well stand alone.
+            # A phrase is read as one if it means something: else its words may as well stand alone.
             phrases=tuple(phrase for phrase in phrases if phrase in spoken),
             plain=tuple(dict.fromkeys(word for word in plain if word)),
         )
@@ -188,7 +188,7 @@ class Outline:
 
     @property
     def sides(self) -> bool:
-        """Whether it matters where a thing lies."""
+        """Whether the place of a thing matters."""
         return "side" in {*self.sure, *self.guessed, *(f.feature for f in self.always)}
 
     @property
@@ -214,7 +214,7 @@ HAPPENS = {
 
 
 def summary(hypothesis: Hypothesis) -> str:
-    """What the program watches for, as half a sentence."""
+    """The happening that the program watches for, as half a sentence."""
     usual = {f.feature: f for f in hypothesis.constants}
     verbs = [f for _, filters in (*hypothesis.meanings, *hypothesis.guesses) for f in filters if f.feature == "event"]
     events = {EVENTS[f.value] for f in [usual["event"], *verbs]}

@@ -26,7 +26,7 @@ class Agent:
 
     Attributes:
         channel, code: its cell is the only one whose `channel` holds `code`.
-        heading_channel: the channel of its cell that holds the heading, or None where nothing turns.
+        heading_channel: the channel of its cell that holds the heading, or None if nothing turns.
         headings: heading code -> one step ahead, as (row, column); empty without a heading.
     """
 
@@ -42,10 +42,10 @@ class Agent:
 
 @dataclass(frozen=True)
 class Perception:
-    """What a set of grid trajectories shows.
+    """Facts that a set of grid trajectories shows.
 
     Attributes:
-        agent: who acts, or None where nothing fits.
+        agent: who acts, or None if nothing fits.
         background: cell codes that are not objects (floor and walls), commonest first.
     """
 
@@ -53,7 +53,7 @@ class Perception:
     background: tuple[Code, ...]
 
     def objects(self, states: NDArray[Any]) -> NDArray[np.bool_]:
-        """True where a cell is neither background nor the agent; shape states.shape[:-1]."""
+        """True if a cell is neither background nor the agent; shape states.shape[:-1]."""
         mask = np.ones(states.shape[:-1], dtype=np.bool_)
         for code in self.background:
             mask &= ~(states == np.asarray(code)).all(axis=-1)

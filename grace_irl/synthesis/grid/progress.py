@@ -19,7 +19,7 @@ WEIGHTS = (0.4, 0.2, 0.1)
 
 @dataclass(frozen=True)
 class Shaping:
-    """How nearness is measured, and what it is worth.
+    """The measure of nearness, and its worth.
 
     Attributes:
         near: the most that progress is worth.
@@ -152,7 +152,7 @@ class ProgressParts:
         events = set(outline.events)
         self.placed, self.entered = "placed" in events, "entered" in events
         self.moving = events != {"entered"}
-        """Whether it matters where things are now."""
+        """Whether the present places of things matter."""
         self.graded = bool(outline.guessed) or outline.novel == "guess"
         """Whether things can fit by half."""
 
@@ -280,7 +280,7 @@ class ProgressParts:
         return [found, self._suits(words, features, always)] if side or always else [found]
 
     def _suits(self, words: str, features: str, always: bool) -> str:
-        """The method for what cannot be said in a line."""
+        """The method for what needs more than a line."""
         lines = [f"thing = {features}"]
         if always:
             some = "any(feature in thing and value not in thing[feature] for feature, value in ALWAYS.items())"

@@ -32,11 +32,11 @@ FEATURES: dict[int | str, Feature] = {
 
 @dataclass(frozen=True)
 class RecoveredPlan:
-    """What a program says.
+    """Meaning of a program.
 
     Attributes:
         outline: its outline.
-        happens: where it pays 1.0, as half a sentence.
+        happens: the condition of 1.0, as half a sentence.
         shaping: how it pays for progress, if it does.
     """
 
@@ -46,7 +46,7 @@ class RecoveredPlan:
 
 
 def recover(source: str) -> RecoveredPlan | None:
-    """What a program says; None for one that was not written by `write_program` (blank lines aside)."""
+    """The meaning of a program; None for one that was not written by `write_program` (blank lines aside)."""
     about = ABOUT.match(source)
     if about is None or len(source) > MOST:
         return None

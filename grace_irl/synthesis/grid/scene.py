@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from grace_irl.synthesis.grid.perception import Perception
 
 EVENTS = ("faced", "taken", "changed", "placed", "entered")
-"""What can happen to a thing: the agent faces it, it goes from its cell, its code changes in place, it comes to a cell,
-the agent stands where it was at the start."""
+"""Happenings to a thing: the agent faces it, it goes from its cell, its code changes in place, it comes to a cell,
+the agent stands on its cell at the start."""
 SIDES = ("ahead", "behind", "left", "right")
-"""Where a thing lies, seen from the agent's first cell and heading. Left and right are exact up to a mirrored map."""
+"""Side of a thing, seen from the agent's first cell and heading. Left and right are exact up to a mirrored map."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
     where = agent.positions(states) if agent is not None else None
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
 
-    # A cell under the agent shows the agent, so nothing can be said of what is in it, now or one state earlier.
+    # A cell under the agent shows the agent, so its thing is unknown, now and one state earlier.
     seen = np.ones(objects.shape, dtype=np.bool_)
     if agent is not None:
         seen = states[..., agent.channel] != agent.code

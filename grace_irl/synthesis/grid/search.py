@@ -25,7 +25,7 @@ MAX_PEERS = 2
 MIN_COUNT = 2
 """Instructions in which a separator must stand."""
 PLAN_PRICE = 6.0
-"""What each separator has to explain, nats."""
+"""Nats that each separator has to explain."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PerceivedStates:
 
     @property
     def events(self) -> list[int]:
-        """Filters on what happens, those that happen in most goal states first; none where nothing does."""
+        """Filters on what happens, those that happen in most goal states first; none if nothing does."""
         counts: Counter[int] = Counter()
         for scene, positive in zip(self.evidence.scenes, self.evidence.positives, strict=True):
             at_goal = positive[scene.happenings.state]
@@ -94,7 +94,7 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
 
 @dataclass(frozen=True)
 class LearntPlan:
-    """What was learnt under one plan.
+    """Result of learning under one plan.
 
     Attributes:
         lexicon: for the plan.
@@ -111,12 +111,12 @@ class LearntPlan:
 
     @property
     def unexplained(self) -> float:
-        """What the best reading leaves to explain, nats: goals that it misses, things that it does not single out."""
+        """Nats that the best reading leaves to explain: goals that it misses, things that it does not single out."""
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
 def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
-    """What was learnt under each promising plan, best first; nothing where nothing happens at the goals."""
+    """Results under each promising plan, best first; none if nothing happens at the goals."""
     evidence, events = seen.evidence, seen.events
     if not events:
         return []
@@ -128,7 +128,7 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
     found.append(learnt(Lexicon(evidence, Plan())))
     words = separators([scene.words for scene in evidence.scenes])
-    # No plan can explain more than all that is left, so where that is less than its price none is tried.
+    # No plan can explain more than all that is left, so if that is less than its price, none is tried.
     if found[0].unexplained > PLAN_PRICE:
         screened: list[tuple[float, int, Lexicon]] = []
         for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:

@@ -1,4 +1,4 @@
-"""Programs that watch for what the instruction asks for: grids whose experts end where the goal is reached.
+"""Programs that watch for the happening in the instruction: for grids whose experts end at the goal.
 
 What the data makes likely becomes what the program says by the choice with the least expected loss. A meaning that is
 required but wrong loses expert states; one that is left out lets negative states through. How much the second costs
@@ -65,7 +65,7 @@ def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> di
 def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     """Codes that what happens at every goal shares, beyond chance, and that the same happening elsewhere need not have.
 
-    Doors that open and doors that close both change: that all goals are openings is no accident, even where no
+    Doors that open and doors that close both change: that all goals are openings is no accident, even if no
     negative closed the right door. A constant holds for every step, so none that would undo an earlier one is taken.
     """
     evidence = lexicon.evidence
@@ -144,7 +144,7 @@ def _novel(sure: Meanings, pressure: float) -> Novel:
 Style = Literal["weighed", "bold", "careful"]
 STYLES: tuple[Style, ...] = ("weighed", "bold", "careful")
 RISK = 1.0
-"""What a program pays, in nats, for not weighing what is sure against what is guessed."""
+"""Price of a program, in nats, for not weighing what is sure against what is guessed."""
 STEPS = 300
 """Steps of the walk from a reading to a variation of it."""
 

@@ -33,8 +33,8 @@ def write_program(outline: Outline, happens: str, shaping: Shaping | None = None
     """The program of an outline.
 
     Args:
-        happens: where it pays 1.0, as half a sentence.
-        shaping: how it pays for progress; None where it pays for goals alone.
+        happens: the condition of 1.0, as half a sentence.
+        shaping: how it pays for progress; None if it pays for goals alone.
     """
     progress = ProgressParts(outline, shaping) if shaping else None
     about = fill(f"Reward 1.0 where {happens}; {progress.about if progress else ELSEWHERE}.", WIDTH)
@@ -204,7 +204,7 @@ class _RewardClass:
         return "1.0 if happenings else 0.0"
 
     def _features(self, first: str) -> str:
-        """The expression for what can be said of a thing."""
+        """The expression for a description of a thing."""
         side = f', "side": sides({first}, cell)' if self.outline.sides else ""
         return f"{{0: {{code[0]}}, 1: {{code[1]}}, 2: {{code[2]}}{side}}}"
 

@@ -15,9 +15,9 @@ from grace_irl.synthesis.screen.reading import Around, Condition, ScreenPrices, 
 from grace_irl.synthesis.screen.universe import Universe, Vocabulary
 
 SHARE = 0.08
-"""A condition is tried where it holds in this share of a task's goals, and in two of them where there are more."""
+"""A condition is tried if it holds in this share of a task's goals, and in two of them if there are more."""
 RARE = 0.05
-"""The absence of something is tried where no larger share of the goals has it."""
+"""The absence of something is tried if no larger share of the goals has it."""
 MAX_PATTERNS = 1_500
 """Patterns of one universe, those that hold in most goals."""
 MAX_ANCHORS = 16
@@ -25,15 +25,15 @@ MAX_ANCHORS = 16
 MAX_NEAR = 400
 """States that are no goals in which what is absent from goals is looked for."""
 TELLING = 0.6
-"""What is shown of the instruction tells goals where at least this share of them shows it and no more than the rest
+"""A part of the instruction on the screen tells goals if at least this share of them shows it and no more than the rest
 of the other states."""
 PER_ANCHOR = 8
 """Conjunctions of one anchor that are tried as conditions of a screen."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
-    """What of the instruction is shown in most goals of a task, and not in most of the other states that its experts
-    came by, or of all states where there are none: goals are reached by doing what was said."""
+    """Parts of the instruction that most goals show of a task, and not in most of the other states that its experts
+    came by, or of all states if there are none: goals are reached by following the instruction."""
     found: set[NodePattern] = set()
     for task in range(evidence.tasks):
         goals = evidence.task == task
@@ -55,12 +55,12 @@ def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.in
 
 
 class ConditionSpace:
-    """Everything that can be said of these rows.
+    """All candidate conditions on these rows.
 
     Args:
         evidence: the rows.
         vocabulary: of these rows.
-        parsimony: prices of what is said.
+        parsimony: prices of conditions.
     """
 
     def __init__(self, evidence: ScreenEvidence, vocabulary: Vocabulary, parsimony: ScreenPrices) -> None:
@@ -74,7 +74,7 @@ class ConditionSpace:
         self.screens = self._whole()
 
     def hits(self, condition: Condition) -> NDArray[np.bool_]:
-        """(rows,) where a condition holds that a universe offers."""
+        """(rows,): whether a condition holds that a universe offers."""
         return self._hits[condition]
 
     def known(self, condition: Condition) -> bool:
@@ -241,7 +241,7 @@ class ConditionSpace:
         return shown
 
     def _conjoined(self) -> dict[Condition, NDArray[np.bool_]]:
-        """What several conditions on one item tell, for each anchor those that tell most."""
+        """Conjunctions of several conditions on one item, for each anchor those that tell most."""
         offered: dict[Condition, NDArray[np.bool_]] = {}
         for anchor, universe in self._items:
             for found in universe.best(self.evidence.signed, 4 * PER_ANCHOR):

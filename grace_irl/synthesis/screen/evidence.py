@@ -1,7 +1,7 @@
 """The demonstrations as rows, one for each screen under each instruction, and what it costs to be wrong about them.
 
 Three kinds of rows count. A goal state that a program misses; any other state that it takes for one; and a goal state
-of one instruction under another, which is rarely a goal there too, so that programs look at what was asked for.
+of one instruction under another, which is rarely a goal there too, so that programs look at the instruction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FLAGS = {
     "disabled": {"enabled": "false"},
     "hidden": {"visible-to-user": "false"},
 }
-"""What a node may be, and the attributes that say so."""
+"""Flags of a node, and the attributes that show them."""
 ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
 """Flags of nodes of which it matters what stands beside them."""
 
@@ -42,8 +42,8 @@ class NodeLook:
         package: the app it belongs to.
         says: its text and its description.
         flags: those of `FLAGS` that it has.
-        chosen: the labels of its children that are on, sorted, where some are and all of these have labels; or None.
-        beside: the texts beside it (`functions.beside`), where it is on or off.
+        chosen: the labels of its children that are on, sorted, if some are and all of these have labels; or None.
+        beside: the texts beside it (`functions.beside`), if it is on or off.
     """
 
     name: str
@@ -78,7 +78,7 @@ class NodeLook:
 
 
 def _flags(node: etree._Element) -> frozenset[str]:
-    """What a node is."""
+    """Identity of a node."""
     return frozenset(flag for flag, said in FLAGS.items() if all(node.get(key) == said[key] for key in said))
 
 
@@ -224,7 +224,7 @@ class ScreenEvidence:
 
     @property
     def tasks(self) -> int:
-        """How many tasks the goals are of."""
+        """The number of tasks of the goals."""
         return int(self.task.max(initial=-1)) + 1
 
     def cost(self, hits: NDArray[np.bool_]) -> float:
@@ -287,7 +287,7 @@ class ScreenEvidence:
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """At most so many of the first `count` numbers, evenly spaced."""
+    """At most `most` of the first `count` numbers, evenly spaced."""
     if count <= most:
         return list(range(count))
     return [int(i) for i in np.linspace(0, count - 1, most)]

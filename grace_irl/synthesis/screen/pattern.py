@@ -12,15 +12,15 @@ from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, NodeLook, Said
 from grace_irl.text import quoted
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
-"""What of an instruction a node shows: a time or a number in it, all that it has in quotes, words of it and nothing
-else, or some longer word of it."""
+"""Parts of an instruction that a node shows: a time or a number in it, all that it has in quotes, words of it and
+nothing else, or some longer word of it."""
 SHOWN = 40
 """Letters of a text that people are shown."""
 
 
 @dataclass(frozen=True)
 class NodePattern:
-    """What a node must be; what is empty is left open.
+    """Conditions on a node; what is empty is left open.
 
     Attributes:
         name: its id, without the package.
@@ -56,11 +56,11 @@ class NodePattern:
 
     @property
     def key(self) -> str:
-        """What patterns are sorted by."""
+        """Key by which patterns are sorted."""
         return repr(self)
 
     def expression(self, node: str = "n") -> list[str]:
-        """Python expressions that hold together where a node fits, cheap ones first."""
+        """Python expressions that hold together if a node fits, cheap ones first."""
         parts = []
         says = f"{'beside' if self.aside else 'says'}({node})"
         if self.name:
@@ -93,7 +93,7 @@ class NodePattern:
         return parts
 
     def phrase(self) -> str:
-        """What it asks for, in words: "onoff is checked"."""
+        """Its conditions in words: "onoff is checked"."""
         what = shown(self.name) or (f"some {shown(self.kind)}" if self.kind else "something")
         which = [f"is {self.flag}"] * bool(self.flag)
         if self.package:
@@ -170,7 +170,7 @@ def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
 
 
 def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:
-    """What texts show of the instruction."""
+    """Parts of the instruction that texts show."""
     times, numbers, phrases = _read(texts)
     shown: dict[Shows, bool] = {
         "time": not said.times.isdisjoint(times),

@@ -17,7 +17,7 @@ from grace_irl.synthesis.screen.pattern import NodePattern, Shows, shown
 
 @dataclass(frozen=True)
 class Test:
-    """How many nodes of a screen fit a pattern: at least so many, or none at all."""
+    """A count of the nodes that fit a pattern: at least a number of them, or none at all."""
 
     __test__ = False  # a word that pytest looks for
 
@@ -70,7 +70,7 @@ class ScreenReading:
         return cls(tuple(tuple(_condition(entry) for entry in clause) for clause in json.loads(text)))
 
     def phrase(self) -> str:
-        """What the goal is, in words."""
+        """The goal in words."""
         return "; or ".join(", ".join(condition.phrase() for condition in clause) for clause in self.clauses)
 
 
@@ -109,7 +109,7 @@ CONDITION = 1.0
 
 
 CLAUSE = 3.0
-"""Each clause after the first, or where goals are of several tasks, after one for each."""
+"""Each clause after the first, or if goals are of several tasks, after one for each."""
 
 
 AROUND = -0.1
@@ -117,11 +117,11 @@ AROUND = -0.1
 
 
 REPEATED = 0.1
-"""What pays for itself, said again."""
+"""A condition that pays for itself, repeated."""
 
 
 SPOKEN = 3.0
-"""A word of the instruction that tells goals apart; what the screen shows should do so where it can."""
+"""A word of the instruction that tells goals apart; what the screen shows should do so if it can."""
 
 
 OR = 0.5
@@ -161,7 +161,7 @@ TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 
 
 TOLD_ANYWHERE = 0.25
-"""What goals show of the instruction, and other states do not, pays for itself: experts did what they were told."""
+"""Conditions on parts of the instruction that only goals show pay for themselves: experts followed it."""
 
 
 ASIDE = 0.25
@@ -178,7 +178,7 @@ EACH_CHOSEN = 0.1
 
 
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
-"""What is on or off is what tasks are about; where the focus is, and what is hidden, is mostly an accident."""
+"""Tasks are about what is on or off; the place of the focus, and what is hidden, is mostly an accident."""
 
 
 FIGURES = 1.5
@@ -197,7 +197,7 @@ KNOWN = -0.5
 
 
 class ScreenPrices:
-    """The prices of what is said about these screens.
+    """The prices of conditions on these screens.
 
     Args:
         spoken: all words of the instructions.
@@ -215,7 +215,7 @@ class ScreenPrices:
         return sum(map(self.clause, reading.clauses)) + CLAUSE * max(0, len(reading.clauses) - self._tasks)
 
     def clause(self, clause: Clause) -> float:
-        """What its conditions cost, where a pattern counts once, and what pays for itself pays once."""
+        """The cost of its conditions, if a pattern counts once, and what pays for itself pays once."""
         tests = {one.pattern for one in clause if isinstance(one, Test) and one.count == 1}
         inside = {pattern for one in clause if isinstance(one, Around) for pattern in one.patterns}
         told: dict[Shows, float] = {}
@@ -230,7 +230,7 @@ class ScreenPrices:
         return price + sum(map(self.condition, others)) + sum(told.values())
 
     def condition(self, condition: Condition) -> float:
-        """What a condition costs beside others: in an item nothing pays for itself, as it may do so outside, too."""
+        """The cost of a condition beside others: in an item nothing pays for itself, as it may do so outside, too."""
         match condition:
             case Test(pattern, count):
                 return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)

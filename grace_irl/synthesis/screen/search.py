@@ -25,11 +25,11 @@ PER_GROUP = 4
 """Clauses for the goals of one task or one word."""
 MAX_GROUPS = 24
 SHARED = 0.95
-"""What holds in this share of a clause's goals can be asked for, too."""
+"""Conditions that hold in this share of a clause's goals may be added, too."""
 
 
 class SearchSpace:
-    """The rows, what can be said of them, and what readings cost.
+    """The rows, the conditions on them, and the prices of readings.
 
     Args:
         items: training demonstrations.
@@ -45,7 +45,7 @@ class SearchSpace:
         self.conditions = ConditionSpace(self.evidence, vocabulary, self.parsimony)
 
     def readings(self) -> list[ScreenReading]:
-        """Readings to begin with, those of least cost first; none where nothing tells goals from other states."""
+        """Readings to begin with, those of least cost first; none if nothing tells goals from other states."""
         none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
         groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
         pool = list(dict.fromkeys(clause for clauses in groups for clause in clauses[:PER_GROUP]))
@@ -99,7 +99,7 @@ class SearchSpace:
             reading, cost = best, self.cost(best)
 
     def _covered(self, clause: Clause) -> tuple[float, str]:
-        """Minus the goals that a clause covers, in nats, and what to sort by where they are equal."""
+        """Minus the goals that a clause covers, in nats, and the key to sort equal ones by."""
         return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
 
     def _changed(self, reading: ScreenReading, pool: Sequence[Clause]) -> Iterator[ScreenReading]:
@@ -114,7 +114,7 @@ class SearchSpace:
                 yield from (ScreenReading((*clauses[:at], clause, *clauses[at + 1 :])) for clause in more)
 
     def cost(self, reading: ScreenReading) -> float:
-        """What a reading gets wrong and what it says, in nats."""
+        """The cost of a reading, in nats: its mistakes and its conditions."""
         return self.evidence.cost(self.hits(reading)) + self.parsimony.reading(reading)
 
     def hits(self, reading: ScreenReading) -> NDArray[np.bool_]:
@@ -123,7 +123,7 @@ class SearchSpace:
         return np.asarray(hits.any(axis=0), dtype=np.bool_)
 
     def clause_hits(self, clause: Clause) -> NDArray[np.bool_]:
-        """(rows,) where all conditions of a clause hold."""
+        """(rows,): whether all conditions of a clause hold."""
         hits = np.stack([self.conditions.hits(condition) for condition in clause])
         return np.asarray(hits.all(axis=0), dtype=np.bool_)
 
@@ -184,7 +184,7 @@ def _more(one: NodePattern, other: NodePattern) -> bool:
 
 
 def _order(condition: Condition) -> tuple[int, str]:
-    """How conditions stand in a clause: the instruction first, then what is there, then what is not."""
+    """The order of conditions in a clause: the instruction first, then what is there, then what is not."""
     rank = (
         0 if isinstance(condition, Spoken) else 2 if isinstance(condition, Around) else 1 + 2 * (condition.count == 0)
     )

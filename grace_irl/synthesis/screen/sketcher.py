@@ -87,7 +87,7 @@ KEPT = {
     "numbers": "self.numbers = numbers(plain(extra_info))",
     "quotes": "self.quotes = quotes(plain(extra_info))",
 }
-"""What a program keeps of the instruction, by the attribute that its conditions ask for."""
+"""The parts of the instruction that a program keeps, by the attribute that its conditions read."""
 
 
 def write_source(reading: ScreenReading, *, system: bool) -> str:
@@ -135,7 +135,7 @@ def _goal(clause: Clause) -> str:
 
 
 Expression = tuple[str, list[str], str]
-"""What comes before tests that hold together, the tests, and what comes behind."""
+"""The text before tests that hold together, the tests, and the text behind."""
 
 
 def _expression(condition: Condition) -> Expression | list[Expression]:
@@ -178,7 +178,7 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 
 
 SYSTEM = 6.0
-"""What a reading pays, in nats, for looking at the system's own windows: clocks, batteries and signals go by there."""
+"""Price of a reading, in nats, for looking at the system's own windows: clocks, batteries and signals go by there."""
 UNSURE = 12.0
 """Nats that a reading of the apps' windows alone may be wrong by before the system's are looked at."""
 CANDIDATES = 12
@@ -208,7 +208,7 @@ class UiSketcher:
         return found.evidence.cost(found.hits(reading))
 
     def initial(self) -> list[str]:
-        """The readings of least cost, and of each what asks for more, where there is more."""
+        """The readings of least cost, and of each what asks for more, if there is more."""
         sketches = [reading.text() for one in self._readings for reading in (one, self._found.fuller(one))]
         return list(dict.fromkeys(sketches))
 

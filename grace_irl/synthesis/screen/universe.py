@@ -45,7 +45,7 @@ class Vocabulary:
         return fit
 
     def table(self, places: Iterable[tuple[Iterable[int], int]], wanted: Sequence[int]) -> NDArray[np.bool_]:
-        """(places, wanted) which of the wanted patterns hold where.
+        """(places, wanted): whether a wanted pattern holds at a place.
 
         Args:
             places: the looks of each place, and its instruction.
@@ -112,7 +112,7 @@ class Universe:
         rows: how many rows there are.
         conditions: what each column says.
         prices: (columns,) nats for saying it.
-        table: (places, columns) what holds where.
+        table: (places, columns): whether a column's condition holds at a place.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Universe:
         return sorted(found.values(), key=lambda one: (one.cost, one.columns))[:count]
 
     def _costs(self, mask: NDArray[np.bool_], signed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(columns,) the cost of what is taken for goals where a column is added to a conjunction."""
+        """(columns,) the cost of false goals if a column is added to a conjunction."""
         if self._floats is not None:
             rows = np.flatnonzero(mask & (signed != 0))
             return np.asarray(signed[rows].astype(np.float32) @ self._floats[rows], dtype=np.float64)

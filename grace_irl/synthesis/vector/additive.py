@@ -79,7 +79,7 @@ class Reward:
 
 
 def _outside(reward: Additive, used: Mapping[int, str], numbers: Numbers) -> tuple[str, str]:
-    """Python that names the numbers that are watched, and that adds what it costs where they leave their range."""
+    """Python that names the numbers that are watched, and that adds the cost of leaving their range."""
     for term, weight in zip(reward.terms, reward.weights, strict=True):
         if term.shape == "outside":
             names = packed([quoted(numbers.names[field]) for field in term.fields], WIDTH)
@@ -116,7 +116,7 @@ def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], 
 
 
 def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
-    """A row of the table, on two lines where one would be long."""
+    """A row of the table, on two lines if one would be long."""
     head, tail = f"    ({weight:.4g}, {name}, {quoted(shape)},", f"{other}),"
     return [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
 
@@ -125,7 +125,7 @@ RIDGE = 1e-2
 """Weight of the squared weights against the loss per state."""
 LEAST_FINE = -0.5
 """Largest weight of "outside": each deviation out of the experts' range costs at least this, whether or not the
-demonstrations show that it should. Policies go where no demonstration was."""
+demonstrations show that it should. Policies visit states that no demonstration holds."""
 NEWTON_STEPS = 25
 TRIAL_STEPS = 3
 """Newton steps, from the fit without it, that tell how much a term of the shortlist would gain."""
@@ -201,7 +201,7 @@ class TermTable:
         return beta, float((self.weight * log_expit(signed)).sum())
 
     def grow(self, chosen: Sequence[int], allowed: Sequence[int] | None = None) -> list[int]:
-        """The terms with the best one added; the same terms where none is left."""
+        """The terms with the best one added; the same terms if none is left."""
         beta, _ = self.fit(chosen)
         chance = expit(beta[0] + self.values[:, list(chosen)] @ beta[1:])
         # The score test: with standardised columns the curvature is much the same for all.
@@ -301,7 +301,7 @@ def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _rows(parts: Sequence[NDArray[np.float64]], kept: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Rows of the concatenated parts, without building the whole where little of it is needed."""
+    """Rows of the concatenated parts, without building the whole if little of it is needed."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     return np.concatenate(
         [part[kept[(kept >= a) & (kept < b)] - a] for part, a, b in zip(parts, starts, starts[1:], strict=False)]

@@ -29,7 +29,7 @@ FORMULAS: dict[Shape, str] = {
     "against": "lambda a, b: abs(a - b)",
     "and": "lambda a, b: abs(a + b)",
 }
-"""What each shape makes of a number's deviations a and those b of a value, or of another number, in Python."""
+"""The value of each shape, of a number's deviations a and those b of a value, or of another number, in Python."""
 PAIRS: tuple[Shape, ...] = ("times", "against", "and")
 """Shapes of two numbers."""
 RANGE = (0.005, 0.995)
@@ -93,7 +93,7 @@ class Term:
         return np.asarray(out, dtype=np.float64)
 
     def name(self, names: Sequence[str]) -> str:
-        """What the term measures, in a few words: "speed above 1.25", "height times speed"."""
+        """The quantity of the term, in a few words: "speed above 1.25", "height times speed"."""
         if self.shape == "outside":
             return "outside the range"
         one, *other = (names[field] for field in self.fields)
@@ -121,8 +121,8 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
     Args:
         experts: states of experts.
         everything: all states, those of experts among them.
-        max_pairs: pairs are made among so many numbers, those that differ most by effect size.
-        max_watched: so many of those are watched by the first term, which is "outside"; 0: there is no such term.
+        max_pairs: pairs are made among this number of numbers, those that differ most by effect size.
+        max_watched: number of those that the first term watches, which is "outside"; 0: there is no such term.
     """
     centre, spread = experts.mean(axis=0), experts.std(axis=0)
     overall = everything.std(axis=0)
@@ -154,7 +154,7 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
 
 
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
-    """How much a number tells alone: the larger Cohen's d of its values and of their distances from the expert mean."""
+    """The evidence of a number alone: the larger Cohen's d of its values and their distances from the expert mean."""
     off = np.abs(everything - experts.mean())
     own = np.abs(experts - experts.mean())
     effects = []
@@ -199,7 +199,7 @@ class Numbers(Protocol):
         ...
 
     def table(self, used: Mapping[int, str]) -> str:
-        """Python that defines FIELDS: name -> (where the number is, usual value, spread, lowest, highest).
+        """Python that defines FIELDS: name -> (place of the number, usual value, spread, lowest, highest).
 
         Args:
             used: index of each number used -> the text of its usual value, spread and range.
@@ -215,7 +215,7 @@ class VectorNumbers:
 
     @classmethod
     def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
-        """The data's own names, on one line and cut to `LONGEST`, where they tell the numbers apart; else x0, x1, …"""
+        """The data's own names, on one line and cut to `LONGEST`, if they tell the numbers apart; else x0, x1, …"""
         given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
         places = [f"x{i}" for i in range(width)]

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.methods.account import Account
+from grace_irl.methods.method import Panel
+from grace_irl.methods.separated import SeparationAccount
 from grace_irl.runs.config import Config
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Search
 from grace_irl.search.reshaping import Reshaping
 from grace_irl.settings import Section
+
+
+def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:  # noqa: ARG001
+    return ()
 
 
 @dataclass(frozen=True)
@@ -21,12 +29,15 @@ class Method:
         name: as in `--method`.
         summary: one line for help.
         make_search: from the resolved configuration to a search.
+        account: how its evaluations read.
         sections: its own settings by the name of their section (`grace_irl.settings`).
     """
 
     name: str
     summary: str
     make_search: Callable[[Config], Search]
+    account: Account
+    panels: Callable[[Evaluation | None, Sequence[Evaluation]], Sequence[Panel]] = _no_panels
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
 
 
@@ -49,7 +60,9 @@ def _evolution(config: Config) -> Search:
 
 METHODS = {
     method.name: method
-    for method in (Method("grace", "evolution on the discriminator's fitness, offline", _evolution),)
+    for method in (
+        Method("grace", "evolution on the discriminator's fitness, offline", _evolution, SeparationAccount()),
+    )
 }
 
 

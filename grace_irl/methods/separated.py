@@ -1,0 +1,172 @@
+"""The account of the discriminator's evaluations: how a reward separates expert from negative states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grace_irl.evaluate.evaluation import Evaluation, shown
+from grace_irl.evaluate.separation import BEST_HERE, Metrics, Separation
+from grace_irl.methods.account import Account, Calibrated, Column, Figures
+
+HEAD = ("", "fitness", "auc", "accuracy", "separated", "positive", "negative")
+
+
+def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures:
+    """A table of metrics, one named row each."""
+    return Figures(HEAD, tuple(_row(name, metrics) for name, metrics in rows), title)
+
+
+def accuracy_line(threshold: float | None) -> str:
+    """Which threshold the accuracies of a run's program are at."""
+    if threshold is None:
+        return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
+    return f"accuracy: where a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
+
+
+class SeparationAccount(Account):
+    """See `Account`: metrics of the discriminator (docs/fitness.md) on training and held-out data."""
+
+    score = "fitness"
+    columns = (
+        Column("accuracy", "accuracy"),
+        Column("held_out_accuracy", "held out", "held_out"),
+        Column("auc", "auc"),
+        Column("monotonicity", "rising", digits=2),
+    )
+    progress = columns[:2]
+    curves = (Column("accuracy", "training"), Column("held_out_accuracy", "held out"))
+    drawn = "accuracy"
+    note = "At most 0; a reward that knows nothing has −1.386."
+
+    def headline(self, evaluation: Evaluation) -> str:
+        """See `Account`."""
+        metrics = evaluation.metrics
+        text = f"best fitness {shown(evaluation.score)}, accuracy {metrics.get('accuracy', 0.0):.4f}"
+        if "held_out_accuracy" not in metrics:
+            return text
+        held_out = metrics.get("held_out_fitness", float("-inf"))
+        return f"{text} (held out {metrics['held_out_accuracy']:.4f}, fitness {shown(held_out)})"
+
+    def verdict(self, evaluation: Evaluation) -> str:
+        """See `Account`."""
+        found = Separation.of(evaluation)
+        if found is None:
+            return "No valid reward was found."
+        if found.held_out is None:
+            return f"On its training data, the reward {_parts(found.train)}. Nothing was held out to test it on."
+        return f"On held-out data, which no proposer saw, the reward {_parts(found.held_out)}."
+
+    def figures(self, evaluation: Evaluation) -> list[Figures]:
+        """See `Account`: all tasks, then each of several."""
+        found = Separation.of(evaluation)
+        if found is None:
+            return []
+        tables = [metrics_figures([("train", found.train), ("held out", found.held_out)])]
+        for name, (train, held_out) in found.tasks.items() if len(found.tasks) > 1 else ():
+            tables.append(metrics_figures([(f"{name}, train", train), (f"{name}, held out", held_out)]))
+        return tables
+
+    def remarks(self, evaluation: Evaluation) -> list[str]:
+        """See `Account`."""
+        found = Separation.of(evaluation)
+        return [] if found is None else [accuracy_line(found.threshold)]
+
+    def details(self, evaluation: Evaluation) -> list[str]:
+        """See `Account`."""
+        tau = evaluation.metrics.get("monotonicity")
+        rising = [] if tau is None else [f"monotonicity: {tau:.4f} (Kendall's tau along expert trajectories, mean)"]
+        return [*self.remarks(evaluation), *rising]
+
+    def cautions(self, evaluation: Evaluation) -> list[str]:
+        """See `Account`: held-out accuracies of runs that an older version made."""
+        found = Separation.of(evaluation)
+        old = found is not None and found.held_out is not None and found.threshold is None
+        return [accuracy_line(None)] if old else []
+
+    def values(self, evaluation: Evaluation) -> dict[str, object]:
+        """See `Account`: metrics on both splits and for each task, and the calibration."""
+        found = Separation.of(evaluation)
+        return {
+            "fitness": evaluation.score,
+            "train": found and found.train,
+            "held_out": found and found.held_out,
+            "tasks": found.tasks if found else {},
+            "monotonicity": found and found.monotonicity,
+            "scale": found.scale if found else 1.0,
+            "offset": found.offset if found else 0.0,
+            "threshold": found and found.threshold,
+        }
+
+    def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:
+        """See `Account`."""
+        found = Separation.of(evaluation)
+        if found is None:
+            return []
+        calibrated = "calibrated" if settings.get("fitness.calibrate") else "not calibrated"
+        told = f"{shown(evaluation.score)} on training data ({calibrated}, log pi {settings.get('fitness.log_pi')})"
+        known = found.threshold is not None
+        lines = [
+            ("fitness", told),
+            ("train", _said(found.train)),
+            ("held out", _said(found.held_out, "" if known else f" ({BEST_HERE})")),
+            ("monotonicity", _rising(found.monotonicity)),
+            ("calibration", f"scale {found.scale:.6g}, offset {found.offset:.6g}"),
+        ]
+        if known:
+            lines.append(("threshold", f"{found.threshold:.6g}, best on training data (accuracies are at it)"))
+        return lines
+
+    def calibrated(self, evaluation: Evaluation) -> Calibrated:
+        """See `Account`."""
+        found = Separation.of(evaluation)
+        return Calibrated() if found is None else Calibrated(found.scale, found.offset, found.threshold)
+
+
+def _row(name: str, metrics: Metrics | None) -> tuple[str, ...]:
+    if metrics is None:
+        return (name, *["-"] * (len(HEAD) - 1))
+    return (
+        name,
+        shown(metrics.fitness),
+        f"{metrics.auc:.4f}",
+        f"{metrics.accuracy:.4f}",
+        "yes" if metrics.separated else "no",
+        str(metrics.experts),
+        str(metrics.negatives),
+    )
+
+
+def _parts(metrics: Metrics) -> str:
+    counted = f"{states(metrics.experts, 'positive')} from {states(metrics.negatives, 'negative')}"
+    if metrics.separated:
+        apart = f"separates {counted}: each positive one is worth more than every negative one"
+        if metrics.accuracy == 1:
+            return apart
+        return (
+            f"{apart}. At the threshold that is best on training data its balanced accuracy is {metrics.accuracy:.4f}"
+        )
+    return (
+        f"tells {counted} with a balanced accuracy of {metrics.accuracy:.4f} (0.5 is chance), but does not separate "
+        f"them; a positive state outranks a negative one with probability {metrics.auc:.4f}"
+    )
+
+
+def states(count: int, name: str) -> str:
+    """A number of states in words."""
+    return f"{count:,} {name} state{'' if count == 1 else 's'}"
+
+
+def _rising(tau: float | None) -> str:
+    if tau is None:
+        return "none (no expert trajectory has two states)"
+    return f"{tau:.4f} (mean Kendall tau of reward against time along expert trajectories)"
+
+
+def _said(metrics: Metrics | None, accuracy_at: str = "") -> str:
+    if metrics is None:
+        return "none"
+    separated = "separated" if metrics.separated else "not separated"
+    return (
+        f"accuracy {metrics.accuracy:.4f}{accuracy_at}, auc {metrics.auc:.4f}, {separated}, "
+        f"fitness {shown(metrics.fitness)} ({metrics.experts} positive, {metrics.negatives} negative states)"
+    )

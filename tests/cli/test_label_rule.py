@@ -1,0 +1,443 @@
+"""The label rule of a set: one for all file formats, with a reason, and experts alone where it makes negatives."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import load, save
+from grace_irl.demos.files import Format
+from grace_irl.demos.label_rule import choose_rule, earlier_rule, environment_rule
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
+from grace_irl.errors import InputError
+from grace_irl.states.screen import pack
+from tests.demos.conftest import screen
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "datasets" / "babyai-go-to-obj"
+REAL = ROOT.parent / "shared" / "data"
+QUICK = ["--population", "4", "--elite", "2", "--generations", "1", "--workers", "1", "--json"]
+GRID_FORMATS: tuple[tuple[Format, str], ...] = (
+    ("parquet", "set.parquet"),
+    ("npz", "set.npz"),
+    ("imitation", "imitation.npz"),
+    ("minari", "grids/hdf5-v0"),
+    ("minari-arrow", "grids/arrow-v0"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _minari_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+
+
+def grids(count: int = 8, *, roles: Sequence[Role] = ("expert", "negative"), **about: Any) -> Demonstrations:
+    """Some of the set that ships, without a word on labels or the environment unless `about` says one."""
+    whole = load([str(SHIPPED)])
+    items = [item for role in roles for item in whole.select(role=role).items[:count]]
+    plain = (replace(item, split=None, trajectory=replace(item.trajectory, log_probs=None)) for item in items)
+    return Demonstrations(Metadata("grid", **about), tuple(plain))
+
+
+def vectors(
+    environment: str = "",
+    *,
+    ends: dict[Role, tuple[bool, bool]] | None = None,
+    label: LabelRule | str = "",
+    task: str = "default",
+    count: int = 4,
+    fields: tuple[str, ...] = (),
+) -> Demonstrations:
+    """Vectors whose first number tells experts; `ends`: (terminated, truncated) by role."""
+    rng = np.random.default_rng(len(environment))
+    items = []
+    for role, sign in (("expert", 1.0), ("negative", -1.0)):
+        for number in range(count):
+            states = rng.normal(size=(6, 2)) + np.array([3 * sign, 0])
+            terminated, truncated = (ends or {}).get(role, (False, False))  # type: ignore[call-overload]
+            trajectory = Trajectory(
+                states, terminated=terminated, truncated=truncated, source=f"{environment} {role} {number}"
+            )
+            items.append(Demonstration(trajectory, role, task))  # type: ignore[arg-type]
+    return Demonstrations(Metadata("vector", fields, environment, label=label), tuple(items))  # type: ignore[arg-type]
+
+
+def fitted(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[dict[str, Any], str]:
+    """What `fit` answers, and what it said on the way."""
+    code = main(["fit", *words])
+    told = capsys.readouterr()
+    assert code == 0, told.err
+    found: dict[str, Any] = json.loads(told.out.strip().splitlines()[-1])
+    return found, told.err
+
+
+def line_of(text: str) -> str:
+    """The line about the label rule."""
+    (found,) = [line for line in text.splitlines() if line.startswith("label rule")]
+    return found
+
+
+def reward(found: dict[str, Any]) -> str:
+    """The file without where the demonstrations lie."""
+    text = Path(found["reward_path"]).read_text()
+    return re.sub(r"(?m)^.*\bdemos\b.*$", "", text)
+
+
+def without_header(path: Path) -> Path:
+    """A file of a tool that knows nothing of our metadata."""
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        pq.write_table(table.replace_schema_metadata(None), path)
+    elif path.suffix == ".npz":
+        with np.load(path) as archive:
+            arrays = {name: archive[name] for name in archive.files if name != "grace_irl"}
+        np.savez(path, **arrays)
+    else:
+        about = path / "data" / "metadata.json"
+        kept = json.loads(about.read_text())
+        del kept["grace_irl"]
+        about.write_text(json.dumps(kept))
+    return path
+
+
+@pytest.mark.slow
+def test_the_same_trajectories_have_one_rule_one_reason_and_one_reward_in_every_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers, said = [], []
+    for form, name in GRID_FORMATS:
+        if form.startswith("minari"):
+            pytest.importorskip("minari")
+        save(grids(), name if form.startswith("minari") else tmp_path / name, form)
+        path = name if form.startswith("minari") else str(tmp_path / name)
+        found, told = fitted(capsys, "--demos", path, "--out", str(tmp_path / f"run-{form}"), *QUICK)
+        answers.append(found)
+        said.append(line_of(told))
+    assert {found["label"] for found in answers} == {"last"}
+    assert set(said) == {
+        "label rule last: the environment ended all 8 expert trajectories, and a time limit all 8 negative ones "
+        "(--label chooses otherwise: all, goal)"
+    }
+    assert len({reward(found) for found in answers}) == 1
+    assert {found["held_out"]["accuracy"] for found in answers} == {1.0}
+
+
+def test_files_of_others_have_one_rule_too(tmp_path: Path) -> None:
+    pytest.importorskip("minari")
+    chosen = set()
+    for form, name in GRID_FORMATS:
+        minari = form.startswith("minari")
+        save(grids(3, roles=("expert",)), name if minari else tmp_path / name, form)
+        path = without_header(tmp_path / "minari" / name if minari else tmp_path / name)
+        found = choose_rule(load([str(path)], role="expert"))
+        chosen.add((found.rule, found.reason))
+    assert chosen == {("last", "tasks on grids end where a goal is reached")}
+
+
+def test_screens_have_one_rule_in_every_format(tmp_path: Path) -> None:
+    items = []
+    for role in get_args(Role):
+        for number in range(2):
+            states = pack([screen(role), screen(str(number))])
+            items.append(Demonstration(Trajectory(states, source=f"{role} {number}"), role))
+    whole = Demonstrations(Metadata("ui", view="uiautomator"), tuple(items))
+    save(whole, tmp_path / "set.parquet")
+    save(whole, tmp_path / "set.tfrecord")
+    chosen = {choose_rule(load([str(tmp_path / name)])) for name in ("set.parquet", "set.tfrecord")}
+    assert {(each.rule, each.reason) for each in chosen} == {("last", "tasks on screens end where a goal is reached")}
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("BabyAI-GoToObj-v0", "last"),
+        ("MiniGrid-Empty-8x8-v0", "last"),
+        ("FetchReach-v4", "last"),
+        ("FetchPickAndPlaceDense-v4", "last"),
+        ("AntMaze_UMaze-v5", "last"),
+        ("D4RL/antmaze-umaze-v2", "last"),
+        ("PointMaze_Large-v3", "last"),
+        ("MountainCarContinuous-v0", "last"),
+        ("Ant-v5", "all"),
+        ("Hopper-v4", "all"),
+        ("Walker2d-v5", "all"),
+        ("dm_control/cheetah-run-v0", "all"),
+        ("CartPole-v1", "all"),
+        ("InvertedPendulum-v5", "all"),
+        ("Somebody-v0", ""),
+        ("fetch_mine.py:make", ""),
+        ("", ""),
+    ],
+)
+def test_known_environments(name: str, rule: str) -> None:
+    assert environment_rule(name) == rule
+
+
+ENDED, CUT, SILENT = (True, False), (False, True), (False, False)
+
+
+@pytest.mark.parametrize(
+    ("found", "rule", "reason"),
+    [
+        (vectors("Hopper-v5"), "all", "Hopper-v5 has no goal"),
+        (vectors("FetchReach-v4", ends={"expert": CUT}), "last", "the environment ended 0 of 4 expert"),
+        (vectors(ends={"expert": ENDED, "negative": CUT}), "last", "a time limit all 4 negative ones"),
+        (vectors(ends={"expert": ENDED, "negative": SILENT}), "all", "no goal is known of"),  # marks of a time limit
+        (vectors(ends={"expert": ENDED, "negative": ENDED}), "all", "no goal is known of"),  # falls
+        (vectors(ends={"expert": CUT, "negative": ENDED}), "all", "a time limit ended all 4 expert"),
+        (vectors(), "all", "no goal is known of"),
+        (vectors("Hopper-v5", label="last"), "last", "the data state it"),
+        (vectors(fields=("achieved_goal_0", "desired_goal_0")), "last", "desired_goal"),
+    ],
+)
+def test_what_decides(found: Demonstrations, rule: str, reason: str) -> None:
+    chosen = choose_rule(found)
+    assert (chosen.rule, reason in chosen.reason) == (rule, True), chosen
+    asked = choose_rule(found, "goal")
+    assert (asked.rule, asked.reason) == ("goal", "chosen with --label")
+
+
+def test_rewards_have_no_say() -> None:
+    plain = vectors()
+    sparse = [
+        replace(
+            item, trajectory=replace(item.trajectory, rewards=np.array([0, 0, 0, 0, 1.0 * (item.role == "expert")]))
+        )
+        for item in plain
+    ]
+    assert choose_rule(replace(plain, items=tuple(sparse))) == choose_rule(plain)
+
+
+def test_marks_in_every_expert_mean_goal() -> None:
+    plain = grids(2)
+    marked = [replace(item, goals=(0,)) if item.role == "expert" else item for item in plain]
+    assert choose_rule(replace(plain, items=tuple(marked))).rule == "goal"
+    assert choose_rule(replace(plain, items=(*marked[:1], *plain.items[1:]))).rule == "last"  # one nobody marked
+
+
+def test_tasks_of_environments_that_call_for_different_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(vectors("Hopper-v5", task="hop"), tmp_path / "hop.parquet")
+    save(vectors("PointMaze_UMaze-v3", task="maze"), tmp_path / "maze.parquet")
+    words = ["--demos", str(tmp_path / "hop.parquet"), "--demos", str(tmp_path / "maze.parquet")]
+    assert main(["fit", *words, "--out", str(tmp_path / "run"), *QUICK]) == 2
+    assert capsys.readouterr().err.strip() == (
+        "grace-irl: Hopper-v5 calls for 'all', and PointMaze_UMaze-v3 calls for 'last'; expected one label rule in a "
+        "fit: choose it with --label, or fit them apart"
+    )
+    assert not (tmp_path / "run").exists()
+    found, told = fitted(capsys, *words, "--label", "all", "--out", str(tmp_path / "run"), *QUICK)
+    assert found["label"] == "all"
+    assert "chosen with --label" in line_of(told)
+    assert main(["demos", "inspect", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["label_rule"].startswith("undecided: Hopper-v5")
+
+
+def test_tasks_of_environments_that_agree(tmp_path: Path) -> None:
+    save(vectors("Hopper-v5"), tmp_path / "hop.parquet")
+    save(vectors("Swimmer-v5"), tmp_path / "swim.parquet")
+    found = choose_rule(load([str(tmp_path)]))
+    assert (found.rule, found.reason) == ("all", "Hopper-v5, Swimmer-v5 have no goal at which an episode ends")
+
+
+def test_files_that_state_different_rules_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(vectors(label="all", task="a"), tmp_path / "a.parquet")
+    save(vectors("x", label="last", task="b"), tmp_path / "b.parquet")
+    assert main(["fit", "--demos", str(tmp_path), "--out", str(tmp_path / "run"), *QUICK]) == 2
+    assert "a.parquet states 'all', and " in capsys.readouterr().err
+
+
+def test_a_negative_file_has_no_say(tmp_path: Path) -> None:
+    save(vectors(label="last").select(role="expert"), tmp_path / "expert.parquet")
+    save(vectors("x", label="all").select(role="negative"), tmp_path / "negative.parquet")
+    assert choose_rule(load([str(tmp_path)])).reason == "expert.parquet states it"
+
+
+@pytest.mark.parametrize(("environment", "rule"), [("MountainCar-v0", "last"), ("Hopper-v5", "all")])
+def test_a_scrambled_set_keeps_its_rule(
+    environment: str, rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(vectors(environment), tmp_path / "set.parquet")
+    assert main(["demos", "scramble", str(tmp_path / "set.parquet"), str(tmp_path / "other.parquet")]) == 0
+    assert choose_rule(load([str(tmp_path / "other.parquet")])).rule == rule
+    chosen = ["demos", "select", "--from", str(tmp_path / "set.parquet"), "--out", str(tmp_path / "chosen.parquet")]
+    assert main(chosen) == 0, capsys.readouterr().err
+    assert choose_rule(load([str(tmp_path / "chosen.parquet")])).rule == rule
+
+
+@pytest.mark.slow
+def test_experts_alone_are_enough_where_their_other_states_are_negative(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone, folder = tmp_path / "alone.parquet", tmp_path / "run"
+    save(grids(roles=("expert",)), alone)
+    found, told = fitted(capsys, "--demos", str(alone), "--out", str(folder), *QUICK)
+    assert found["label"] == "last"
+    assert found["held_out"]["accuracy"] == 1.0
+    assert "nothing here tells goal states from states that experts never visit" in told
+    assert "2 held-out expert trajectories" in told
+    assert [note for note in found["notes"] if note.startswith("label rule last")]
+    assert main(["show", str(folder)]) == 0
+    assert "label rule last: tasks on grids end" in capsys.readouterr().out
+    assert "tasks on grids end where a goal is reached" in (folder / "report.html").read_text()
+    for demos in (alone, SHIPPED):
+        assert main(["score", found["reward_path"], "--demos", str(demos), "--json"]) == 0
+        scored = json.loads(capsys.readouterr().out)
+        assert (scored["label"], scored["accuracy"]) == ("last", 1.0)
+    assert main(["fit", "--demos", str(alone), "--estimate", "--proposer", "llm"]) == 0
+    capsys.readouterr()
+    again, _ = fitted(capsys, "--resume", str(folder), "--json")
+    assert reward(again) == reward(found)
+    recording = tmp_path / "recording.jsonl"
+    assert main(["export", str(folder), "--recording", str(recording)]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    for source in (folder, recording):
+        replayed, _ = fitted(
+            capsys,
+            "--replay",
+            str(source),
+            "--demos",
+            str(alone),
+            "--out",
+            str(tmp_path / f"again-{source.name}"),
+            "--json",
+        )
+        assert (replayed["label"], replayed["program"]) == ("last", found["program"])
+
+
+@pytest.mark.slow
+def test_experts_alone_with_marked_goals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    experts = grids(roles=("expert",))
+    marked = [replace(item, goals=(item.trajectory.num_steps,)) for item in experts]
+    save(replace(experts, items=tuple(marked)), tmp_path / "set.parquet")
+    found, told = fitted(capsys, "--demos", str(tmp_path / "set.parquet"), "--out", str(tmp_path / "run"), *QUICK)
+    assert line_of(told).startswith("label rule goal: goal states are marked in all 8 expert trajectories")
+    assert found["held_out"]["accuracy"] == 1.0
+
+
+def test_experts_alone_are_refused_for_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(vectors("Hopper-v5").select(role="expert"), tmp_path / "expert.parquet")
+    words = ["--demos", str(tmp_path / "expert.parquet"), "--out", str(tmp_path / "run"), *QUICK]
+    assert main(["fit", *words]) == 2
+    assert capsys.readouterr().err.strip() == (
+        "grace-irl: demonstrations: no negative trajectory, and label rule all (Hopper-v5 has no goal at which an "
+        "episode ends) makes every expert state positive; expected at least one: name a file with --negatives, or "
+        "choose --label last if experts end at a goal"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_experts_of_one_state_each_have_nothing_to_be_told_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [Demonstration(Trajectory(np.full((1, 2), number), source=str(number)), "expert") for number in range(3)]
+    save(Demonstrations(Metadata("vector"), tuple(items)), tmp_path / "expert.parquet")
+    words = ["--demos", str(tmp_path / "expert.parquet"), "--out", str(tmp_path / "run"), "--label", "last", *QUICK]
+    assert main(["fit", *words, "--held-out", "0"]) == 2
+    assert "3 positive and 0 negative states for training; expected some of each" in capsys.readouterr().err
+
+
+def aged(folder: Path) -> None:
+    """Makes a run one of an earlier version, which kept the rule in its database only."""
+    config = folder / "config.toml"
+    text = config.read_text()
+    assert text.count('label = "all"') == 1
+    config.write_text(text.replace('label = "all"', 'label = ""'))
+    with sqlite3.connect(folder / "run.db") as database:
+        database.execute("DELETE FROM meta WHERE key = 'label_reason'")
+
+
+@pytest.mark.slow
+def test_an_earlier_run_keeps_the_rule_that_it_began_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(grids(4), tmp_path / "set.parquet")
+    folder = tmp_path / "run"
+    words = ["--demos", str(tmp_path / "set.parquet"), "--out", str(folder), "--label", "all", *QUICK]
+    fitted(capsys, *words)
+    aged(folder)
+    again, told = fitted(capsys, "--resume", str(folder), "--generations", "2", "--json")
+    assert again["label"] == "all"
+    assert line_of(told).startswith("label rule all: as the run began")
+    aged_copy = tmp_path / "copy"
+    shutil.copytree(folder, aged_copy)
+    replayed, _ = fitted(
+        capsys,
+        *("--replay", str(aged_copy), "--demos", str(tmp_path / "set.parquet")),
+        *("--out", str(tmp_path / "replayed"), "--json"),
+    )
+    assert (replayed["label"], replayed["program"]) == ("all", again["program"])
+
+
+@pytest.mark.slow
+def test_an_earlier_recording_keeps_the_rule_of_its_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(grids(4), tmp_path / "set.parquet")
+    words = ["--demos", str(tmp_path / "set.parquet"), "--label", "all", *QUICK]
+    found, _ = fitted(capsys, *words, "--out", str(tmp_path / "run"))
+    recording = tmp_path / "recording.jsonl"
+    assert main(["export", str(tmp_path / "run"), "--recording", str(recording)]) == 0
+    head, *lines = recording.read_text().splitlines()
+    about = json.loads(head)
+    assert about["config"]["data"]["label"] == "all"
+    about["config"]["data"]["label"] = ""
+    recording.write_text("\n".join([json.dumps(about), *lines]) + "\n")
+    capsys.readouterr()
+    replayed, told = fitted(
+        capsys,
+        *("--replay", str(recording), "--demos", str(tmp_path / "set.parquet"), "--out", str(tmp_path / "b"), "--json"),
+    )
+    assert (replayed["label"], replayed["program"]) == ("all", found["program"])
+    assert "as the version chose that made the recording" in line_of(told)
+    other, _ = fitted(
+        capsys,
+        *("--replay", str(recording), "--demos", str(tmp_path / "set.parquet"), "--out", str(tmp_path / "c")),
+        *("--label", "last", "--json"),
+    )
+    assert other["label"] == "last"
+
+
+def test_the_rule_of_earlier_versions(tmp_path: Path) -> None:
+    pytest.importorskip("minari")
+    save(grids(2), tmp_path / "set.parquet")
+    save(grids(2), "grids/old-v0", "minari")
+    assert earlier_rule(load([str(tmp_path / "set.parquet")])) == "all"
+    assert earlier_rule(load(["grids/old-v0"])) == "last"
+    assert earlier_rule(vectors(label="goal")) == "goal"
+
+
+@pytest.mark.parametrize(
+    ("expert", "negative", "rule"),
+    [
+        ("mujoco/cs285_2023_Hopper-v4.npz", "mujoco/drex_Hopper.npz", "all"),
+        ("mujoco/cs285_2023_HalfCheetah-v4.npz", "mujoco/drex_HalfCheetah.npz", "all"),
+        ("android/alarm_episode", "android/androidworld", "last"),
+        ("android/utg", "android/androidworld", "last"),
+    ],
+)
+def test_real_data(expert: str, negative: str, rule: str) -> None:
+    if not (REAL / expert).exists():
+        pytest.skip("the data of others are not here (shared/data)")
+    found = load([str(REAL / expert)], [str(REAL / negative)], role="expert")
+    assert choose_rule(found).rule == rule
+
+
+def test_the_set_that_ships_states_its_rule() -> None:
+    assert choose_rule(load([str(SHIPPED)])).line == (
+        "label rule last: expert.parquet states it (--label chooses otherwise: all, goal)"
+    )
+
+
+def test_a_conflict_is_an_error_of_the_data() -> None:
+    origins = (("a", Metadata("vector", label="all")), ("b", Metadata("vector", environment="PointMaze_Open-v3")))
+    with pytest.raises(InputError, match="a states 'all', and PointMaze_Open-v3 calls for 'last'"):
+        choose_rule(replace(vectors(), origins=origins))
