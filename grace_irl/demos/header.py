@@ -124,7 +124,7 @@ def require_numbers(kind: StateKind, where: str, format: str) -> None:
     Raises:
         InputError: a kind whose states are texts.
     """
-    if kind.stores(PartLayout("", "", ())):
+    if kind.parsed:
         raise InputError(
             f"{where}: states of kind {kind.name!r}, texts of any length, which {format} does not hold; "
             "expected a .parquet file: convert them to one"

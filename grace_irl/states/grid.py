@@ -66,7 +66,7 @@ class GridKind(StateKind):
 
     def stores(self, part: PartLayout) -> bool:
         """See `StateKind`."""
-        return not part.name and not part.is_text and np.dtype(part.dtype).kind in "iu"
+        return not part.name and bool(part.shape) and np.dtype(part.dtype or "S").kind in "iu"
 
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
         """See `StateKind`."""

@@ -174,6 +174,12 @@ class RecordKind(StateKind):
         """See `StateKind`."""
         require_names(names, where)
 
+    def canonical(self, text: str, where: str) -> str:
+        """See `StateKind`: the text itself."""
+        if "\0" in text:
+            raise InputError(f"{where}: a text with a null character; expected none: write it without")
+        return text
+
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """See `StateKind`: uint8, int64 or float64."""
         return np.dtype(_type(part))

@@ -78,7 +78,7 @@ class VectorKind(StateKind):
 
     def stores(self, part: PartLayout) -> bool:
         """See `StateKind`."""
-        return not part.name and not part.is_text and np.dtype(part.dtype).kind in "fiu"
+        return not part.name and bool(part.shape) and np.dtype(part.dtype or "S").kind in "fiu"
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """See `StateKind`: float64, whatever a file stores."""
