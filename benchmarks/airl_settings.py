@@ -20,8 +20,8 @@ from mujoco_comparison import demonstrations
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.rl.evaluation import evaluate
+from grace_irl.rl.learning import one_thread
 from grace_irl.rl.method import Policy, PolicyProblem, load_method
-from grace_irl.rl.problems import one_thread
 from grace_irl.runs.config import resolve
 
 ZOO = {"steps_per_disc_update": 512, "demo_batch_size": 1024, "buffer_steps": 8192}

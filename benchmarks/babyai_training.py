@@ -29,7 +29,8 @@ from grace_irl.rewards.scale import Form
 from grace_irl.rl.collect import collect
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import make
-from grace_irl.rl.ppo import RewardSpec, reward_of, train
+from grace_irl.rl.learning import ProgramPay
+from grace_irl.rl.ppo import train
 
 TRAJECTORIES = 8
 MARGIN = 0.02
@@ -50,7 +51,7 @@ def recovered(environment: str, seed: int, folder: Path) -> Path:
     return path
 
 
-def trained(environment: str, reward: RewardSpec | None, seed: int, arguments: argparse.Namespace, out: Path) -> Point:
+def trained(environment: str, reward: ProgramPay | None, seed: int, arguments: argparse.Namespace, out: Path) -> Point:
     """The last evaluation of one training, with its curve printed on the way."""
 
     def say(point: Point) -> None:
@@ -92,7 +93,7 @@ def main() -> None:
             begun = time.perf_counter()
             path = recovered(environment, seed, folder)
             print(f"{level} seed {seed}: reward in {time.perf_counter() - begun:.0f} s", flush=True)
-            spec = reward_of(grace_irl.load_reward(path, trust=arguments.trust_reward), form)
+            spec = ProgramPay(grace_irl.load_reward(path, trust=arguments.trust_reward), form)
             name = f"{form}-{arguments.steps}"
             ours = trained(environment, spec, seed, arguments, folder / f"ours-{name}")
             true = trained(environment, None, seed, arguments, folder / f"true-{arguments.steps}")

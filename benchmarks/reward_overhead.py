@@ -32,8 +32,8 @@ from grace_irl.demos import load
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.rl.environments import make
 from grace_irl.rl.hyperparameters import hyperparameters
+from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, true_pay
 from grace_irl.rl.observed import observed
-from grace_irl.rl.ppo import make_learner, reward_of, training_venv
 
 GOAL = 0.9
 KINDS = ("native", "trusted", "sandboxed")
@@ -82,8 +82,13 @@ def measure(environment: str, path: Path, turns: int) -> tuple[Speeds, Speeds]:
         actions = np.array([first.action_space.sample() for _ in range(chunk)])
         actions = actions.reshape(*shape, *actions.shape[1:])
         for kind in KINDS:
-            spec = None if kind == "native" else reward_of(grace_irl.load_reward(path, trust=kind == "trusted"))
-            venv = stack.enter_context(training_venv(lambda: make(environment), first.observer, settings, spec))
+            pay = true_pay if kind == "native" else ProgramPay(grace_irl.load_reward(path, trust=kind == "trusted"))
+            paid = stack.enter_context(
+                learning_venv(
+                    lambda: observed(lambda: make(environment), first.observer), settings.n_envs, 0, pay, settings.gamma
+                )
+            )
+            venv = normalised(paid, settings.gamma, norm_reward=settings.norm_reward)
             learner = make_learner(first.observer, settings, device="cpu")(venv, 0)
 
             def learn(learner: Any = learner) -> None:

@@ -95,6 +95,8 @@ def drawing() -> str:
         f'<rect x="322" y="{ROW1 - 8}" width="266" height="90" rx="9" fill="none" stroke="{RULE}"/>',
         text(42, 50, "runs/", anchor="start", fill=INK, size=15, name="name"),
         text(92, 50, "the engine of a search", anchor="start", fill=PALE, size=12),
+        text(566, 50, "methods/", anchor="start", fill=INK, size=15, name="name"),
+        text(650, 50, "choose search and evaluator", anchor="start", fill=PALE, size=12),
         *(each.drawn() for each in BOXES),
         arrow("M246 129H318", "request", 282, 121),
         arrow("M588 129H656", "program", 622, 121),

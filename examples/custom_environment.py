@@ -86,13 +86,14 @@ def demonstrations(experts: int, negatives: int) -> Demonstrations:
 
 def main(steps: int = 20_000) -> float:
     """Recovers a reward, trains on it, and returns the success of the policy."""
-    from grace_irl.rl.ppo import reward_of, train
+    from grace_irl.rl.learning import ProgramPay
+    from grace_irl.rl.ppo import train
 
     with tempfile.TemporaryDirectory() as folder:
         run = grace_irl.fit(demonstrations(20, 20), out=Path(folder) / "run", max_seconds=60)
         print(run.best.source)
         reward = grace_irl.load_reward(run.reward_path)  # not trusted: it runs in the sandbox
-        training = train(corridor, steps, reward=reward_of(reward), evaluations=2, episodes=100)
+        training = train(corridor, steps, reward=ProgramPay(reward), evaluations=2, episodes=100)
     success = training.curve[-1].success or 0.0
     print(f"success {success:.2f} after {training.steps} steps on the recovered reward")
     return success

@@ -20,9 +20,10 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
+from grace_irl.rl.learning import learning_venv, normalised
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, Watch
 from grace_irl_baselines.nets import reward_of
-from grace_irl_baselines.plumbing import as_transitions, logger, normalised, vectorised
+from grace_irl_baselines.plumbing import as_transitions, logger
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Adversarial:
         """
         transitions = as_transitions(expert_episodes(problem, name), self.demo_batch_size)
         watching = Watching(problem, watch)
-        with vectorised(problem, seed) as venv, logger(problem) as log:
+        with learning_venv(problem.make_env, problem.num_envs, seed) as venv, logger(problem) as log:
             learner = problem.make_learner(venv, seed)
             trainer = trainer_class(
                 demonstrations=transitions,
@@ -92,7 +93,7 @@ class Adversarial:
             if pays != "reward":
                 assert isinstance(trainer.venv_wrapped, RewardVecEnvWrapper)
                 trainer.venv_wrapped.reward_fn = reward_of(trainer, pays)
-            learner.set_env(normalised(trainer.venv_train, problem, learner.gamma))
+            learner.set_env(normalised(trainer.venv_train, learner.gamma, norm_reward=problem.norm_reward))
             rollout = learner.n_steps * problem.num_envs
             updates = max(1, round(rollout / self.steps_per_disc_update))
             rounds = Rounds(trainer, updates, max(self.buffer_steps, rollout))

@@ -12,8 +12,9 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
+from grace_irl.rl.learning import learning_venv
 from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
-from grace_irl_baselines.plumbing import as_transitions, logger, vectorised
+from grace_irl_baselines.plumbing import as_transitions, logger
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Bc:
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """See `Method.train`."""
         transitions = as_transitions(expert_episodes(problem, self.name, absorbing=False), self.batch_size)
-        with vectorised(problem, seed) as venv, logger(problem) as log:
+        with learning_venv(problem.make_env, problem.num_envs, seed) as venv, logger(problem) as log:
             policy = problem.make_learner(venv, seed).policy
             _acquaint(policy, transitions.obs)
             cloning = BC(

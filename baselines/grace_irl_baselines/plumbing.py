@@ -1,4 +1,4 @@
-"""Plumbing for `imitation`: experts' episodes in its form, environments of a problem, and a logger."""
+"""Plumbing for `imitation`: experts' episodes in its form, and a logger."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from imitation.data.types import Trajectory, Transitions
 from imitation.util.logger import HierarchicalLogger, configure
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.utils import set_random_seed
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from grace_irl.rl.episodes import ExpertEpisode
 from grace_irl.rl.method import PolicyProblem
@@ -40,25 +37,6 @@ def as_transitions(episodes: Sequence[ExpertEpisode], at_least: int = 1) -> Tran
         return once
     fields = (once.obs, once.acts, once.infos, once.next_obs, once.dones)
     return Transitions(*(np.concatenate([each] * times) for each in fields))
-
-
-@contextmanager
-def vectorised(problem: PolicyProblem, seed: int) -> Iterator[VecEnv]:
-    """The problem's environments in one process, closed at the end; seeds them and the global random states."""
-    set_random_seed(seed)
-    venv = DummyVecEnv([lambda: Monitor(problem.make_env()) for _ in range(problem.num_envs)])
-    try:
-        venv.seed(seed)
-        yield venv
-    finally:
-        venv.close()
-
-
-def normalised(venv: VecEnv, problem: PolicyProblem, discount: float) -> VecEnv:
-    """The environments with rewards scaled as the problem says, whoever pays them; none is shifted."""
-    if not problem.norm_reward:
-        return venv
-    return VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=discount)
 
 
 @contextmanager

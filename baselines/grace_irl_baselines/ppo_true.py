@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from grace_irl.rl.curve import Watching
+from grace_irl.rl.learning import learn_on, true_pay
 from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
-from grace_irl_baselines.plumbing import logger, normalised, vectorised
+from grace_irl_baselines.plumbing import logger
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,5 @@ class PpoTrue:
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """See `Method.train`."""
-        watching = Watching(problem, watch)
-        with vectorised(problem, seed) as venv, logger(problem) as log:
-            learner = problem.make_learner(venv, seed)
-            learner.set_env(normalised(venv, problem, learner.gamma))
-            learner.set_logger(log)
-            learner.learn(problem.steps, callback=watching)
-        watching.end(learner.num_timesteps, learner.policy)
-        return Trained(learner.policy, steps=learner.num_timesteps, kept=watching.kept)
+        with logger(problem) as log:
+            return learn_on(problem, seed, true_pay, watch, log)

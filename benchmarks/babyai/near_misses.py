@@ -9,9 +9,9 @@ import numpy as np
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import GraceError
+from grace_irl.rewards.view import StateView
 from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.levels import Cell, NoWayError, between, cell_of, step_towards
-from grace_irl.rl.views import StateView
 
 Script = Callable[[Any, np.random.Generator], Iterator[Any]]
 """From a level (unwrapped, reset) and a generator to the actions of one episode; NoWayError where this room has no such

@@ -39,7 +39,7 @@ Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=
 
 
 def misused(error: Exception) -> str | None:
-    """A wrong option, argument or value as one line; "" where help was shown for want of a command; None for others."""
+    """A wrong option, argument or value as one line; "" if help was shown for want of a command; None for others."""
     # Typer's public BadParameter is a UsageError: of click's, or in later versions of a copy inside typer.
     usage_error: type = typer.BadParameter.__mro__[1]
     if not isinstance(error, usage_error):

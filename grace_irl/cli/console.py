@@ -33,7 +33,7 @@ class PlainConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """Where it writes: past `HarmlessStream`, which would spell colours out, too."""
+        """Its stream: past `HarmlessStream`, which would spell colours out, too."""
         found = super().file
         while isinstance(found, HarmlessStream):
             found = found.stream
@@ -48,7 +48,7 @@ class PlainConsole(Console):
         return super().render_str(harmless(text), **more)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is written: pieces of text with their colours."""
+        """The text to write: pieces with their colours."""
         for part in super().render(renderable, options):
             yield part if part.control else Segment(harmless(part.text), part.style)
 

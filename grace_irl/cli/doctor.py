@@ -37,7 +37,7 @@ def doctor(
 ) -> None:
     """Probe the sandbox with canary attacks, and list what is installed.
 
-    Exits with 1 where nothing confines generated code (tier E).
+    Exits with 1 if nothing confines generated code (tier E).
     """
     started = time.monotonic()
     pool, tier = open_with_tier(workers=1)

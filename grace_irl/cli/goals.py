@@ -53,7 +53,7 @@ def _said(goals: tuple[int, ...] | None) -> str:
 
 
 def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
-    """What a run knows of goal states, in figures; {} where it did not need them."""
+    """Figures of a run's goal states; {} if it did not need them."""
     if not answers:
         return {}
     last = {answer.digest: answer for answer in answers if answer.indices is not None}

@@ -55,7 +55,7 @@ def _outlines(summary: DemosSummary) -> RenderableType:
 
 
 TERMINAL: dict[str, Callable[[DemosSummary], RenderableType]] = {GRID.name: _blocks, SCREEN.name: _outlines}
-"""How states are drawn in a terminal, for the kinds that have such a picture."""
+"""Drawing of states in a terminal, for the kinds that have such a picture."""
 
 
 def save_pictures(summary: DemosSummary, folder: Path) -> list[Path]:
@@ -63,7 +63,7 @@ def save_pictures(summary: DemosSummary, folder: Path) -> list[Path]:
 
     Args:
         summary: of grids or screens.
-        folder: made where it is not there; files of the same names are replaced.
+        folder: made if it is not there; files of the same names are replaced.
 
     Raises:
         InputError: states without pictures, no Pillow, a screenshot that is gone, a folder that cannot be written.

@@ -54,7 +54,7 @@ class FitProgress:
             self._live.stop()
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Shows where the run stands."""
+        """Shows the progress of the run."""
         progress = snapshot.progress
         if self._live is not None:
             self._live.update(
@@ -91,7 +91,7 @@ COLUMNS = (
 
 
 def show_rounds(folder: Path, *, as_json: bool) -> None:
-    """What `show` prints of an expansion."""
+    """The text of `show` on an expansion."""
     rounds = rounds_of(folder)
     if as_json:
         print_json({"expansion": str(folder), "rounds": rounds})
@@ -158,7 +158,7 @@ class ComparisonProgress:
             self._live.stop()
 
     def __call__(self, progress: ComparisonState) -> None:
-        """Shows where the comparison stands."""
+        """Shows the progress of the comparison."""
         if progress.ended is not None:
             self._say(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
         if self._live is not None:

@@ -137,7 +137,7 @@ def _report(chosen: Sequence[Selected], *, written: bool, as_json: bool) -> None
 
 
 def _table(one: Selected) -> Table:
-    """How many met each condition, of those before it."""
+    """The numbers that met each condition, of those before it."""
     table = Table(title=one.selection.out, title_justify="left", box=None, pad_edge=False)
     table.add_column("condition", overflow="fold")
     table.add_column("left", justify="right")

@@ -266,7 +266,7 @@ def _generation_object(row: Generation, account: Account) -> dict[str, Any]:
 
 
 def _outcome(evaluation: Evaluation) -> dict[str, Any]:
-    """What every evaluation says, whatever its method."""
+    """The facts of every evaluation, whatever its method."""
     names = ("status", "message", "traceback", "seconds", "complete")
     return {name: getattr(evaluation, name) for name in names} | {"metrics": dict(evaluation.metrics)}
 

@@ -26,13 +26,13 @@ from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import Line, csv_text, markdown, plot
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
+from grace_irl.rewards.file import read_reward
 from grace_irl.rl.environments import names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import RunLock, require_absent
 from grace_irl.runs.proposers import destination, settled
-from grace_irl.runs.score import read_reward
 
 SAME = "expected no change: a comparison goes on with the settings that it began with"
 MAY_CHANGE = (

@@ -20,7 +20,7 @@ from grace_irl.demos.label_rule import RuleChoice, require_roles_for
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.programs.check import read
-from grace_irl.rewards.file import RewardFile, load_reward
+from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import Config
@@ -28,7 +28,6 @@ from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
-from grace_irl.runs.score import read_reward
 
 REASON = "as the comparison has it"
 """Reason for the label rule of a search."""
@@ -36,7 +35,7 @@ REASON = "as the comparison has it"
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
     from grace_irl.rl.choice import Signal
-    from grace_irl.rl.problems import Pay
+    from grace_irl.rl.learning import Pay
 
 
 @dataclass(frozen=True)
@@ -91,19 +90,20 @@ class Recovered:
 
     def pay(self, form: Paid | None = None) -> Pay:
         """Pays it to learners; a program in its own form, a network in `form` or, if that is None, in `paid`."""
-        from grace_irl.rl.problems import net_pay, program_pay
+        from grace_irl.rl.learning import NetPay, ProgramPay
 
         assert self.reward is not None
         if isinstance(self.reward, ProgramReward):
-            return program_pay(self.reward.file, self.reward.form, allow_weak_sandbox=self.reward.allow_weak)
-        return net_pay(self.reward, form or self.paid)
+            return ProgramPay(self.reward.file, self.reward.form, self.reward.allow_weak)
+        return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
         """The signal that the method's learner had; None if it recovers no reward, so that nothing chooses."""
         from grace_irl.rl.choice import Signal
+        from grace_irl.rl.learning import true_pay
 
         if method == ORACLE:
-            return Signal(lambda venv: venv)
+            return Signal(true_pay)
         if self.reward is None:
             return None
         centred = self.paid == "centred"
@@ -174,13 +174,13 @@ class Grace:
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:
             return self._expanded(self._run(config), config, watch)
-        from grace_irl.rl.problems import learn_on, program_pay
+        from grace_irl.rl.learning import ProgramPay, learn_on
 
         begun = time.monotonic()
         run = None if self.reward else self._run(config)
         took = time.monotonic() - begun
         reward = self._reward(config, run)
-        pay = program_pay(reward.file, reward.form, allow_weak_sandbox=reward.allow_weak)
+        pay = ProgramPay(reward.file, reward.form, reward.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
         return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 

@@ -140,7 +140,7 @@ class _Job:
         Raises:
             GraceError: what stopped it.
         """
-        from grace_irl.rl.problems import one_thread
+        from grace_irl.rl.learning import one_thread
 
         with one_thread():
             method = self.contest.method(self.name, self.place.fit, print)
@@ -281,7 +281,7 @@ class _Job:
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
         """Learning of a fresh policy in another environment; a text if it cannot."""
-        from grace_irl.rl.problems import learn_on
+        from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward
         if self.name == ORACLE:

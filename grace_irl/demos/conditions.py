@@ -109,7 +109,7 @@ Check = Callable[[Demonstration], bool]
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a demonstration must meet to be chosen: everything that is given, and nothing where nothing is.
+    """Conditions on a demonstration: it is chosen if it meets every one that is given.
 
     Attributes:
         from_role: role that the source states.
@@ -149,7 +149,7 @@ class Conditions:
             )
 
     def checks(self) -> Iterator[tuple[str, Check]]:
-        """What is given, as its name and a test, the cheap ones first: screens are parsed last."""
+        """The given conditions, each as its name and a test, the cheap ones first: screens are parsed last."""
         if self.from_role is not None:
             yield f"role {self.from_role}", lambda item: item.role == self.from_role
         if self.from_task is not None:
@@ -175,7 +175,7 @@ class Conditions:
 
 @dataclass
 class Funnel:
-    """How many demonstrations met each condition, of those that met the ones before it.
+    """The number of demonstrations that met each condition, of those that met the ones before it.
 
     Attributes:
         seen: all of them.
@@ -200,7 +200,7 @@ class Funnel:
         return True
 
     def emptied_by(self) -> str:
-        """The condition that nothing met, and what came to it; "" where something met them all."""
+        """The condition that nothing met, and what came to it; "" if something met them all."""
         before = self.seen
         for name, count in self.left.items():
             if count == 0:
@@ -210,7 +210,7 @@ class Funnel:
 
 
 def succeeded(demonstration: Demonstration) -> bool:
-    """Whether the episode reached its goal: its true rewards add up to more than 0, or, where the source has none,
+    """Whether the episode reached its goal: its true rewards add up to more than 0, or, if the source has none,
     the environment ended it (`terminated`)."""
     trajectory = demonstration.trajectory
     if trajectory.rewards is not None:

@@ -19,7 +19,7 @@ MAP_NAME = "scramble.json"
 
 @dataclass(frozen=True)
 class Stated:
-    """What the user says about data that say nothing of it themselves; None leaves what is there.
+    """The user's facts about data that do not state them; None leaves what is there.
 
     Attributes:
         role: of every episode.
@@ -114,7 +114,7 @@ def scramble(
 def _targets(
     sources: Sequence[str | Path], target: str | Path, format: Format | None
 ) -> list[tuple[str | Path, str | Path]]:
-    """Which file becomes which: one takes the target's name, those of a folder go into the target."""
+    """The target of each file: one takes the target's name, those of a folder go into the target."""
     files = [(source, file) for source in sources for file in expand(source)]
     if len(sources) == 1 and files == [(sources[0], sources[0])]:
         if not Path(target).is_dir():

@@ -28,7 +28,7 @@ SUFFIX: dict[Format, str] = {
     "imitation": ".npz",
     "androidcontrol": shard.SUFFIX,
 }
-"""How the names of files end, which is how they are read again."""
+"""Endings of file names, by which files are read again."""
 
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
 PICKLE_REASON = (
@@ -58,7 +58,7 @@ def _shard(path: Path, memory: Memory) -> Source:
 # A format is imported when a file of its kind is met: the model of trajectories alone imports none of them.
 ARRAYS: dict[str, Callable[[Path, Memory], Source]] = {".parquet": _parquet, ".npz": _npz}
 READERS = (*ARRAYS, *ui.READERS)
-"""How the names of files end that have a reader."""
+"""Endings of the names of files that have a reader."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None) -> Source:
@@ -115,12 +115,12 @@ def require_utf8(path: str | Path) -> None:
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files that a path stands for: itself, or what lies in a folder, sorted by name.
 
-    Texts that may be screens (`ui.TEXTS`) count where a folder has nothing else: elsewhere they are cards and recipes.
+    Texts that may be screens (`ui.TEXTS`) count if a folder has nothing else: elsewhere they are cards and recipes.
 
     Raises:
         InputError: a folder without demonstrations, with a pickle among them, or with a link out of it.
     """
-    if str(path) == "":  # a variable that is not set, most likely: it would name the folder where we stand
+    if str(path) == "":  # a variable that is not set, most likely: it would name the current folder
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
     if not folder.is_dir() or dataset_folder(path) is not None or ui.is_episode(folder):
@@ -148,7 +148,7 @@ def _is_minari(file: Path) -> bool:
 
 
 def role_of(header: Header, path: str | Path) -> Role | None:
-    """The role that the file's metadata give to all episodes, or else its name; None where each has its own.
+    """The role that the file's metadata give to all episodes, or else its name; None if each has its own.
 
     Raises:
         InputError: neither says.

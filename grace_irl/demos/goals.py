@@ -33,14 +33,14 @@ DIGEST = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class GoalRow:
-    """What is known of the goal states of one expert trajectory.
+    """Known goal states of one expert trajectory.
 
     Attributes:
         digest: of the trajectory.
-        source: where it came from.
+        source: its origin.
         task: its task.
         states: how many it has.
-        goals: 1-based indices, () for none, or None where nobody said.
+        goals: 1-based indices, () for none, or None if nobody said.
     """
 
     digest: str
@@ -51,7 +51,7 @@ class GoalRow:
 
 
 def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[int, ...] | None:
-    """1-based goal states of an expert: from `goals`, else those that the data mark; None where neither says.
+    """1-based goal states of an expert: from `goals`, else those that the data mark; None if neither says.
 
     Raises:
         InputError: an index outside the trajectory.

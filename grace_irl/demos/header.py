@@ -30,7 +30,7 @@ class Header:
 
     Attributes:
         metadata: kind, fields, environment, view and label of the set.
-        role: of every episode, "mixed" where each states its own, or None where the file does not say.
+        role: of every episode, "mixed" if each states its own, or None if the file does not say.
         tasks: task names in order of first appearance.
         shape: of a state; None for a side that varies between trajectories.
         dtype: numpy name of the states' dtype; "str" for screens, which have shape ().
@@ -176,7 +176,7 @@ class HeaderBuilder:
 def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
     """The metadata of several files read as one set.
 
-    Kinds must agree, and field names where both files have them. An environment or view that differs is left
+    Kinds must agree, and field names if both files have them. An environment or view that differs is left
     out, as several tasks are one set. The label comes from the first file that states one and holds experts.
 
     Args:

@@ -18,7 +18,7 @@ class Labelled:
     """A demonstration whose states are marked.
 
     Attributes:
-        positive: `(T+1,)` True where the state belongs to S_e, False where it belongs to S_n.
+        positive: `(T+1,)` True if the state belongs to S_e, False if it belongs to S_n.
     """
 
     demonstration: Demonstration
@@ -53,12 +53,12 @@ class Problem:
 
     @property
     def train(self) -> tuple[Labelled, ...]:
-        """What searches and proposers may see."""
+        """The side that searches and proposers may see."""
         return self.split("train")
 
     @property
     def held_out(self) -> tuple[Labelled, ...]:
-        """What only the host sees."""
+        """The side that only the host sees."""
         return self.split("held_out")
 
     def __iter__(self) -> Iterator[Labelled]:

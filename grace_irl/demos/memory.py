@@ -24,13 +24,13 @@ from grace_irl.errors import InputError
 VARIABLE = "GRACE_IRL_MAX_MEMORY"
 
 SHARE = 0.8
-"""Of the memory that is available, where nobody states a limit: the rest is for learning, the sandbox and others."""
+"""Of the memory that is available, if nobody states a limit: the rest is for learning, the sandbox and others."""
 
 EPISODE_BYTES = 1024
 """Of the objects that one trajectory is, besides its arrays and texts."""
 
 SCREENSHOT_BYTES = 512
-"""Of the objects that say where a picture lies."""
+"""Bytes of the objects that hold a picture's place."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -40,7 +40,7 @@ _STATED: ContextVar[int | None] = ContextVar("max_memory", default=None)
 
 
 class Memory:
-    """What one set of demonstrations may take, and what it has taken so far.
+    """Memory that one set of demonstrations may take, and has taken so far.
 
     Args:
         limit: bytes; None: what `limited` or the variable states, else a share of what is available.
@@ -142,7 +142,7 @@ def state_limit(max_memory: int | str, name: str) -> None:
 
 
 def stated_limit() -> int | None:
-    """The limit that somebody stated, in bytes; None where nobody did.
+    """The limit that somebody stated, in bytes; None if nobody did.
 
     Raises:
         InputError: the variable states no size.
@@ -185,7 +185,7 @@ def available_memory() -> int:
     """Bytes that this process can take without swapping, and without being killed or refused them.
 
     The least of what the machine has available, what the control groups of this process leave it, and what its own
-    limit of address space leaves it; half of the physical memory where the kernel does not say.
+    limit of address space leaves it; half of the physical memory if the kernel does not say.
     """
     found = [*_of_machine(), *_of_cgroups(), *_of_address_space()]
     return max(min(found), 0) if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

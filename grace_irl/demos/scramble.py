@@ -30,12 +30,12 @@ TRIES = 100
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What reading JSON that is no map raises."""
+"""Errors of reading JSON that is no map."""
 
 
 @dataclass
 class ScrambleMap:
-    """What replaces what.
+    """The replacements of a scramble.
 
     Words are invented when they are first met, by the seed, so that a map may be used again for data with words that it
     has not seen.

@@ -1,4 +1,4 @@
-"""Pictures of states: where they lie, read only when somebody asks."""
+"""Pictures of states: their places, and the pictures themselves when somebody reads them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ SIGNATURES: dict[str, tuple[bytes, int]] = {
     "image/jpeg": (b"\xff\xd8\xff", 0),
     "image/webp": (b"WEBP", 8),
 }
-"""What the formats that models and browsers take begin with, and where."""
+"""First bytes of the formats that models and browsers take, with their offset."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 Keep = Literal["embed", "refer", "none"]
-"""What a written set has of screenshots: the pictures themselves, where they lie, or nothing."""
+"""Screenshots of a written set: the pictures themselves, their places, or none."""
 
 
 class Screenshot(Protocol):
-    """A picture of one state, which stays where its source has it."""
+    """A picture of one state, which stays in its source."""
 
     def read(self) -> bytes:
         """The encoded picture: PNG, JPEG or WebP.
@@ -42,14 +42,14 @@ class Screenshot(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a picture lies.
+    """Place of a picture.
 
     Attributes:
         path: of a picture file, of a shard of AndroidControl, or of a Parquet set.
         start, length: the bytes of the file that are the picture; a length of None takes the rest.
-        record: number of the record of a shard, or of the row of a set; None where the file is the picture.
-        step: number of the picture in the record; None where there is no record.
-        sha256: of the picture, in hexadecimal digits; or "" where nobody has reckoned it.
+        record: number of the record of a shard, or of the row of a set; None if the file is the picture.
+        step: number of the picture in the record; None if there is no record.
+        sha256: of the picture, in hexadecimal digits; or "" if nobody has reckoned it.
     """
 
     path: str
@@ -65,7 +65,7 @@ class PlacedScreenshot(Screenshot, Protocol):
     """A screenshot that another file can refer to."""
 
     def place(self) -> Place:
-        """Where it lies; the path is that of the source, relative to the working directory or absolute.
+        """Its place; the path is that of the source, relative to the working directory or absolute.
 
         Raises:
             InputError: its source cannot say.
@@ -145,7 +145,7 @@ def beside(file: Path) -> FileScreenshot | None:
 
 
 def identity(path: Path) -> tuple[int, ...] | None:
-    """What changes where a file is written again, so that pictures are not looked up in another; None of no file."""
+    """A mark that changes when a file is written again, so that no picture is read from another; None of no file."""
     try:
         found = os.stat(path)
     except OSError:

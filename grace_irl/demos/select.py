@@ -23,14 +23,14 @@ from grace_irl.errors import InputError
 
 @dataclass(frozen=True)
 class Selection:
-    """What goes into one file.
+    """Settings of one file.
 
     Attributes:
         out: the file, or a Minari id.
         conditions: what a demonstration must meet.
         role: of everything chosen; None keeps what the source says.
         task: name of the task of everything chosen; None keeps what the source says.
-        sample: choose at most so many, by the seed; None takes all.
+        sample: the most to choose, by the seed; None takes all.
         held_out: share that is held out, by the seed, instead of what the source says; None keeps that.
 
     Raises:
@@ -52,7 +52,7 @@ class Selection:
 
 
 class Match(NamedTuple):
-    """A demonstration that meets the conditions: where it is, and what it is."""
+    """A demonstration that meets the conditions: if it is, and what it is."""
 
     file: int
     number: int
@@ -62,15 +62,15 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Selected:
-    """What a selection chose.
+    """Result of a selection.
 
     Attributes:
-        selection: what was asked for.
+        selection: its settings.
         funnel: how many met each condition.
         taken: how many met them all, but are in the file of an earlier selection.
         free: how many are not.
         matches: what is written, in the order of the sources.
-        held_out: digests of what is held out; None where the sources' own sides are kept.
+        held_out: digests of what is held out; None if the sources' own sides are kept.
     """
 
     selection: Selection
@@ -87,12 +87,12 @@ class Selected:
 
     @property
     def number_held_out(self) -> int:
-        """How many of the trajectories are held out by the selection's share."""
+        """The number of trajectories that are held out by the selection's share."""
         return sum(match.digest in (self.held_out or ()) for match in self.matches)
 
     @property
     def missing(self) -> int:
-        """How many fewer there are than the sample that was asked for."""
+        """The number by which a selection misses its sample."""
         return max((self.selection.sample or 0) - len(self.matches), 0)
 
     def side(self, digest: str, stated: Split | None) -> Split | None:
@@ -111,8 +111,8 @@ class Selector:
     and equal trajectories (same states, actions and instruction) count as one there.
 
     Args:
-        paths: where to choose from.
-        selections: what goes where.
+        paths: the sources.
+        selections: the settings of each file.
         seed: of samples and of held-out shares.
         label: rule that fits what is chosen; None keeps what the sources say.
         progress: called with each file when it is begun; every file is read once or twice.
@@ -151,7 +151,7 @@ class Selector:
         self._headers: dict[int, Header] = {}
 
     def choose(self) -> tuple[Selected, ...]:
-        """What each selection takes; nothing is written.
+        """The trajectories of each selection; nothing is written.
 
         Raises:
             InputError: data that cannot be used, or a held-out share of equal trajectories.
@@ -234,7 +234,7 @@ class Selector:
         return replace(metadata, label=self._label or metadata.label or agreed)
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
-        """The role that a file states; any, where it states none and every selection gives one."""
+        """The role that a file states; any, if it states none and every selection gives one."""
         given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
         try:
             return role_of(opened.header, file)
@@ -272,7 +272,7 @@ class Selector:
 
 
 def empty(chosen: Selected) -> str:
-    """Why a selection chose nothing, in one line."""
+    """The reason why a selection chose nothing, in one line."""
     why = chosen.funnel.emptied_by()
     if not why:
         why = f"all {chosen.taken} that meet its conditions are in the file of an earlier selection"

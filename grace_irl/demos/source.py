@@ -45,7 +45,7 @@ class Source(Protocol):
 
         Args:
             role: the role of every episode, or None for what the source says.
-            allocate: where states and actions go.
+            allocate: gives the places of states and actions.
 
         Raises:
             InputError: for data that cannot be used.
@@ -77,7 +77,7 @@ def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str =
     Args:
         states: as their kind has them.
         where: file and episode.
-        fields: names of a state's numbers, where known.
+        fields: names of a state's numbers, if known.
         kind: name of the states' kind; "" stands for the kind that recognises them.
 
     Raises:
@@ -136,7 +136,7 @@ def stated_split(value: object, where: str) -> Split | None:
 
 
 def total_bytes(arrays: int, nbytes: int) -> int:
-    """Upper bound on what an arena needs for so many arrays of `nbytes` bytes in all, with their paddings."""
+    """Upper bound on the bytes of an arena for arrays of `nbytes` bytes in all, with their paddings."""
     return nbytes + arrays * ALIGNMENT
 
 
@@ -148,7 +148,7 @@ class SetWriter(ABC):
     and `_discard`.
 
     Args:
-        place: where the set goes; its folder is made if need be, and not before something is written.
+        place: the file or folder of the set; its folder is made if need be, and not before something is written.
         metadata: of the set.
     """
 

@@ -48,7 +48,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
             groups.setdefault((item.task, item.role), []).append(item)
         for (task, role), members in groups.items():
             _require_two_sides(members, f"task {task!r}", role)
-        # Small groups first: where groups share trajectories, the small one has fewer ways to be on both sides.
+        # Small groups first: if groups share trajectories, the small one has fewer ways to be on both sides.
         for name in sorted(groups, key=lambda name: (len(_digests(groups[name])), name)):
             _draw(groups[name], sides, held_out, np.random.default_rng([seed, zlib.crc32("\0".join(name).encode())]))
     items = (replace(d, split=d.split or sides.get(d.trajectory.digest, "train")) for d in demonstrations)
@@ -56,7 +56,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
 
 def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
-    """How many trajectories have each digest, in the order of digests: equals are one, the order of files none."""
+    """The number of trajectories of each digest, in the order of digests: equals are one, the order of files none."""
     counts: dict[str, int] = {}
     for item in members:
         counts[item.trajectory.digest] = counts.get(item.trajectory.digest, 0) + 1

@@ -62,7 +62,7 @@ class GroupSummary:
 
 @dataclass
 class DemosSummary:
-    """What `grace-irl demos inspect` shows.
+    """The figures of `grace-irl demos inspect`.
 
     Attributes:
         path: what was read.

@@ -28,14 +28,14 @@ class Trajectory:
     Attributes:
         states: T+1 states in order, as their kind has them (`grace_irl.states`): `(T+1, n)` numbers for vectors,
             `(T+1, h, w, 3)` integers for grids, `(T+1,)` texts for screens.
-        actions: `(T, ...)`, or None where the source stores states only.
+        actions: `(T, ...)`, or None if the source stores states only.
         extra_info: the instruction, or "".
         rewards: `(T,)` true rewards, never shown to a search; or None.
         log_probs: `(T,)` log-probability of each action under the policy that acted; or None.
         terminated: the environment ended the episode.
         truncated: a time limit ended it.
-        source: where it came from (file and episode), for messages and provenance.
-        screenshots: a picture of each state, or None for a state without; () where the source has none.
+        source: its origin (file and episode), for messages and provenance.
+        screenshots: a picture of each state, or None for a state without; () if the source has none.
         kind: name of the states' kind; "" stands for the kind that recognises them.
 
     Raises:
@@ -107,11 +107,11 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What is true of a whole set, so that offline and online states are the same thing.
+    """Facts about a whole set, so that offline and online states are the same thing.
 
     Attributes:
         kind: name of the kind of every trajectory's states.
-        fields: names of a vector's components, or () where unknown.
+        fields: names of a vector's components, or () if unknown.
         environment: Gymnasium id of the environment, or "".
         view: how a state was made from an observation ("vector", "minigrid-full", …), or "".
         label: the rule that fits these data, or "" if the source does not state one (`grace_irl.demos.label_rule`).
@@ -141,8 +141,8 @@ class Demonstration:
         trajectory: what happened.
         role: whether it shows the task done.
         task: name of the task.
-        split: the side that it is on, or None where nobody stated one: `grace_irl.demos.split` then draws.
-        goals: indices of the states that reach the goal, where somebody marked them (rule "goal"); or None.
+        split: the side that it is on, or None if nobody stated one: `grace_irl.demos.split` then draws.
+        goals: indices of the states that reach the goal, if somebody marked them (rule "goal"); or None.
     """
 
     trajectory: Trajectory

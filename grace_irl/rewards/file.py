@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.characters import canonical, unseen
 from grace_irl.programs.export import calibration_of, threshold_of
-from grace_irl.rewards.online import OnlineReward, trusted_candidate
-from grace_irl.runs.score import read_reward, sandboxed_rewards
+from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
+from grace_irl.rewards.scale import Form, Scale
+from grace_irl.rewards.view import StateView
 from grace_irl.sandbox.candidate import Candidate, ContractError
+from grace_irl.sandbox.protocol import Sandbox
 
 if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here does
-    from grace_irl.rewards.gymnasium import RewardEnv
-    from grace_irl.rewards.gymnasium_vector import RewardVectorEnv
+    from grace_irl.rewards.gymnasium import RewardEnv, RewardVectorEnv
     from grace_irl.rewards.imitation import ImitationReward
     from grace_irl.rewards.sb3 import RewardVecEnv
-    from grace_irl.rewards.scale import Form, Scale
-    from grace_irl.rewards.scorer import Scorer
-    from grace_irl.rl.views import StateView
 
 
 class RewardFile:
@@ -84,13 +83,21 @@ class RewardFile:
         *,
         workers: int | None = None,
         allow_weak_sandbox: bool = False,
+        sandbox: Sandbox | None = None,
     ) -> list[NDArray[np.float64]]:
-        """Rewards `(T+1,)` of each trajectory, in order, computed in the sandbox.
+        """Rewards `(T+1,)` of each trajectory, in order, computed in the sandbox even if the file is trusted.
+
+        Args:
+            trajectories: whose states count.
+            workers, allow_weak_sandbox: of the sandbox that is opened (and closed) here.
+            sandbox: one that is open, in place of that.
 
         Raises:
             GraceError: the program fails, or gives something that is not a finite number.
         """
-        return sandboxed_rewards(self.path, self.source, trajectories, workers=workers, allow_weak=allow_weak_sandbox)
+        return SandboxedRunner(
+            self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
+        ).rewards(trajectories)
 
     def wrap(
         self,
@@ -112,8 +119,8 @@ class RewardFile:
         """
         from grace_irl.rewards.gymnasium import RewardEnv
 
-        scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-        return RewardEnv(environment, scorer, self.scaled(scale), view)
+        runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
+        return RewardEnv(environment, runner, self.scaled(scale), view)
 
     def wrap_vec(
         self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
@@ -126,10 +133,10 @@ class RewardFile:
         Raises:
             InputError: neither.
         """
-        from grace_irl.rewards.gymnasium_vector import vector_wrapped
+        from grace_irl.rewards.gymnasium import vector_wrapped
 
-        scorer = self.scorer(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
-        return vector_wrapped(venv, scorer, self.scaled(scale))
+        runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
+        return vector_wrapped(venv, runner, self.scaled(scale))
 
     def imitation_reward(
         self, extra_info: str = "", *, scale: Form = "raw", allow_weak_sandbox: bool = False
@@ -137,22 +144,16 @@ class RewardFile:
         """A reward function of the `imitation` library (`rewards.imitation.ImitationReward`); see `wrap`."""
         from grace_irl.rewards.imitation import ImitationReward
 
-        return ImitationReward(self.scorer(allow_weak_sandbox=allow_weak_sandbox), self.scaled(scale), extra_info)
+        return ImitationReward(self.runner(allow_weak_sandbox=allow_weak_sandbox), self.scaled(scale), extra_info)
 
-    def scorer(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> Scorer:
-        """What rewards running episodes: in this process where the file is trusted, else in the sandbox."""
+    def runner(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> RewardRunner:
+        """A runner of this program: in this process if the file is trusted, else in the sandbox."""
         if self.trust:
-            from grace_irl.rewards.trusted import TrustedScorer
-
-            return TrustedScorer(self.source, str(self.path), terms=terms)
-        from grace_irl.rewards.sandboxed import SandboxedScorer
-
-        return SandboxedScorer(self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox)
+            return InProcessRunner(self.source, str(self.path), terms=terms)
+        return SandboxedRunner(self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox)
 
     def scaled(self, form: Form = "raw") -> Scale:
         """The form in which a learner gets this reward, with the file's own calibration."""
-        from grace_irl.rewards.scale import Scale
-
         return Scale(form, self.scale, self.offset)
 
     @cached_property
@@ -181,3 +182,20 @@ def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
     """
     file = Path(path)
     return RewardFile(file, read_reward(file), trust=trust)
+
+
+def read_reward(path: Path) -> str:
+    """The source of a reward file.
+
+    Raises:
+        InputError: no such file, not text, or text that hides something.
+    """
+    try:
+        source = canonical(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a reward file (Python)") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text; expected a reward file (Python)") from None
+    if hidden := unseen(source):
+        raise InputError(f"{path}: {hidden[0]}")
+    return source

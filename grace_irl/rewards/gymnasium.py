@@ -1,20 +1,26 @@
-"""A Gymnasium environment that pays a recovered reward."""
+"""Gymnasium environments, single and vectorised, that pay a recovered reward."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.wrappers.vector import NormalizeObservation
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.rewards.scale import Scale
-from grace_irl.rewards.scorer import Begin, Scorer
-from grace_irl.rl.views import StateView
+from grace_irl.rewards.runner import RewardRunner
+from grace_irl.rewards.scale import Payment, Scale
+from grace_irl.rewards.view import INSTRUCTION, StateView, state_of
+from grace_irl.sandbox.session import Begin
 
-STATE, INSTRUCTION = "state", "instruction"
-"""Keys of an observation, and of the information that `reset` gives, where they hold what a program is shown."""
+if TYPE_CHECKING:  # Stable-Baselines3 is a package of its own, which Gymnasium's vector environments do without
+    from grace_irl.rewards.sb3 import RewardVecEnv
+
+MASK, FINAL = "reset_mask", "final_obs"
+"""Keys of Gymnasium: of the options of `reset`, and of the information about a step."""
 
 
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -27,7 +33,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Args:
         environment: what is wrapped.
-        scorer: runs the program; this wrapper's alone, and closed with it.
+        runner: runs the program; this wrapper's alone, and closed with it.
         scale: the form of the reward.
         view: makes states of observations; None where the observation is the state, or a dict that holds it under
             "state". Instructions come from the view, else from `info["instruction"]` of `reset`, else from a
@@ -40,7 +46,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def __init__(
         self,
         environment: gymnasium.Env[Any, Any],
-        scorer: Scorer,
+        runner: RewardRunner,
         scale: Scale = Scale(),
         view: StateView | None = None,
     ) -> None:
@@ -48,7 +54,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"
             raise InputError(f"{said}: wrap_vec takes vector environments")
         super().__init__(environment)
-        self._scorer, self._scale, self._view = scale.over(scorer), scale, view
+        self._payment, self._view = Payment(runner, scale), view
         if view is not None:
             view.prepare(environment)
 
@@ -56,21 +62,21 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         """A new episode, and a new `Reward` for it."""
         observation, info = self.env.reset(seed=seed, options=options)
         begin = Begin(0, self._state(observation), self._instruction(info))
-        self._scorer.turn((), None, (), (begin,))
+        self._payment.turn((), None, (), (begin,))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step, paid by the program."""
         observation, original, terminated, truncated, info = self.env.step(action)
-        answer = self._scorer.turn((0,), np.asarray(action)[None], (self._state(observation),))
+        answer = self._payment.turn((0,), np.asarray(action)[None], (self._state(observation),))
         info["original_reward"] = float(original)
         if answer.terms and answer.terms[0]:
             info["reward_terms"] = answer.terms[0]
-        return observation, float(self._scale(answer.rewards)[0]), terminated, truncated, info
+        return observation, float(answer.rewards[0]), terminated, truncated, info
 
     def close(self) -> None:
         """Ends the program, then the environment."""
-        self._scorer.close()
+        self._payment.close()
         super().close()
 
     def _state(self, observation: Any) -> NDArray[Any]:
@@ -82,17 +88,139 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         return str(info.get(INSTRUCTION, getattr(self.env.unwrapped, "mission", "")))
 
 
-def state_of(observation: Any) -> NDArray[Any]:
-    """The state in an observation: the array itself, or what a dict holds under "state".
+class RewardVectorEnv(VectorWrapper):
+    """Pays the program's reward in place of the environments', one message to the program per vector step.
+
+    As `RewardEnv`, for each of its environments, in every mode of starting again (`metadata["autoreset_mode"]`):
+
+    - `NEXT_STEP`: the step after an episode's last one shows the first state of the next episode. It takes no action
+      and pays 0.
+    - `SAME_STEP`: the old episode's object rewards the state that it reached (`infos["final_obs"]`); the observation
+      starts a new one.
+    - `DISABLED`: whoever steps resets, by `options={"reset_mask": ...}`.
+
+    `infos["original_reward"]` holds what the environments pay, `infos["reward_terms"]` the components by name.
+
+    Args:
+        venv: what is wrapped; its observations are states, or dicts that hold them under "state". Instructions come
+            from `infos["instruction"]` as an episode begins, else from a `mission` of the environments.
+        runner: runs the program; this wrapper's alone, and closed with it.
+        scale: the form of the reward.
 
     Raises:
-        InputError: neither.
+        InputError: observations are normalised underneath: programs expect them as the environment gives them.
     """
-    if isinstance(observation, dict):
-        if STATE not in observation:
+
+    def __init__(
+        self,
+        venv: VectorEnv,
+        runner: RewardRunner,
+        scale: Scale = Scale(),
+    ) -> None:
+        inner: Any = venv
+        while isinstance(inner, VectorWrapper):
+            if isinstance(inner, NormalizeObservation):
+                raise InputError(
+                    "NormalizeObservation under the recovered reward; expected observations as the environment gives "
+                    "them: wrap with the reward first, then normalise"
+                )
+            inner = inner.env
+        super().__init__(venv)
+        self._payment = Payment(runner, scale)
+        self._mode = AutoresetMode(venv.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self._over = np.zeros(venv.num_envs, bool)
+        self._missions: bool | None = None
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """New episodes, and a new `Reward` for each: everywhere, or where a mask in the options says so."""
+        chosen = np.ones(self.num_envs, bool)
+        if options is not None and MASK in options:
+            chosen = np.array(options[MASK], bool)
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._over &= ~chosen
+        self._payment.turn((), None, (), self._begins(np.flatnonzero(chosen), state_of(observations), infos))
+        return observations, infos
+
+    def step(
+        self, actions: Any
+    ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """One step everywhere, paid by the program."""
+        observations, originals, terminated, truncated, infos = self.env.step(actions)
+        states = state_of(observations)
+        over = np.asarray(terminated, bool) | np.asarray(truncated, bool)
+        stepped = np.arange(self.num_envs)
+        reached, starting = states, stepped[:0]
+        if self._mode is AutoresetMode.NEXT_STEP:
+            stepped, starting = np.flatnonzero(~self._over), np.flatnonzero(self._over)
+        elif self._mode is AutoresetMode.SAME_STEP and over.any():
+            starting = np.flatnonzero(over)
+            reached = self._reached(states, starting, infos)
+        self._over = over
+        begins = self._begins(starting, states, infos)
+        rewards = np.zeros(self.num_envs)
+        answer = self._payment.turn(stepped.tolist(), np.asarray(actions)[stepped], reached[stepped], begins)
+        rewards[stepped] = answer.rewards
+        infos = {
+            **infos,
+            "original_reward": np.array(originals, np.float64),
+            "_original_reward": np.ones(self.num_envs, bool),
+        }
+        for slot, terms in zip(stepped.tolist(), answer.terms, strict=False):
+            if terms:
+                infos = self._add_info(infos, {"reward_terms": terms}, slot)
+        return observations, rewards, terminated, truncated, infos
+
+    def close(self, **kwargs: Any) -> None:
+        """Ends the program, then the environments."""
+        self._payment.close()
+        super().close(**kwargs)
+
+    def _reached(self, states: NDArray[Any], ended: NDArray[np.int64], infos: dict[str, Any]) -> NDArray[Any]:
+        """The states that the episodes reached that have started again since."""
+        found = infos.get(FINAL)
+        if found is None or any(found[slot] is None for slot in ended):
             raise InputError(
-                f"observations with keys {', '.join(map(str, observation))}; expected an array, a dict with "
-                f"{STATE!r}, or a view that makes states of them"
+                f"an episode ended without infos[{FINAL!r}]; expected the last observation there, as "
+                "autoreset_mode=SAME_STEP says"
             )
-        observation = observation[STATE]
-    return np.asarray(observation)
+        reached = np.array(states)
+        for slot in ended:
+            reached[slot] = state_of(found[slot])
+        return reached
+
+    def _begins(self, slots: NDArray[np.int64], states: NDArray[Any], infos: dict[str, Any]) -> list[Begin]:
+        """Episodes that begin in these slots."""
+        if not len(slots):
+            return []
+        nobody = np.zeros(self.num_envs, bool)
+        said, told = infos.get(INSTRUCTION, nobody), infos.get(f"_{INSTRUCTION}", nobody)
+        missions = () if all(told[slots]) else self._mission()
+        return [
+            Begin(slot, states[slot], str(said[slot] if told[slot] else missions[slot] if missions else ""))
+            for slot in slots.tolist()
+        ]
+
+    def _mission(self) -> tuple[Any, ...]:
+        """The `mission` of each environment, or (); asked so that none of them fails."""
+        inner: Any = self.env.unwrapped
+        if self._missions is None:
+            self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))
+        return tuple(inner.get_attr("mission")) if self._missions else ()
+
+
+def vector_wrapped(venv: Any, runner: RewardRunner, scale: Scale) -> RewardVecEnv | RewardVectorEnv:
+    """The wrapper that fits a vector environment.
+
+    Raises:
+        InputError: neither one of Gymnasium nor one of Stable-Baselines3.
+    """
+    if isinstance(venv, VectorEnv):
+        return RewardVectorEnv(venv, runner, scale)
+    from stable_baselines3.common.vec_env import VecEnv
+
+    from grace_irl.rewards.sb3 import RewardVecEnv
+
+    if not isinstance(venv, VecEnv):
+        said = f"wrap_vec of {type(venv).__name__}; expected a VectorEnv of Gymnasium or a VecEnv of Stable-Baselines3"
+        raise InputError(f"{said}: wrap takes single environments")
+    return RewardVecEnv(venv, runner, scale)

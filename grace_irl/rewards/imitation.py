@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.rewards.scale import Scale
-from grace_irl.rewards.scorer import Begin, Scorer
+from grace_irl.rewards.runner import RewardRunner
+from grace_irl.rewards.scale import Payment, Scale
+from grace_irl.sandbox.session import Begin
 
 
 class ImitationReward:
@@ -21,13 +22,13 @@ class ImitationReward:
     right for programs that look at no more than a transition, and short of history for the rest.
 
     Args:
-        scorer: runs the program.
+        runner: runs the program.
         scale: the form of the reward.
         extra_info: the instruction of every episode; the protocol carries none.
     """
 
-    def __init__(self, scorer: Scorer, scale: Scale = Scale(), extra_info: str = "") -> None:
-        self._scorer, self._scale, self._extra_info = scale.over(scorer), scale, extra_info
+    def __init__(self, runner: RewardRunner, scale: Scale = Scale(), extra_info: str = "") -> None:
+        self._payment, self._extra_info = Payment(runner, scale), extra_info
         self._last: dict[int, NDArray[Any]] = {}
 
     def __call__(
@@ -58,11 +59,11 @@ class ImitationReward:
             if row not in self._last or not np.array_equal(self._last[row], state[row])
         ]
         if begins:
-            self._scorer.turn((), None, (), begins)
-        answer = self._scorer.turn(rows, action, next_state)
+            self._payment.turn((), None, (), begins)
+        answer = self._payment.turn(rows, action, next_state)
         self._last = {row: np.array(next_state[row]) for row in rows if not done[row]}
-        return self._scale(answer.rewards).astype(np.float32)
+        return answer.rewards.astype(np.float32)
 
     def close(self) -> None:
         """Ends the program."""
-        self._scorer.close()
+        self._payment.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from grace_irl.errors import InputError
-from grace_irl.rewards.gymnasium import INSTRUCTION, state_of
-from grace_irl.rewards.scale import Scale
-from grace_irl.rewards.scorer import Begin, Scorer
+from grace_irl.rewards.runner import RewardRunner
+from grace_irl.rewards.scale import Payment, Scale
+from grace_irl.rewards.view import INSTRUCTION, SHOWN, state_of
+from grace_irl.sandbox.session import Begin
 
 
 class RewardVecEnv(VecEnvWrapper):
@@ -23,24 +24,20 @@ class RewardVecEnv(VecEnvWrapper):
     episode's object, and only then does the new observation start a new one. `info["TimeLimit.truncated"]` and
     everything else stays as it is.
 
+    Our own environments put the state into the information of each step (`rewards.view.SHOWN`), because their
+    observations are a policy's. A step without it pays 0.
+
     Args:
         venv: what is wrapped; its observations are states, or dicts that hold them under "state". Instructions come
             from `info["instruction"]` of a sub-environment's `reset`, else from a `mission` of it.
-        scorer: runs the program; this wrapper's alone, and closed with it.
+        runner: runs the program; this wrapper's alone, and closed with it.
         scale: the form of the reward.
-        states: reads the states `(n, ...)` out of observations `(n, ...)`, and one out of one, where they are neither.
 
     Raises:
         InputError: observations are normalised underneath: programs expect them as the environment gives them.
     """
 
-    def __init__(
-        self,
-        venv: VecEnv,
-        scorer: Scorer,
-        scale: Scale = Scale(),
-        states: Callable[[Any], NDArray[Any]] = state_of,
-    ) -> None:
+    def __init__(self, venv: VecEnv, runner: RewardRunner, scale: Scale = Scale()) -> None:
         inner: Any = venv
         while isinstance(inner, VecEnvWrapper):
             if isinstance(inner, VecNormalize) and inner.norm_obs:
@@ -50,16 +47,16 @@ class RewardVecEnv(VecEnvWrapper):
                 )
             inner = inner.venv
         super().__init__(venv)
-        self._scorer, self._scale, self._states = scale.over(scorer), scale, states
-        self._slots = range(venv.num_envs)
+        self._payment = Payment(runner, scale)
         self._actions: NDArray[Any] | None = None
         self._has_mission = bool(venv.has_attr("mission"))
+        self._shown = False
 
     def reset(self) -> Any:
         """New episodes everywhere, and a new `Reward` for each."""
         observations = self.venv.reset()
-        states = self._states(observations)
-        self._scorer.turn((), None, (), [self._begin(index, states[index]) for index in self._slots])
+        self._shown = SHOWN in self.venv.unwrapped.reset_infos[0]
+        self._payment.turn((), None, (), self._begins(range(self.num_envs), observations))
         return observations
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -70,28 +67,51 @@ class RewardVecEnv(VecEnvWrapper):
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """One step everywhere, paid by the program."""
         observations, originals, dones, infos = self.venv.step_wait()
-        states = self._states(observations)
-        reached, begins = states, []
-        if dones.any():
-            reached = np.array(states)
-            for index in np.flatnonzero(dones).tolist():
-                reached[index] = self._states(infos[index]["terminal_observation"])
-                begins.append(self._begin(index, states[index]))
-        answer = self._scorer.turn(self._slots, self._actions, reached, begins)
+        over: list[int] = np.flatnonzero(dones).tolist()
+        slots, reached = self._reached(observations, over, infos)
+        begins = self._begins(over, observations)
+        paid = np.zeros(self.num_envs, np.float32)
+        if slots or begins:
+            actions = None if self._actions is None else self._actions[slots]
+            answer = self._payment.turn(slots, actions, reached, begins)
+            paid[slots] = answer.rewards
+            for slot, terms in zip(slots, answer.terms, strict=False):
+                if terms:
+                    infos[slot]["reward_terms"] = terms
         for info, original in zip(infos, originals, strict=True):
             info["original_reward"] = float(original)
-        for info, terms in zip(infos, answer.terms, strict=False):
-            if terms:
-                info["reward_terms"] = terms
-        return observations, self._scale(answer.rewards).astype(np.float32), dones, infos
+        return observations, paid, dones, infos
 
     def close(self) -> None:
         """Ends the program, then the environments."""
-        self._scorer.close()
+        self._payment.close()
         super().close()
 
-    def _begin(self, index: int, state: NDArray[Any]) -> Begin:
-        instruction = self.venv.unwrapped.reset_infos[index].get(INSTRUCTION)
+    def _reached(
+        self, observations: Any, over: list[int], infos: list[dict[str, Any]]
+    ) -> tuple[list[int], list[NDArray[Any]] | NDArray[Any]]:
+        """The slots that pay, and the states that their episodes reached."""
+        if self._shown:
+            slots = [slot for slot, info in enumerate(infos) if SHOWN in info]
+            return slots, [infos[slot][SHOWN] for slot in slots]
+        states = state_of(observations)
+        if over:
+            states = np.array(states)
+            for slot in over:
+                states[slot] = state_of(infos[slot]["terminal_observation"])
+        return list(range(self.num_envs)), states
+
+    def _begins(self, slots: Iterable[int], observations: Any) -> list[Begin]:
+        """The episodes that begin in these slots."""
+        told = self.venv.unwrapped.reset_infos
+        states = None if self._shown else state_of(observations)
+        return [
+            Begin(slot, told[slot][SHOWN] if states is None else states[slot], self._instruction(slot, told[slot]))
+            for slot in slots
+        ]
+
+    def _instruction(self, slot: int, told: dict[str, Any]) -> str:
+        instruction = told.get(INSTRUCTION)
         if instruction is None:
-            instruction = self.venv.get_attr("mission", index)[0] if self._has_mission else ""
-        return Begin(index, state, str(instruction))
+            instruction = self.venv.get_attr("mission", slot)[0] if self._has_mission else ""
+        return str(instruction)

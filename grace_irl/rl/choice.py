@@ -17,9 +17,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
+from grace_irl.rl.learning import Pay
 from grace_irl.rl.method import Kept, PolicyProblem
-from grace_irl.rl.paid import StateInfo
-from grace_irl.rl.problems import Pay
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ def choose(
     count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
     totals, lengths, steps = [], [], 0
     for each in policies:
-        lanes: list[Callable[[], Any]] = [lambda: StateInfo(problem.make_env())] * count
-        with closing(_Counting(signal.pay(DummyVecEnv(lanes)))) as venv, torch.random.fork_rng():
+        lanes: list[Callable[[], Any]] = [problem.make_env] * count
+        with closing(_Counting(signal.pay(DummyVecEnv(lanes), problem.gamma))) as venv, torch.random.fork_rng():
             torch.manual_seed(seed)
             venv.seed(seed)
             found = evaluate_policy(each.policy, venv, episodes, deterministic, return_episode_rewards=True, warn=False)

@@ -11,9 +11,9 @@ import numpy as np
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rewards.view import StateView
 from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.policies import ActingPolicy, PolicyFailureError, make_policy
-from grace_irl.rl.views import StateView
 
 PATIENCE = 10
 """Give up when this many times more episodes failed than were kept: the level is beyond the policy."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from grace_irl import toml
 from grace_irl.rl.method import Kept, Policy, PolicyProblem, Watch
-from grace_irl.rl.rollouts import Rollout
 
 
 @dataclass(frozen=True)
@@ -40,26 +39,6 @@ class Point:
     components: dict[str, float]
     paid: float | None = None
     seconds: float = 0.0
-
-
-def point(rollouts: Sequence[Rollout], steps: int, *, paid: float | None = None, seconds: float = 0.0) -> Point:
-    """Sums up the episodes of one evaluation."""
-    totals = np.array([rollout.total for rollout in rollouts])
-    successes = [rollout.success for rollout in rollouts if rollout.success is not None]
-    names = sorted({name for rollout in rollouts for name in rollout.components})
-    return Point(
-        steps=steps,
-        episodes=len(rollouts),
-        mean=float(totals.mean()),
-        deviation=float(totals.std()),
-        success=float(np.mean(successes)) if successes else None,
-        length=float(np.mean([rollout.trajectory.num_steps for rollout in rollouts])),
-        components={
-            name: float(np.mean([rollout.components.get(name, 0.0) for rollout in rollouts])) for name in names
-        },
-        paid=paid,
-        seconds=seconds,
-    )
 
 
 def to_json(points: Sequence[Point]) -> str:

@@ -19,7 +19,8 @@ from typing import Any
 
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.views import MiniGridView, SpaceView, StateView
+from grace_irl.rewards.view import StateView
+from grace_irl.rl.views import MiniGridView, SpaceView
 from grace_irl.states import kind_of_space
 
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
+from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
 
-if TYPE_CHECKING:
-    from grace_irl.rl.curve import Point
+if TYPE_CHECKING:  # the table of methods needs no torch
+    from grace_irl.rl.rollouts import Rollout
 
 SUCCESS = "is_success"
 """Key of the information of an episode's last step, as in Stable-Baselines3: whether the goal was reached."""
 COMPONENTS = "reward_"
-"""What the keys of the environment's own reward components begin with, as in Gymnasium's MuJoCo environments."""
+"""Start of the keys of the environment's own reward components, as in Gymnasium's MuJoCo environments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +41,20 @@ class Performance:
     successes: NDArray[np.bool_] | None = None
     components: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
-    def point(self, steps: int) -> Point:
-        """As a point of a learning curve, after so many steps of training."""
-        from grace_irl.rl.curve import Point
+    @classmethod
+    def of(cls, episodes: Sequence[Rollout | _Record]) -> Performance:
+        """The numbers of episodes."""
+        names = list(dict.fromkeys(name for each in episodes for name in each.components))
+        known = [each.success for each in episodes if each.success is not None]
+        return cls(
+            np.array([each.total for each in episodes]),
+            np.array([each.length for each in episodes]),
+            np.array(known) if len(known) == len(episodes) else None,
+            {name: np.array([each.components.get(name, 0.0) for each in episodes]) for name in names},
+        )
 
+    def point(self, steps: int) -> Point:
+        """A point of a learning curve, after that many steps of training."""
         return Point(
             steps,
             len(self.returns),
@@ -90,14 +101,7 @@ def evaluate(
         torch.manual_seed(seed)
         for first in range(0, episodes, at_once):
             records += _play(policy, make_env, seeds[first : first + at_once], deterministic)
-    names = list(dict.fromkeys(name for record in records for name in record.components))
-    known = [record.success for record in records if record.success is not None]
-    return Performance(
-        np.array([record.total for record in records]),
-        np.array([record.length for record in records]),
-        np.array(known) if len(known) == len(records) else None,
-        {name: np.array([record.components.get(name, 0.0) for record in records]) for name in names},
-    )
+    return Performance.of(records)
 
 
 @dataclass

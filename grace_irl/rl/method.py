@@ -84,6 +84,7 @@ class PolicyProblem:
             algorithm of Stable-Baselines3 (PPO) that has not learnt yet.
         steps: environment steps that a method may use to learn, all its environments together.
         num_envs: how many environments the learner steps at once.
+        gamma: the learner's discount.
         norm_reward: divide the rewards that the learner is paid, whoever pays them, by the deviation of their
             discounted return (`VecNormalize`).
         watches: how often a method shows its policy to `watch`, evenly over its steps, the end included.
@@ -103,6 +104,7 @@ class PolicyProblem:
     make_learner: Callable[[Any, int], Any]
     steps: int
     num_envs: int = 8
+    gamma: float = 0.99
     norm_reward: bool = False
     watches: int = 10
     keeps: tuple[int, ...] = ()

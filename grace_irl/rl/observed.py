@@ -9,9 +9,9 @@ from typing import Any
 import gymnasium
 from numpy.typing import NDArray
 
+from grace_irl.rewards.view import INSTRUCTION, SHOWN, StateView
 from grace_irl.rl.environments import quiet
 from grace_irl.rl.observers import Observer, observer_for
-from grace_irl.rl.views import StateView
 
 EnvironmentFactory = Callable[[], tuple[Any, StateView]]
 """Makes one environment and its view, as `lambda: environments.make("Hopper-v5")` does; its caller closes it."""
@@ -21,7 +21,8 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Observes what programs see, encoded once per step for both the policy and the reward.
 
     `info["instruction"]` of `reset` holds the goal text, and `info["is_success"]` of an episode's last step whether it
-    reached its goal, where the environment has one.
+    reached its goal, if the environment has one. The information of each reset and step holds the state
+    (`rewards.view.SHOWN`).
 
     Attributes:
         state: the state at hand.
@@ -44,13 +45,14 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         with quiet():
             observation, info = self.env.reset(seed=seed, options=options)
         self.state: NDArray[Any] = self.view.state(self.env, observation)
-        self.instruction = info["instruction"] = self.view.instruction(self.env)
+        self.instruction = self.view.instruction(self.env)
+        info |= {INSTRUCTION: self.instruction, SHOWN: self.state}
         return self.observer.observe(self.state, self.instruction), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step, with the environment's own reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self.state = self.view.state(self.env, observation)
+        self.state = info[SHOWN] = self.view.state(self.env, observation)
         if (terminated or truncated) and self.view.has_goal:
             info["is_success"] = self.view.success(bool(terminated), float(reward))
         return self.observer.observe(self.state, self.instruction), float(reward), terminated, truncated, info

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
-from grace_irl.rl.views import MINIGRID, StateView
+from grace_irl.rewards.view import StateView
+from grace_irl.rl.views import MINIGRID
 from grace_irl.states import kind_named
 from grace_irl.states.grid import GRID
 from grace_irl.states.vector import VECTOR

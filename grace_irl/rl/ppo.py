@@ -4,60 +4,34 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv
 
 from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
-from grace_irl.rewards.file import RewardFile
-from grace_irl.rewards.sb3 import RewardVecEnv
-from grace_irl.rewards.scale import Form, Scale
-from grace_irl.rewards.scorer import Scorer
 from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_checkpoint
-from grace_irl.rl.curve import Point, point, to_json
+from grace_irl.rl.curve import Point, to_json
+from grace_irl.rl.evaluation import Performance
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
-from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
-from grace_irl.rl.observers import Observer
+from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, one_thread, true_pay
+from grace_irl.rl.observed import EnvironmentFactory, observed
 from grace_irl.rl.rollouts import play
-from grace_irl.rl.trained import TrainedPolicy, network_settings
+from grace_irl.rl.trained import TrainedPolicy
 
 POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
 """Files in the folder of a training: the policy so far, what resuming needs, and the learning curve, as JSON."""
 
 TENSORBOARD = "tensorboard"
 """Folder there for TensorBoard: `rollout/`, `time/` and `train/` as Stable-Baselines3 names them."""
-
-
-@dataclass(frozen=True)
-class RewardSpec:
-    """The reward to train on.
-
-    Attributes:
-        source: the program, which tells one training from another when it is resumed.
-        scorer: makes what runs it.
-        scale: the form in which the learner gets it.
-    """
-
-    source: str
-    scorer: Callable[[], Scorer]
-    scale: Scale
-
-
-def reward_of(reward: RewardFile, scale: Form = "raw", *, allow_weak_sandbox: bool = False) -> RewardSpec:
-    """A reward file to train on: in this process where it is trusted, else in the sandbox."""
-    return RewardSpec(reward.source, lambda: reward.scorer(allow_weak_sandbox=allow_weak_sandbox), reward.scaled(scale))
 
 
 @dataclass(frozen=True)
@@ -79,7 +53,7 @@ def train(
     make: EnvironmentFactory,
     steps: int,
     *,
-    reward: RewardSpec | None = None,
+    reward: ProgramPay | None = None,
     seed: int = 0,
     settings: Hyperparameters | None = None,
     evaluations: int = 10,
@@ -128,14 +102,21 @@ def train(
         )
     told = {"steps": steps, "seed": seed, "evaluations": evaluations, "episodes": episodes, "settings": repr(settings)}
     told |= {"environment": metadata.environment, "observer": repr(observer)}
-    told |= {"reward": (reward.source, repr(reward.scale)) if reward else "", "initial": _weights(initial)}
+    told |= {"reward": (reward.reward.source, repr(reward.scale)) if reward else "", "initial": _weights(initial)}
     identity = digest(told)
     folder = None if out is None else Path(out)
     if folder is not None:
         require_no_links(folder)
     saved = read_checkpoint(folder / STATE, identity) if folder is not None else None
-    with _one_thread(), training_venv(make, observer, settings, reward) as venv:
-        learner = make_learner(observer, settings, device=device, log=_log_folder(folder))(venv, seed)
+    with (
+        one_thread(),
+        learning_venv(
+            lambda: observed(make, observer), settings.n_envs, seed, reward or true_pay, settings.gamma
+        ) as paid_venv,
+    ):
+        learner = make_learner(observer, settings, device=device)(paid_venv, seed, _log_folder(folder))
+        venv = normalised(paid_venv, settings.gamma, norm_reward=settings.norm_reward)
+        learner.set_env(venv)
         if initial is not None:
             learner.policy.load_state_dict(initial.network.state_dict())
         policy = TrainedPolicy(learner.policy, observer, settings, metadata.environment)
@@ -149,7 +130,8 @@ def train(
             paid = _learn(learner, venv, until, seed, part)
             seconds += time.monotonic() - begun
             rollouts = play(policy, make, episodes, seed=_number(seed, part, 1))
-            curve.append(point(rollouts, learner.num_timesteps, paid=paid, seconds=seconds))
+            found = Performance.of(rollouts).point(learner.num_timesteps)
+            curve.append(replace(found, paid=paid, seconds=seconds))
             if folder is not None:
                 policy.save(folder / POLICY)
                 write_atomically(folder / CURVE, to_json(curve) + "\n")  # before what says that this part is done
@@ -160,61 +142,7 @@ def train(
         return Training(policy, tuple(curve), learner.num_timesteps)
 
 
-def make_learner(
-    observer: Observer, settings: Hyperparameters, *, device: str = "auto", log: Path | None = None
-) -> Callable[[VecEnv, int], PPO]:
-    """Makes PPO for a vector environment and a seed: the same networks and settings whatever the reward.
-
-    Args:
-        observer: what the policy observes.
-        settings: of PPO.
-        device: see `train`.
-        log: folder for TensorBoard.
-    """
-    policy_class, options = network_settings(observer, settings)
-    if device == "auto":
-        device = "cuda" if observer.wants_gpu and torch.cuda.is_available() else "cpu"
-
-    def make(venv: VecEnv, seed: int) -> PPO:
-        return PPO(
-            policy_class,
-            venv,
-            seed=seed,
-            device=device,
-            policy_kwargs=options,
-            tensorboard_log=None if log is None else str(log),
-            **settings.ppo(),
-        )
-
-    return make
-
-
-def make_venv(make: EnvironmentFactory, observer: Observer, count: int) -> DummyVecEnv:
-    """Environments side by side in this process, with true returns in `info["episode"]`."""
-
-    def one() -> Monitor[Any, Any]:
-        return Monitor(Observed(*make(), observer))
-
-    return DummyVecEnv([one] * count)
-
-
-@contextmanager
-def training_venv(
-    make: EnvironmentFactory, observer: Observer, settings: Hyperparameters, reward: RewardSpec | None
-) -> Iterator[VecEnv]:
-    """What PPO steps: the environments, the reward to train on, and its normalisation."""
-    venv: VecEnv = make_venv(make, observer, settings.n_envs)
-    try:
-        if reward is not None:
-            venv = RewardVecEnv(venv, reward.scorer(), replace(reward.scale, gamma=settings.gamma), observer.states)
-        if settings.norm_reward:
-            venv = VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=settings.gamma)
-        yield venv
-    finally:
-        venv.close()
-
-
-class Paid(BaseCallback):
+class PaidReturns(BaseCallback):
     """Sums up what the learner's reward paid per episode, in its own form, before it is normalised."""
 
     def __init__(self) -> None:
@@ -242,16 +170,16 @@ def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> floa
     torch.manual_seed(number)
     venv.seed(number)
     learner._last_obs = None  # makes `learn` start from `reset`
-    paid = Paid()
+    paid = PaidReturns()
     learner.learn(until - learner.num_timesteps, callback=paid, reset_num_timesteps=False)
     return float(np.mean(paid.ended)) if paid.ended else None
 
 
-def _log_folder(folder: Path | None) -> Path | None:
+def _log_folder(folder: Path | None) -> str | None:
     """Where TensorBoard's logs go; None where nothing is kept, or nothing can write them."""
     if folder is None or find_spec("tensorboard") is None:
         return None
-    return folder / TENSORBOARD
+    return str(folder / TENSORBOARD)
 
 
 def _number(seed: int, part: int, purpose: int) -> int:
@@ -263,14 +191,3 @@ def _weights(policy: TrainedPolicy | None) -> str:
     if policy is None:
         return ""
     return digest({name: value.cpu().numpy().tobytes().hex() for name, value in policy.network.state_dict().items()})
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """With two or more, threads wait for each other longer than networks of this size take."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

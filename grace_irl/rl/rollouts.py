@@ -34,6 +34,11 @@ class Rollout:
     components: dict[str, float]
 
     @property
+    def length(self) -> int:
+        """Steps."""
+        return self.trajectory.num_steps
+
+    @property
     def total(self) -> float:
         """The true return."""
         rewards = self.trajectory.rewards

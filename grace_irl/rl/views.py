@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,36 +41,6 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
 def vector_fields(environment_id: str) -> tuple[str, ...]:
     """Names of the observation's components, whatever the version; () where they are not known."""
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
-
-
-class StateView(Protocol):
-    """Makes states of one environment's observations."""
-
-    @property
-    def metadata(self) -> Metadata:
-        """What is true of all states."""
-        ...
-
-    @property
-    def has_goal(self) -> bool:
-        """Whether `success` means anything."""
-        ...
-
-    def prepare(self, environment: Any) -> None:
-        """Called once, before the first reset."""
-        ...
-
-    def state(self, environment: Any, observation: Any) -> Any:
-        """The state, as its kind has it, after a reset or a step that gave this observation."""
-        ...
-
-    def instruction(self, environment: Any) -> str:
-        """The goal text of the running episode, or ""."""
-        ...
-
-    def success(self, terminated: bool, reward: float) -> bool:
-        """Whether an episode that ended so reached its goal; False where there is no such notion."""
-        ...
 
 
 class SpaceView:

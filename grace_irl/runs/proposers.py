@@ -24,13 +24,13 @@ from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
+from grace_irl.rewards.file import read_reward
 from grace_irl.runs.config import Config
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.record import candidate
 from grace_irl.runs.recording import opened_recording
 from grace_irl.runs.run import opened
-from grace_irl.runs.score import read_reward
 from grace_irl.search.ranks import ranked
 
 

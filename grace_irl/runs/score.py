@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,20 +11,18 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.label_rule import choose_rule, require_roles_for
 from grace_irl.demos.labels import Labelled, Problem, label
-from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
-from grace_irl.errors import GraceError, InputError
+from grace_irl.demos.trajectory import Demonstrations, LabelRule
+from grace_irl.errors import InputError
 from grace_irl.evaluate.calibration import Calibration, calibrate
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, task_metrics
 from grace_irl.evaluate.ranking import ranking
-from grace_irl.evaluate.rewards import NoCache, RewardSource
 from grace_irl.evaluate.separation import Metrics
-from grace_irl.programs.characters import canonical, unseen
-from grace_irl.programs.export import calibration_of, threshold_of
-from grace_irl.programs.program import Program
-from grace_irl.sandbox.protocol import Limits, Sandbox
+from grace_irl.programs.export import calibration_of
+from grace_irl.rewards.file import load_reward
+from grace_irl.sandbox.protocol import Sandbox
 
 Floats = NDArray[np.float64]
 
@@ -81,23 +77,6 @@ class Score:
     trajectories: int
 
 
-def read_reward(path: Path) -> str:
-    """The source of a reward file.
-
-    Raises:
-        InputError: no such file, not text, or text that hides something.
-    """
-    try:
-        source = canonical(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a reward file (Python)") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text; expected a reward file (Python)") from None
-    if hidden := unseen(source):
-        raise InputError(f"{path}: {hidden[0]}")
-    return source
-
-
 def score(
     reward: Path,
     demonstrations: Demonstrations,
@@ -128,19 +107,14 @@ def score(
         InputError: a file or demonstrations that cannot be used.
         GraceError: the reward is invalid: it fails, or gives something that is not a finite number.
     """
-    source = read_reward(reward)
+    file = load_reward(reward)
     chosen = choose_rule(demonstrations, rule or "")
     require_roles_for(chosen, demonstrations)
     problem = label(demonstrations, chosen.rule)
     require_both_sides(problem.items)
     items = problem.items
-    rewards = sandboxed_rewards(
-        reward,
-        source,
-        [item.trajectory for item in items],
-        sandbox=sandbox,
-        workers=workers,
-        allow_weak=allow_weak,
+    rewards = file.rewards(
+        [item.trajectory for item in items], workers=workers, allow_weak_sandbox=allow_weak, sandbox=sandbox
     )
     by_digest = {item.trajectory.digest: values for item, values in zip(items, rewards, strict=True)}
     takes_action = bool(np.isnan(rewards[0][0]))
@@ -150,15 +124,14 @@ def score(
         raise InputError(f"{reward}: the program rewards transitions, and no trajectory has one")
     values = flatten(items, by_digest, takes_action=takes_action)
     objective = Objective.of(values, rows)
-    own = calibration_of(source) if calibration == "file" else None
+    own = calibration_of(file.source) if calibration == "file" else None
     if calibration == "none":
         fitted, said = Calibration(), "none"
     elif own is not None:
         fitted, said = Calibration(*own), "file"
     else:
         fitted, said = calibrate(objective), "fitted"
-    threshold = threshold_of(source)
-    ranked = ranking(values, rows.positive, threshold)
+    ranked = ranking(values, rows.positive, file.threshold)
     metrics = metrics_of(rows, objective.value(fitted.scale, fitted.offset), ranked)
     return Score(
         metrics=metrics,
@@ -168,7 +141,7 @@ def score(
         offset=fitted.offset,
         calibration=said,
         threshold=ranked.threshold,
-        threshold_from="these data" if threshold is None else "file",
+        threshold_from="these data" if file.threshold is None else "file",
         label=problem.rule,
         label_reason=chosen.reason,
         monotonicity=monotonicity(
@@ -176,37 +149,6 @@ def score(
         ),
         trajectories=len(items),
     )
-
-
-def sandboxed_rewards(
-    path: Path,
-    source: str,
-    trajectories: Sequence[Trajectory],
-    *,
-    sandbox: Sandbox | None = None,
-    workers: int | None = None,
-    allow_weak: bool = False,
-) -> list[Floats]:
-    """Rewards `(T+1,)` of each trajectory, in order.
-
-    Raises:
-        GraceError: the program is invalid, with the reason.
-    """
-    with ExitStack() as stack:
-        if sandbox is None:
-            from grace_irl.sandbox import open_sandbox
-
-            sandbox = stack.enter_context(open_sandbox(workers=workers, allow_weak=allow_weak))
-        assert sandbox is not None
-        inspection = sandbox.inspect(source)
-        if inspection.problems:
-            raise GraceError(f"{path}: {inspection.problems[0]}")
-        name = inspection.id or hashlib.sha256(source.encode()).hexdigest()[:16]
-        runner = stack.enter_context(closing(RewardSource(trajectories, sandbox, NoCache(), Limits())))
-        outcome, rewards = runner.run(Program(name, source, inspection.nodes), runner.digests)
-        if outcome.status != "ok":
-            raise GraceError(f"{path}: {outcome.status}: {outcome.message}")
-    return [rewards[trajectory.digest] for trajectory in trajectories]
 
 
 def _roles(items: Sequence[Labelled], values: Floats, rows: Columns, fitted: Calibration) -> tuple[RoleScore, ...]:

@@ -5,6 +5,7 @@ Each running episode has its own object and its own random numbers; nothing is s
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -87,18 +88,23 @@ class Slots:
         self._candidate = candidate
         self._running: dict[int, Running] = {}
 
-    def begin(self, slot: int, state: Any, extra_info: str) -> None:
+    def begin(self, slot: int, state: Any, extra_info: str) -> float:
         """Start an episode; one that ran in this slot is over.
 
         A program that rewards states is shown the first one, because it expects every state in order.
+
+        Returns:
+            The reward of the first state; NaN for a program that rewards transitions.
         """
         self._running.pop(slot, None)
         generators = Generators(used=self._candidate.uses_random)
+        first = math.nan
         with generators.lent():
             reward = self._candidate.start(extra_info)
             if not self.takes_action:
-                number(reward.call(self._fresh(state)))
+                first = number(reward.call(self._fresh(state)))
         self._running[slot] = Running(reward, self._fresh(state), generators)
+        return first
 
     def step(self, slot: int, action: Any, state: Any) -> float:
         """The reward for arriving in `state`, by `action` from the state before.

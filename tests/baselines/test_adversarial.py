@@ -17,10 +17,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
+from grace_irl.rl.learning import normalised
 from grace_irl.rl.method import PolicyProblem, load_method
 from grace_irl_baselines.gail import Gail
 from grace_irl_baselines.nets import Positive, StateActionNet, shaped
-from grace_irl_baselines.plumbing import normalised
 
 LENGTH = 3
 
@@ -154,8 +154,8 @@ def test_a_schedule_of_the_learner_runs_once_over_the_whole_training() -> None:
 
 def test_rewards_are_scaled_alike_for_all_and_only_where_the_problem_says_so() -> None:
     venv = DummyVecEnv([Counter])
-    assert normalised(venv, counting(ppo), 0.9) is venv
-    scaled = normalised(venv, counting(ppo, norm_reward=True), 0.9)
+    assert normalised(venv, 0.9, norm_reward=False) is venv
+    scaled = normalised(venv, 0.9, norm_reward=True)
     assert isinstance(scaled, VecNormalize)
     assert (scaled.norm_obs, scaled.norm_reward, scaled.gamma) == (False, True, 0.9)
 

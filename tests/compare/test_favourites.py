@@ -16,8 +16,9 @@ from grace_irl.cli import main
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.rl.choice import Signal, choose
+from grace_irl.rl.learning import NetPay
 from grace_irl.rl.method import Kept, PolicyProblem
-from grace_irl.rl.problems import make_problem, net_pay
+from grace_irl.rl.problems import make_problem
 from grace_irl.rl.trained import load_policy
 from tests.compare.corridor import (
     LEFT,
@@ -129,7 +130,7 @@ def place(state: Any, action: Any, next_state: Any, done: Any) -> np.ndarray:
 
 
 def test_the_signal_chooses_and_not_the_environment() -> None:
-    policies, signal = kept(LEFT, RIGHT, SLOWLY, LEFT), Signal(net_pay(place, "reward"))
+    policies, signal = kept(LEFT, RIGHT, SLOWLY, LEFT), Signal(NetPay(place, "reward"))
     found = choose(policies, problem(), signal, 4, 0, deterministic=True)
     assert (found.policy, found.steps) == (policies[1], 4 * 4 * LENGTH)
     assert found.paid == pytest.approx((-210, 210, 105, -210), abs=80)
@@ -142,7 +143,7 @@ def test_what_is_not_a_number_is_never_the_favourite() -> None:
         return np.where(next_state[:, 0] > 8, np.nan, next_state[:, 0])
 
     policies = kept(RIGHT, LEFT)
-    found = choose(policies, problem(), Signal(net_pay(nowhere, "reward")), 2, 0, deterministic=True)
+    found = choose(policies, problem(), Signal(NetPay(nowhere, "reward")), 2, 0, deterministic=True)
     assert found.policy == policies[1]
 
 
@@ -171,6 +172,6 @@ def test_a_centred_signal_does_not_pay_for_length() -> None:
         return np.where(next_state[:, 0] > 0, 2.0, 1.0)
 
     ends = make_problem(Demonstrations(Metadata("vector"), ()), Ends(), 100)
-    policies, pay = kept(RIGHT, LEFT), net_pay(positive, "reward")
+    policies, pay = kept(RIGHT, LEFT), NetPay(positive, "reward")
     assert choose(policies, ends, Signal(pay), 4, 0, deterministic=True).policy == policies[1]
     assert choose(policies, ends, Signal(pay, centred=True), 4, 0, deterministic=True).policy == policies[0]

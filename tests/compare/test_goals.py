@@ -17,7 +17,7 @@ from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos import load
 from grace_irl.demos.goals import save_goals
 from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.problems import one_thread
+from grace_irl.rl.learning import one_thread
 from grace_irl.runs.run import opened
 from tests.cli import corridor
 from tests.compare.test_comparison import settings

@@ -36,16 +36,16 @@ FLAGS = {
 def test_a_reshaped_reward_pays_for_progress_unless_a_form_is_stated(
     flags: dict[str, object], form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from grace_irl.rl import problems
+    from grace_irl.rl import learning
 
     paid: list[str] = []
-    pay = problems.program_pay
+    pay = learning.ProgramPay
 
-    def noted(reward: object, form: str = "raw", **rest: object) -> object:
+    def noted(reward: object, form: str, weak: bool) -> object:
         paid.append(form)
-        return pay(reward, form, **rest)  # type: ignore[arg-type]
+        return pay(reward, form, weak)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(problems, "program_pay", noted)
+    monkeypatch.setattr(learning, "ProgramPay", noted)
     settings = Settings(comparison_of({"methods": ("grace",), "steps": 8}), resolve(flags={**FLAGS, **flags}))
     contest = Contest.of(settings)
     trained = contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)

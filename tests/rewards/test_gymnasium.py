@@ -16,7 +16,7 @@ import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.gymnasium import RewardEnv
-from grace_irl.rewards.trusted import TrustedScorer
+from grace_irl.rewards.runner import InProcessRunner
 from grace_irl.rl.environments import make
 from tests.rewards.recorders import EPISODE, RANDOM, STEPS, Numbered
 
@@ -198,7 +198,7 @@ def test_components_are_finite_numbers_as_rewards_are(tmp_path: Path, value: str
 def test_a_source_that_breaks_the_contract_is_bad_input() -> None:
     for source in ("class Other: pass", "class Reward:\n    pass", "def :"):
         with pytest.raises(InputError, match=r"docs/contract\.md"):
-            TrustedScorer(source, "reward.py")
+            InProcessRunner(source, "reward.py")
 
 
 def test_observations_without_a_state_are_refused() -> None:
@@ -208,6 +208,6 @@ def test_observations_without_a_state_are_refused() -> None:
         def _state(self) -> Any:
             return {"image": np.zeros(3), "mission": "go"}
 
-    environment: gymnasium.Env[Any, Any] = RewardEnv(Texts(0), TrustedScorer(EPISODE, "reward.py"))
+    environment: gymnasium.Env[Any, Any] = RewardEnv(Texts(0), InProcessRunner(EPISODE, "reward.py"))
     with pytest.raises(InputError, match="keys image, mission; expected an array"):
         environment.reset()

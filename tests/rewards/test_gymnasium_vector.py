@@ -20,7 +20,7 @@ import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.file import RewardFile
-from grace_irl.rewards.gymnasium_vector import RewardVectorEnv
+from grace_irl.rewards.gymnasium import RewardVectorEnv
 from tests.rewards.recorders import EPISODE, STEPS, TRANSITION, Numbered
 
 LENGTHS = ((3, 1, 5), (2, 2, 2), (4, 1, 1))

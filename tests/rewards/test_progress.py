@@ -1,4 +1,4 @@
-"""ProgressScorer: what is paid over an episode is what its end is worth, and nothing reaches the next episode."""
+"""Payment by progress: an episode is paid what its end is worth, and nothing reaches the next episode."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.rewards.scale import ProgressScorer, Scale
-from grace_irl.rewards.scorer import Begin, TurnRewards
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.rewards.scale import Payment, Scale
+from grace_irl.sandbox.session import Begin, TurnRewards
 
 
 class Values:
@@ -23,6 +24,9 @@ class Values:
         del actions, begins
         values = np.array([float(state) for state in states])
         return TurnRewards(values, tuple({"value": value} for value in values.tolist()))
+
+    def rewards(self, trajectories: Sequence[Trajectory]) -> list[Any]:
+        raise AssertionError("a payment is of running episodes")
 
     def close(self) -> None:
         self.closed = True
@@ -39,7 +43,7 @@ def begin(slot: int) -> Begin:
 def test_payments_of_an_episode_add_up_to_what_its_last_state_is_worth(
     episodes: list[list[float]], gamma: float
 ) -> None:
-    progress = ProgressScorer(Values(), gamma)
+    progress = Payment(Values(), Scale("progress", gamma=gamma))
     for rewards in episodes:  # one after the other in one slot
         progress.turn((), None, (), [begin(0)])
         paid = [float(progress.turn((0,), None, [np.array(value)]).rewards[0]) for value in rewards]
@@ -48,7 +52,7 @@ def test_payments_of_an_episode_add_up_to_what_its_last_state_is_worth(
 
 
 def test_an_episode_that_begins_in_the_turn_that_ends_one_owes_it_nothing() -> None:
-    progress = ProgressScorer(Values(), 1.0)
+    progress = Payment(Values(), Scale("progress", gamma=1.0))
     progress.turn((), None, (), [begin(0), begin(1)])
     first = progress.turn((0, 1), None, [np.array(5.0), np.array(2.0)], [begin(0)])
     assert first.rewards.tolist() == [5.0, 2.0]
@@ -58,7 +62,7 @@ def test_an_episode_that_begins_in_the_turn_that_ends_one_owes_it_nothing() -> N
 
 
 def test_staying_in_a_valued_state_pays_nothing_and_leaving_it_costs() -> None:
-    progress = ProgressScorer(Values(), 0.99)
+    progress = Payment(Values(), Scale("progress", gamma=0.99))
     progress.turn((), None, (), [begin(0)])
     paid = [float(progress.turn((0,), None, [np.array(value)]).rewards[0]) for value in (0.4, 0.4, 0.4, 0.0)]
     assert paid[0] > 0
@@ -66,11 +70,13 @@ def test_staying_in_a_valued_state_pays_nothing_and_leaving_it_costs() -> None:
 
 
 def test_only_the_form_progress_remembers() -> None:
-    scorer = Values()
-    assert Scale("raw").over(scorer) is scorer
-    over = Scale("progress", 60.0, -30.0, gamma=0.9).over(scorer)
-    assert isinstance(over, ProgressScorer)
+    runner = Values()
     rewards = np.array([0.25, -1.0])
     assert Scale("progress", 60.0, -30.0)(rewards) is rewards  # no calibration: potentials in the program's own unit
-    over.close()
-    assert scorer.closed
+    for form, expected in (("raw", [5.0, 5.0]), ("progress", [4.5, -0.5])):
+        payment = Payment(runner, Scale(form, 60.0, -30.0, gamma=0.9))  # type: ignore[arg-type]
+        payment.turn((), None, (), [begin(0)])
+        paid = [float(payment.turn((0,), None, [np.array(5.0)]).rewards[0]) for _ in range(2)]
+        np.testing.assert_allclose(paid, expected)
+        payment.close()
+        assert runner.closed

@@ -16,9 +16,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNorm
 
 import grace_irl
 from grace_irl.errors import InputError
+from grace_irl.rewards.runner import InProcessRunner
 from grace_irl.rewards.sb3 import RewardVecEnv
 from grace_irl.rewards.scale import SOFTNESS, Scale
-from grace_irl.rewards.trusted import TrustedScorer
 from tests.rewards.recorders import EPISODE, STEPS, TRANSITION, Numbered
 
 LENGTHS = ((3, 1, 5), (2, 2, 2), (4, 1, 1))
@@ -131,7 +131,7 @@ def test_rewards_come_in_the_form_that_was_chosen() -> None:
         "soft": lambda r: 1 / (1 + np.exp((1 - 2 * r) / SOFTNESS)),
     }
     for form, give in forms.items():
-        venv = RewardVecEnv(numbered(), TrustedScorer(EPISODE, "reward.py"), Scale(form, 2.0, -1.0))  # type: ignore[arg-type]
+        venv = RewardVecEnv(numbered(), InProcessRunner(EPISODE, "reward.py"), Scale(form, 2.0, -1.0))  # type: ignore[arg-type]
         venv.reset()
         _, rewards, _, _ = venv.step(np.zeros(3, np.int64))
         np.testing.assert_allclose(rewards, give(np.array([0.01, 100.01, 200.01])), rtol=1e-6)
@@ -140,7 +140,7 @@ def test_rewards_come_in_the_form_that_was_chosen() -> None:
 
 
 def test_normalised_observations_are_refused() -> None:
-    scorer = TrustedScorer(EPISODE, "reward.py")
+    scorer = InProcessRunner(EPISODE, "reward.py")
     with pytest.raises(InputError, match="wrap with the reward first"):
         RewardVecEnv(VecNormalize(numbered()), scorer)
     RewardVecEnv(VecNormalize(numbered(), norm_obs=False), scorer)

@@ -13,12 +13,13 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from grace_irl.demos.trajectory import Metadata
+from grace_irl.rewards.runner import InProcessRunner
+from grace_irl.rewards.sb3 import RewardVecEnv
 from grace_irl.rewards.scale import Scale
-from grace_irl.rewards.trusted import TrustedScorer
 from grace_irl.rl.environments import FunctionView
 from grace_irl.rl.horizon import FixedHorizon
+from grace_irl.rl.learning import NetVecEnv
 from grace_irl.rl.observed import Observed
-from grace_irl.rl.paid import NetVecEnv, ProgramVecEnv, StateInfo
 
 PROGRAM = """class Reward:
     def __init__(self, extra_info=None):
@@ -56,7 +57,7 @@ class Counter(gymnasium.Env[Any, Any]):
 def venv(*ends: int, horizon: int = 0) -> DummyVecEnv:
     def one(end: int) -> Any:
         seen = Observed(Counter(end), FunctionView(Metadata("vector", (), "Counter", "vector")))
-        return Monitor(StateInfo(FixedHorizon(seen, horizon) if horizon else seen))
+        return Monitor(FixedHorizon(seen, horizon) if horizon else seen)
 
     return DummyVecEnv([lambda end=end: one(end) for end in ends])  # type: ignore[misc]
 
@@ -67,25 +68,25 @@ def paid(environment: Any, steps: int, action: int = 1) -> list[list[float]]:
 
 
 def test_a_program_is_paid_state_by_state_each_episode_by_itself() -> None:
-    environment = ProgramVecEnv(venv(2, 3), TrustedScorer(PROGRAM, "program"), Scale())
+    environment = RewardVecEnv(venv(2, 3), InProcessRunner(PROGRAM, "program"), Scale())
     assert paid(environment, 4) == [[3021, 3021], [3032, 3032], [3021, 3043], [3032, 3021]]
     environment.close()
 
 
 def test_in_the_fixed_horizon_form_the_terminal_state_is_paid_and_nothing_behind_it() -> None:
-    environment = ProgramVecEnv(venv(2, 4, horizon=4), TrustedScorer(PROGRAM, "program"), Scale())
+    environment = RewardVecEnv(venv(2, 4, horizon=4), InProcessRunner(PROGRAM, "program"), Scale())
     assert paid(environment, 5) == [[3021, 3021], [3032, 3032], [0, 3043], [0, 3054], [3021, 3021]]
     environment.close()
 
 
 def test_all_may_be_absorbed_at_once() -> None:
-    environment = ProgramVecEnv(venv(1, 1, horizon=3), TrustedScorer(PROGRAM, "program"), Scale())
+    environment = RewardVecEnv(venv(1, 1, horizon=3), InProcessRunner(PROGRAM, "program"), Scale())
     assert paid(environment, 4) == [[3021, 3021], [0, 0], [0, 0], [3021, 3021]]
     environment.close()
 
 
 def test_a_program_that_rewards_transitions_gets_its_own_actions() -> None:
-    environment = ProgramVecEnv(venv(1, 3, horizon=3), TrustedScorer(WITH_ACTION, "program"), Scale())
+    environment = RewardVecEnv(venv(1, 3, horizon=3), InProcessRunner(WITH_ACTION, "program"), Scale())
     environment.reset()
     rewards = [environment.step(np.array([0, action]))[1].tolist() for action in (1, 2, 0)]
     assert rewards == [[1, 11], [0, 122], [0, 203]]
@@ -93,7 +94,7 @@ def test_a_program_that_rewards_transitions_gets_its_own_actions() -> None:
 
 
 def test_the_form_is_applied_to_what_the_program_pays_and_not_to_the_absorbing_state() -> None:
-    environment = ProgramVecEnv(venv(1, horizon=2), TrustedScorer(PROGRAM, "program"), Scale("probability"))
+    environment = RewardVecEnv(venv(1, horizon=2), InProcessRunner(PROGRAM, "program"), Scale("probability"))
     assert paid(environment, 2) == [[1.0], [0.0]]
     environment.close()
 

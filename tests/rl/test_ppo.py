@@ -24,13 +24,15 @@ from gymnasium.spaces import Box, Discrete
 import grace_irl
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import GraceError, InputError
+from grace_irl.rewards.view import StateView
 from grace_irl.rl.curve import from_json
 from grace_irl.rl.environments import make
 from grace_irl.rl.hyperparameters import TABLE, Hyperparameters, hyperparameters
-from grace_irl.rl.ppo import CURVE, POLICY, STATE, TENSORBOARD, Training, reward_of, train
+from grace_irl.rl.learning import ProgramPay
+from grace_irl.rl.ppo import CURVE, POLICY, STATE, TENSORBOARD, Training, train
 from grace_irl.rl.rollouts import demonstrations, play
 from grace_irl.rl.trained import load_policy
-from grace_irl.rl.views import SpaceView, StateView
+from grace_irl.rl.views import SpaceView
 
 FAST = Hyperparameters("test", n_envs=4, n_steps=32, batch_size=32, n_epochs=4, learning_rate=3e-3, net_arch=(32,))
 
@@ -79,7 +81,7 @@ def weights(training: Training) -> dict[str, torch.Tensor]:
 
 def test_it_learns_the_true_reward_or_the_one_it_is_given(tmp_path: Path) -> None:
     (tmp_path / "reward.py").write_text(WRONG)
-    reward = reward_of(grace_irl.load_reward(tmp_path / "reward.py", trust=True))
+    reward = ProgramPay(grace_irl.load_reward(tmp_path / "reward.py", trust=True))
     options: dict[str, Any] = {"settings": FAST, "evaluations": 2, "episodes": 20}
     assert train(lamp, 3000, **options).curve[-1].mean > 4.9
     misled = train(lamp, 3000, reward=reward, **options).curve[-1]
@@ -97,7 +99,7 @@ def test_where_the_program_runs_changes_nothing(tmp_path: Path) -> None:
         train(
             lamp,
             500,
-            reward=reward_of(grace_irl.load_reward(tmp_path / "reward.py", trust=trust), scale="logit"),
+            reward=ProgramPay(grace_irl.load_reward(tmp_path / "reward.py", trust=trust), form="logit"),
             settings=FAST,
             evaluations=1,
         )
@@ -111,7 +113,7 @@ def test_where_the_program_runs_changes_nothing(tmp_path: Path) -> None:
 def test_a_program_that_fails_ends_the_training_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "reward.py").write_text("class Reward:\n    def reward_fn(self, s):\n        return 1 / (s[0] - 1)\n")
     with pytest.raises(GraceError, match=r"reward.py: .*(ZeroDivisionError|nonfinite)"):
-        train(lamp, 500, reward=reward_of(grace_irl.load_reward(tmp_path / "reward.py")), settings=FAST)
+        train(lamp, 500, reward=ProgramPay(grace_irl.load_reward(tmp_path / "reward.py")), settings=FAST)
 
 
 def test_the_same_seed_gives_the_same_policy_and_another_another() -> None:

@@ -23,7 +23,7 @@ from grace_irl.errors import InputError
 SIGNATURE = b"GCOL\1\0\0\0"
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Where a superblock of this version states how many bytes addresses and lengths have."""
+"""Offset at which a superblock of this version states the sizes of addresses and lengths."""
 
 _OBJECT = struct.Struct("<HHIQ")
 
@@ -135,6 +135,15 @@ class Hdf5Episodes:
         text = found[0]
         return text.decode() if isinstance(text, bytes) else str(text)
 
+    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
+        """See `Episodes.texts`."""
+        found = self._dataset(index, names, where)
+        about = self._h5py.check_string_dtype(found.dtype)
+        if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
+            raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected texts")
+        self._memory.require(found.shape[0] * max(found.dtype.itemsize, 64), f"{where}: {'/'.join(names)}")
+        return [text.decode() if isinstance(text, bytes) else str(text) for text in found[()].tolist()]
+
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """See `Episodes.holds`."""
         return isinstance(self._opened((f"episode_{index}", *names), where, missing=True), self._h5py.Dataset)
@@ -147,7 +156,7 @@ class Hdf5Episodes:
         return found
 
     def _opened(self, names: tuple[str, ...], where: str, *, missing: bool = False) -> Any:
-        """What lies under a path of plain links; None where nothing does, if it may be missing."""
+        """The object under a path of plain links; None if nothing does, if it may be missing."""
         found: Any = self._file
         for name in names:
             if "/" in name or name in ("", ".") or not isinstance(found, self._h5py.Group):

@@ -22,13 +22,13 @@ DAMAGED: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, RuntimeError, TypeError, KeyError),
     *(SyntaxError, tokenize.TokenError, OverflowError, struct.error),
 )
-"""What numpy and zipfile raise for archives that are cut, encrypted or not archives; numpy parses headers as Python."""
+"""Errors of numpy and zipfile for archives that are cut, encrypted or not archives; numpy parses headers as Python."""
 
 MAX_DIMENSIONS = 16
 """Of an array. A grid has four."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""How numpy writes arrays. Others may unpack to a thousand times as much, or need a dictionary of gigabytes."""
+"""Compression methods of numpy. Others may unpack to a thousand times as much, or need a dictionary of gigabytes."""
 
 MAX_DEFLATE = 1032
 """Bytes that one byte of DEFLATE may stand for, at most (zlib.net/zlib_tech.html)."""

@@ -1,8 +1,8 @@
 """Reads npz archives: plain arrays with episode lengths, and the layout of the `imitation` library.
 
-Plain: `observations (N, ...)`, `actions (N, ...)`, `episode_lengths (n,)`, and where the source has them
+Plain: `observations (N, ...)`, `actions (N, ...)`, `episode_lengths (n,)`, and if the source has them
 `rewards (N,)`, `log_probs (N,)`, `terminals (N,)`, and the state that follows each episode, as
-`next_observations (N, ...)` or `final_observations (n, ...)`. Where neither says what the last action led to,
+`next_observations (N, ...)` or `final_observations (n, ...)`. If neither holds the state after the last action,
 that action is left out: an episode of L rows is then L states and L-1 actions.
 
 `imitation`: `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)`, `rews (N,)`; its `infos` is

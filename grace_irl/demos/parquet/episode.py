@@ -6,11 +6,13 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.rows import (
     SCREENSHOT,
@@ -22,24 +24,41 @@ from grace_irl.demos.parquet.rows import (
     Column,
     Words,
 )
-from grace_irl.demos.parquet.screenshots import SetScreenshot
+from grace_irl.demos.parquet.screenshots import SetPictures, SetScreenshot
 from grace_irl.demos.source import build, stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
-from grace_irl.demos.ui.readers import PARSED
+from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate, StateKind
 from grace_irl.states.texts import pack
 
-if TYPE_CHECKING:
-    from grace_irl.demos.parquet.source import ParquetSource
+
+class EpisodeFile(Protocol):
+    """The file that an episode is read from."""
+
+    path: Path
+    header: Header
+    pictures: SetPictures
+
+    def require(self, nbytes: int, what: str) -> None:
+        """Raises InputError unless this much memory is left."""
+        ...
+
+    def shared(self, text: str) -> str:
+        """The same text, once in memory if it is often met."""
+        ...
+
+    def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> PartStates:
+        """Room for the states of an episode."""
+        ...
 
 
 class ParquetEpisode:
     """A trajectory that is being filled from batches."""
 
     def __init__(
-        self, source: ParquetSource, rows: BatchRows, row: int, index: int, length: int, allocate: Allocate
+        self, source: EpisodeFile, rows: BatchRows, row: int, index: int, length: int, allocate: Allocate
     ) -> None:
         self._source = source
         self._where = f"{source.path}: episode {index}"

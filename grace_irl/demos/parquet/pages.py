@@ -26,7 +26,7 @@ TEXT_ENCODINGS = {0, 2, 6, 8}
 in the next: a few bytes may stand for any length."""
 
 LEVEL_BYTES = 12
-"""Of each value in memory besides itself: its levels, where its list begins, whether it is null."""
+"""Of each value in memory besides itself: its levels, if its list begins, whether it is null."""
 
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
@@ -42,7 +42,7 @@ class Chunk:
         unpacked: bytes of all its pages, unpacked.
         largest: bytes of its largest page, unpacked.
         text: its values are texts or bytes.
-        width: bytes of a value; of a text, those of the longest that one page has once for many rows, where Arrow
+        width: bytes of a value; of a text, those of the longest that one page has once for many rows, if Arrow
             cannot read it as a dictionary: in a struct.
     """
 
@@ -54,7 +54,7 @@ class Chunk:
 
     @property
     def decoded(self) -> int:
-        """Bytes of its values in memory, an upper bound; of texts that are read as a dictionary, where they can be."""
+        """Bytes of its values in memory, an upper bound; of texts that are read as a dictionary, if they can be."""
         return self.values * (LEVEL_BYTES + self.width) + self.unpacked * self.text + self.largest
 
 
@@ -153,7 +153,7 @@ class Pages:
     def _require_plain_chunks(self) -> None:
         """Refuses chunks in other files, encrypted ones, and statistics of sizes that are not of their columns.
 
-        pyarrow ends the process where it would say so of the last two.
+        pyarrow ends the process instead of reporting the last two.
 
         Raises:
             InputError: such a chunk, or a footer that cannot be read.
@@ -183,7 +183,7 @@ class Pages:
             raise InputError(f"{where}: statistics of sizes that are of another column; {_AGAIN}")
 
     def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
-        """The headers of a chunk's pages, by the numbers of their fields, and where each page itself begins."""
+        """The headers of a chunk's pages, by the numbers of their fields, and the start of each page itself."""
         start = about.data_page_offset
         if about.has_dictionary_page and 0 < about.dictionary_page_offset < start:
             start = about.dictionary_page_offset

@@ -80,7 +80,7 @@ class PartRows:
 
 
 class BatchRows:
-    """The columns of one batch as numpy arrays, without a copy where Arrow's layout allows.
+    """The columns of one batch as numpy arrays, without a copy if Arrow's layout allows.
 
     Args:
         batch: of the file.
@@ -117,12 +117,12 @@ class BatchRows:
         return known[code]
 
     def text(self, name: str, row: int) -> str | None:
-        """A text column's value in one row, or None where the column or the value is missing."""
+        """A text column's value in one row, or None if the column or the value is missing."""
         column = self._columns.get(name)
         return None if column is None else self._texts_of(column.slice(row, 1), name)[0]
 
     def texts(self, name: str, start: int, stop: int) -> set[str | None]:
-        """The different values of a text column in some rows; {None} where it is missing."""
+        """The different values of a text column in some rows; {None} if it is missing."""
         column = self._columns.get(name)
         if column is None or stop <= start:
             return {None}
@@ -134,12 +134,12 @@ class BatchRows:
         return set(self._texts_of(part, name))
 
     def column(self, name: str, start: int, stop: int) -> pa.Array | None:
-        """A column's rows as Arrow has them, or None where it is missing."""
+        """A column's rows as Arrow has them, or None if it is missing."""
         column = self._columns.get(name)
         return None if column is None else column.slice(start, stop - start)
 
     def words(self, name: str, start: int, stop: int) -> list[str | None]:
-        """A text column's values in some rows; none at all where it is missing."""
+        """A text column's values in some rows; none at all if it is missing."""
         column = self.column(name, start, max(start, stop))
         if column is None:
             return []
@@ -160,7 +160,7 @@ class BatchRows:
         return [made.get(code) for code in codes]
 
     def numbers(self, name: str, start: int, stop: int) -> NDArray[Any] | None:
-        """A column's values in some rows, or None where the column is missing or one of them is null."""
+        """A column's values in some rows, or None if the column is missing or one of them is null."""
         column = self._columns.get(name)
         if column is None:
             return None
@@ -179,7 +179,7 @@ class BatchRows:
 
 
 class Column:
-    """One array of a trajectory, filled from batches; None where a batch lacks it."""
+    """One array of a trajectory, filled from batches; None if a batch lacks it."""
 
     def __init__(self, length: int, allocate: Allocate) -> None:
         self._length = length
@@ -255,13 +255,13 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
     """The dtype of numbers of this type, without pandas."""
-    # Unlike an array made of Python objects, this does not import pandas where there is one: 40 MiB.
+    # Unlike an array made of Python objects, this does not import pandas if there is one: 40 MiB.
     found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return found
 
 
 def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """The numbers of an Arrow array without nulls. `Array.to_numpy` would import pandas, where it is installed."""
+    """The numbers of an Arrow array without nulls. `Array.to_numpy` would import pandas, if it is installed."""
     if array.null_count:
         raise pa.ArrowInvalid("null among numbers")
     if pa.types.is_boolean(array.type):
@@ -280,10 +280,10 @@ STEP_COLUMNS = ("action", "reward", "log_prob")
 STATE_COLUMNS = ("goal", "terminated", "truncated")
 
 WORD_COLUMNS = ("action_text", "step_instruction")
-"""What was done in words, and what for; null in the last row of an episode."""
+"""Columns of actions and their purpose in words; null in the last row of an episode."""
 
 SCREENSHOT = "screenshot"
-"""A struct, of which a picture itself is the field `PICTURE` and the others say where one lies."""
+"""A struct: the field `PICTURE` is the picture itself, the others hold its place."""
 
 PICTURE = "bytes"
 PLACE_TEXTS = ("path", "sha256")
@@ -374,7 +374,7 @@ COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(STATE_COLUMNS, FLAG),
     **dict.fromkeys(TEXT_COLUMNS, TEXT),
 }
-"""Which types a column may have, and what they are called."""
+"""The types that a column may have, and their names."""
 
 WORDED_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(WORD_COLUMNS, TEXT),

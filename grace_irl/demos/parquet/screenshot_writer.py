@@ -1,4 +1,4 @@
-"""The screenshots of a Parquet set that is written: the pictures themselves, or where they lie."""
+"""The screenshots of a Parquet set that is written: the pictures themselves, or their places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grace_irl.demos.screenshots import Keep, PlacedScreenshot, Screenshot
 from grace_irl.errors import InputError
 
 Cell = dict[str, Any] | None
-"""What a row has of its screenshot: the fields of the struct."""
+"""Fields of a row's screenshot: those of the struct."""
 
 # As the Image of Hugging Face's datasets, which reads both.
 EMBEDDED = pa.struct([(PICTURE, pa.binary()), ("path", pa.string())])
@@ -47,7 +47,7 @@ class ScreenshotColumn:
 
     @property
     def type(self) -> pa.DataType | None:
-        """Of the column; None where there is none."""
+        """Of the column; None if there is none."""
         return {"embed": EMBEDDED, "refer": REFERRED, "none": None}[self._keep]
 
     @property
@@ -56,7 +56,7 @@ class ScreenshotColumn:
         return self._keep == "embed"
 
     def cell(self, screenshot: Screenshot | None, where: str) -> tuple[Cell, int]:
-        """What a row has of its screenshot, and how many bytes that takes.
+        """A row's screenshot, and its bytes.
 
         Args:
             where: file, episode and step.

@@ -39,7 +39,7 @@ _EXPECTED = "expected the path of a picture in the set's folder, or its sha256 b
 
 
 class SetPictures:
-    """Where the screenshots of one set are.
+    """Places of the screenshots of one set.
 
     Args:
         path: of the set.
@@ -47,7 +47,7 @@ class SetPictures:
     """
 
     _open: ClassVar[tuple[SetPictures, _Reading] | None] = None
-    """The set that was looked into last: pictures are mostly asked for in their order."""
+    """The set of the last look-up: pictures are mostly read in their order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -77,7 +77,7 @@ class SetPictures:
         ]
 
     def picture(self, row: int) -> bytes | None:
-        """What lies in a row, or None where it only refers to a picture.
+        """The picture in a row, or None if it only refers to one.
 
         Raises:
             InputError: the file is gone, damaged, or not as it was.
@@ -111,7 +111,7 @@ class SetPictures:
             where: the row.
 
         Raises:
-            InputError: no place that may be looked at, or where nothing is.
+            InputError: no place that may be read, or an empty one.
         """
         path = self.path_of(place, where)
         try:
@@ -165,7 +165,7 @@ class SetScreenshot:
     Attributes:
         pictures: of the set.
         row: number of the row in the set.
-        reference: where the row says that the picture lies, if it says so; a picture in the row comes first.
+        reference: the place of the picture by the row, if it names one; a picture in the row comes first.
     """
 
     pictures: SetPictures
@@ -218,7 +218,7 @@ class _Reading:
         self._last: bytes | None = None
 
     def picture(self, row: int) -> bytes | None:
-        """What lies in a row. Rows behind the last one, in its group, are come to without a new start."""
+        """The picture in a row. Rows behind the last one, in its group, are come to without a new start."""
         if row == self._next - 1:
             return self._last
         if not self._ends or row >= self._ends[-1]:
@@ -243,7 +243,7 @@ class _Reading:
 
 
 def _place(value: dict[str, Any]) -> Place | None:
-    """Where a row says that its picture lies; None where it has no path."""
+    """The place of a row's picture; None if it has no path."""
     if value["path"] is None:
         return None
     return Place(

@@ -193,7 +193,7 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
-        """Rows of each episode, from the one small column: memory is asked for before states come."""
+        """Rows of each episode, from the one small column: memory is reserved before states come."""
         lengths: list[int] = []
         seen: set[int] = set()
         last: int | None = None
@@ -244,7 +244,7 @@ class ParquetSource:
         return self._shared.setdefault(text, text)
 
     def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> PartStates:
-        """What gathers the states of the trajectory that begins in this row."""
+        """The collector of the states of the trajectory that begins in this row."""
         shapes = {part.name: part.shape for part in self.header.parts}
         found: dict[str, States] = {}
         for name, column in self._parts.items():
@@ -283,7 +283,7 @@ def first_line(error: Exception) -> str:
 
 
 def _guess(schema: pa.Schema) -> Metadata:
-    """Metadata of a file that somebody else wrote: kinds are told by the columns that they need."""
+    """Metadata of a file that somebody else wrote: the columns show the kind."""
     found = part_columns(schema.names)
     parts = [part_of(name, schema.field(column).type) for name, column in list(found.items())[:1]]
     fitting = [kind for kind in KINDS.values() if parts and all(part and kind.stores(part) for part in parts)]

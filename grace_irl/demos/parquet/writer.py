@@ -36,7 +36,7 @@ from grace_irl.states.texts import text
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""States and pictures of a row group, where they come to so much before `BATCH_ROWS`; it has each screen once."""
+"""States and pictures of a row group, if they come to so much before `BATCH_ROWS`; it has each screen once."""
 
 PICTURES_OF_A_PAGE = 4
 """Pictures that are written at once, and read at once by who wants one of them."""
@@ -49,7 +49,7 @@ class _Piece:
     Attributes:
         demonstration: whose rows.
         episode: its number.
-        start, stop: which rows; all of them but where pictures take too much.
+        start, stop: the rows; all of them, unless pictures take too much.
         cells: what these rows have of screenshots.
     """
 
@@ -274,7 +274,7 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
 
 
 def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:
-    """`action_text` and `step_instruction`: null in the last row, and where the source has none."""
+    """`action_text` and `step_instruction`: null in the last row, and if the source has none."""
     rows = len(trajectory.states)
     columns: dict[str, Any] = {name: pa.nulls(rows, pa.string()) for name in WORD_COLUMNS}
     if isinstance(trajectory, AnnotatedTrajectory):

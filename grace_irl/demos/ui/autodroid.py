@@ -23,7 +23,7 @@ from typing import Any
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.ui.androidworld import flat
 from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode
-from grace_irl.demos.ui.readers import read_text
+from grace_irl.demos.ui.texts import read_text
 from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 

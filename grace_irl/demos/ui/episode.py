@@ -24,7 +24,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Screenshot, beside
 from grace_irl.demos.source import build, stated_role, total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
-from grace_irl.demos.ui.readers import DUMPS, TASK, read_bytes, read_json, steps
+from grace_irl.demos.ui.texts import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 from grace_irl.states.ui import markup

@@ -19,7 +19,7 @@ from grace_irl.demos.screenshots import FileScreenshot, Screenshot, beside
 from grace_irl.demos.ui.androidworld import history
 from grace_irl.demos.ui.episode import EpisodeSource, ScreenEpisode, instruction_of
 from grace_irl.demos.ui.fields import attributes
-from grace_irl.demos.ui.readers import read_json
+from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 

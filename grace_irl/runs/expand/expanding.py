@@ -14,6 +14,7 @@ from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import Metrics
+from grace_irl.rewards.file import read_reward
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.config import Config, DataConfig, ProposerConfig
@@ -22,7 +23,7 @@ from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Run
-from grace_irl.runs.score import read_reward, score
+from grace_irl.runs.score import score
 
 LEARNT = 0.5
 """Share of rollouts like an expert's at which a policy learns well enough."""

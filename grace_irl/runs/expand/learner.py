@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.rewards.scale import Form
 from grace_irl.runs.config import ExpandConfig
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
 
-Form = Literal["raw", "logit", "probability", "soft", "progress"]
 EVALUATIONS = 5
 """How often a training looks at its policy, and is saved."""
 EPISODES = 10  # of each look
@@ -149,7 +149,8 @@ class PpoLearner:
     ) -> Learnt:
         """See `Learner`."""
         from grace_irl.rewards.file import load_reward
-        from grace_irl.rl.ppo import POLICY, RewardSpec, train
+        from grace_irl.rl.learning import ProgramPay
+        from grace_irl.rl.ppo import POLICY, train
         from grace_irl.rl.trained import load_policy
 
         file = load_reward(reward, trust=self._config.trust)
@@ -161,11 +162,7 @@ class PpoLearner:
         training = train(
             self._make,
             steps,
-            reward=RewardSpec(
-                file.source,
-                lambda: file.scorer(allow_weak_sandbox=self._allow_weak),
-                file.scaled(form_of(self._config, self._rule, reshaped=shaped)),
-            ),
+            reward=ProgramPay(file, form_of(self._config, self._rule, reshaped=shaped), self._allow_weak),
             seed=seed,
             evaluations=EVALUATIONS,
             episodes=EPISODES,

@@ -13,8 +13,8 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
+from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import Config
-from grace_irl.runs.score import sandboxed_rewards
 
 FOLDS = 2
 MOST_STATES = 5_000  # of either side that a classifier is fitted to
@@ -146,12 +146,10 @@ def like_experts(
     known = ended if ended or rule == "last" else experts
     if not known:
         return [False] * len(played)
-    rewards = sandboxed_rewards(
-        reward,
-        reward.read_text(encoding="utf-8"),
+    rewards = load_reward(reward).rewards(
         [*(each.trajectory for each in known), *played],
         workers=config.sandbox.workers,
-        allow_weak=config.sandbox.allow_weak,
+        allow_weak_sandbox=config.sandbox.allow_weak,
     )
     theirs, ours = rewards[: len(known)], rewards[len(known) :]
     if ended:

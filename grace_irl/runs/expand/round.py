@@ -13,9 +13,9 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos import load
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
+from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import Config
 from grace_irl.runs.expand.learner import form_of
-from grace_irl.runs.score import sandboxed_rewards
 from grace_irl.toml import from_json
 
 
@@ -166,15 +166,11 @@ def episodes(folder: Path, number: int) -> list[Trajectory]:
 
 def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
     """What each round's episodes are paid, on average; of a state, as offline, and the first one not."""
-    from grace_irl.rewards.file import load_reward
-
     file = load_reward(reward)
-    values = sandboxed_rewards(
-        reward,
-        file.source,
+    values = file.rewards(
         [each for part in played for each in part],
         workers=config.sandbox.workers,
-        allow_weak=config.sandbox.allow_weak,
+        allow_weak_sandbox=config.sandbox.allow_weak,
     )
     scale = file.scaled(form_of(config.expand, rule))
     totals = iter([float(scale(each[1:]).sum()) for each in values])

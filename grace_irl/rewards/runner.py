@@ -1,0 +1,300 @@
+"""Runners of one reward program: in this process, if somebody trusts it, else in the sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.rewards import NoCache, RewardSource
+from grace_irl.programs.check import read
+from grace_irl.programs.contract import FILENAME, as_action
+from grace_irl.programs.program import Program
+from grace_irl.sandbox import open_sandbox
+from grace_irl.sandbox.candidate import Candidate, ContractError, explain
+from grace_irl.sandbox.protocol import Limits, Sandbox
+from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits, TurnRewards
+from grace_irl.sandbox.slots import Generators, Slots, rewards_of
+from grace_irl.states import KINDS, as_state, kind_of_state
+from grace_irl.states.layout import StateLayout
+
+Floats = NDArray[np.float64]
+
+_OFFLINE = -1
+"""Slot of trajectories that are over; running episodes have slots from 0."""
+
+
+class RewardRunner(Protocol):
+    """Runs one program, over trajectories or along running episodes. Both ways give the same rewards.
+
+    It holds one `Reward` object for each running episode, known by its slot number.
+    """
+
+    def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
+        """Rewards `(T+1,)` of each trajectory, in order.
+
+        A program that rewards transitions gives NaN for the first state.
+
+        Raises:
+            GraceError: the program fails, or gives something that is not a finite number.
+        """
+        ...
+
+    def turn(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> TurnRewards:
+        """Rewards the steps of running episodes, then starts those that begin.
+
+        Args:
+            slots: of the episodes that step, `(n,)`.
+            actions: `(n, ...)`; used by programs that reward transitions.
+            states: the states reached, one per slot.
+            begins: episodes to start after the steps are rewarded. One that runs in the same slot is over.
+
+        Raises:
+            GraceError: the program fails, or gives something that is not a finite number.
+        """
+        ...
+
+    def close(self) -> None:
+        """Frees what it holds; may be called twice."""
+        ...
+
+
+class _Closing:
+    """Closes a runner at the end of a `with` block."""
+
+    def close(self) -> None:
+        """See `RewardRunner`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class InProcessRunner(_Closing):
+    """Runs the program here, with everything that this process may do. Implements `RewardRunner`.
+
+    Every episode gets a fresh module and object, and generators of its own if the program uses `random`. It gives the
+    rewards that the sandbox gives, and leaves nothing behind in the process's own generators.
+
+    Args:
+        source: the program.
+        name: what to call it in messages.
+        terms: ask for `terms_fn`'s components, too.
+        max_abs: the largest reward or component (absolute value) that counts as finite.
+
+    Raises:
+        InputError: the source breaks the contract.
+    """
+
+    def __init__(self, source: str, name: str, *, terms: bool = False, max_abs: float = SessionLimits.max_abs) -> None:
+        reading = read(source)
+        problems = [problem for problem in reading.problems if problem.kind in ("syntax", "contract")]
+        if problems:
+            raise InputError(f"{name}: {problems[0]}; expected a program as docs/contract.md says")
+        self._slots = Slots(trusted_candidate(source, takes_action=reading.takes_action))
+        self._source, self._name, self._terms, self._max_abs = source, name, terms, max_abs
+
+    def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
+        """See `RewardRunner`."""
+        return [self._along(trajectory) for trajectory in trajectories]
+
+    def turn(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> TurnRewards:
+        """See `RewardRunner`."""
+        return self._turn(slots, actions, states, begins, terms=self._terms)[0]
+
+    def _along(self, trajectory: Trajectory) -> Floats:
+        """Rewards `(T+1,)` of an episode that is over."""
+        states, actions = trajectory.states, trajectory.actions
+        if self._slots.takes_action and actions is None:
+            raise InputError(f"{self._name}: it rewards transitions, and a trajectory has no actions; expected them")
+        _, (first,) = self._turn((), None, (), (Begin(_OFFLINE, states[0], trajectory.extra_info),), terms=False)
+        found = [first]
+        for step, state in enumerate(states[1:]):
+            taken = None if actions is None else actions[step : step + 1]
+            found.append(float(self._turn((_OFFLINE,), taken, (state,), (), terms=False)[0].rewards[0]))
+        return np.array(found)
+
+    def _turn(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin],
+        *,
+        terms: bool,
+    ) -> tuple[TurnRewards, list[float]]:
+        """One turn, and the rewards of the first states of the episodes that begin."""
+        try:
+            found, named = rewards_of(self._slots, slots, actions, states, terms=terms)
+            first = [self._slots.begin(begin.slot, begin.state, begin.instruction) for begin in begins]
+        except ContractError as error:
+            raise InputError(f"{self._name}: {error}") from error
+        except Exception as error:
+            failure = explain(error, "runtime", self._source)
+            raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error
+        answer = TurnRewards(np.array(found, np.float64), tuple(named))
+        problem = answer.problem(self._max_abs)
+        if problem:
+            raise GraceError(f"{self._name}: nonfinite: {problem}")
+        return answer, first
+
+
+class SandboxedRunner(_Closing):
+    """Runs the program in locked-down children (docs/sandbox.md). Implements `RewardRunner`.
+
+    Running episodes share one child, which starts with the first of them and takes one message per turn. The first
+    state says what states are like.
+
+    Args:
+        source: the program.
+        name: what to call it in messages.
+        terms: ask for `terms_fn`'s components, too.
+        limits: of the child of running episodes.
+        workers: of the sandbox for trajectories; None: one per core.
+        allow_weak: accept tier E.
+        sandbox: for trajectories, in place of one that is opened (and closed) for each call of `rewards`.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        *,
+        terms: bool = False,
+        limits: SessionLimits = SessionLimits(),
+        workers: int | None = None,
+        allow_weak: bool = False,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._source, self._name, self._terms, self._limits = source, name, terms, limits
+        self._workers, self._allow_weak, self._sandbox = workers, allow_weak, sandbox
+        self._session: RewardSession | None = None
+
+    def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
+        """See `RewardRunner`."""
+        with ExitStack() as stack:
+            sandbox = self._sandbox
+            if sandbox is None:
+                sandbox = stack.enter_context(open_sandbox(workers=self._workers, allow_weak=self._allow_weak))
+            inspection = sandbox.inspect(self._source)
+            if inspection.problems:
+                raise GraceError(f"{self._name}: {inspection.problems[0]}")
+            program_id = inspection.id or hashlib.sha256(self._source.encode()).hexdigest()[:16]
+            over = stack.enter_context(closing(RewardSource(trajectories, sandbox, NoCache(), Limits())))
+            outcome, rewards = over.run(Program(program_id, self._source, inspection.nodes), over.digests)
+            if outcome.status != "ok":
+                raise GraceError(f"{self._name}: {outcome.status}: {outcome.message}")
+        return [rewards[trajectory.digest] for trajectory in trajectories]
+
+    def turn(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> TurnRewards:
+        """See `RewardRunner`."""
+        if self._session is None:
+            if not begins:
+                raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
+            state = begins[0].state
+            kind = kind_of_state(state)
+            if kind is None:
+                raise InputError(f"{self._name}: a state that is {type(state).__name__}; expected {', '.join(KINDS)}")
+            self._session = RewardSession(
+                self._source,
+                self._name,
+                StateLayout.of(kind, state),
+                terms=self._terms,
+                limits=self._limits,
+                allow_weak=self._allow_weak,
+            )
+        return self._session.turn(slots, actions, states, begins)
+
+    def close(self) -> None:
+        """Ends the child of running episodes."""
+        if self._session is not None:
+            self._session.close()
+
+
+class OnlineReward:
+    """A program's own `Reward` object for one trajectory, in this process.
+
+    It gives the rewards that the sandbox gives: its module is a fresh one, it gets states and actions as in the
+    sandbox, and its random numbers are the episode's own, from seed 0. Nothing reaches another object, nor the
+    generators of the process. Methods beside those below are the object's own.
+
+    Args:
+        candidate: the program.
+        extra_info: the instruction.
+    """
+
+    def __init__(self, candidate: Candidate, extra_info: str) -> None:
+        self._generators = Generators(used=candidate.uses_random)
+        with self._generators.lent():
+            self._reward = candidate.start(extra_info).instance
+
+    def reward_fn(self, state: Any, *transition: Any) -> Any:
+        """`reward_fn(state)`, or `reward_fn(state, action, next_state)`, of the program."""
+        with self._generators.lent():
+            return self._reward.reward_fn(*_handed(state, *transition))
+
+    def debug_fn(self, state: Any, *transition: Any) -> Any:
+        """`debug_fn` of the program, with the same arguments; what it draws is drawn again by the next reward."""
+        with self._generators.lent(kept=False):
+            return self._reward.debug_fn(*_handed(state, *transition))
+
+    def terms_fn(self, state: Any, *transition: Any) -> Any:
+        """`terms_fn` of the program, likewise."""
+        with self._generators.lent(kept=False):
+            return self._reward.terms_fn(*_handed(state, *transition))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_reward", "_generators"):  # before `__init__`, when a copy is made
+            raise AttributeError(name)
+        return getattr(self._reward, name)
+
+
+def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
+    """A program that somebody trusts, under a module's name that is no other's in this process.
+
+    Args:
+        source: its text.
+        takes_action: reward_fn takes (state, action, next_state).
+        filename: what its lines are called in a traceback.
+
+    Raises:
+        SyntaxError, ValueError: it does not compile.
+    """
+    name = f"grace_irl_reward_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    return Candidate(source, source, takes_action=takes_action, name=name, filename=filename)
+
+
+def _handed(state: Any, *transition: Any) -> tuple[Any, ...]:
+    if not transition:
+        return (as_state(state),)
+    action, *after = transition
+    return (as_state(state), as_action(action), *map(as_state, after))

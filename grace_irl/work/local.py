@@ -1,0 +1,124 @@
+"""The executor of this machine: a process for each task, and threads that wait for them and for services."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
+from typing import Any, Self
+
+from grace_irl.errors import InputError
+from grace_irl.work.executor import Job, JobFuture, Tell
+from grace_irl.work.process import JobProcess
+
+_NUMBERS = itertools.count()
+
+
+class LocalExecutor:
+    """Does jobs on this machine. Implements `Executor`.
+
+    Its threads are daemons: a program that is interrupted does not wait for a service whose answer nobody wants any
+    more.
+
+    Args:
+        workers: jobs at once.
+        services: functions of this process by name, which wait for work done elsewhere (a sandbox's children, say).
+        name: of the threads.
+
+    Raises:
+        InputError: fewer than one worker.
+    """
+
+    def __init__(
+        self, workers: int, services: Mapping[str, Callable[..., Any]] | None = None, *, name: str = "work"
+    ) -> None:
+        if workers < 1:
+            raise InputError(f"{workers} workers; expected at least 1")
+        self._workers, self._services, self._name = workers, dict(services or {}), name
+        self._waiting: queue.SimpleQueue[tuple[JobFuture, Job, Tell | None] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._futures: set[JobFuture] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def workers(self) -> int:
+        """See `Executor`."""
+        return self._workers
+
+    def submit(self, job: Job, tell: Tell | None = None) -> JobFuture:
+        """See `Executor`.
+
+        Raises:
+            RuntimeError: the executor is closed.
+        """
+        future = JobFuture()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the executor is closed; expected `submit` before `close`")
+            self._futures.add(future)
+            if len(self._threads) < min(self._workers, len(self._futures)):
+                name = f"{self._name}-{next(_NUMBERS)}"
+                self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+                self._threads[-1].start()
+        future.add_done_callback(self._forget)
+        self._waiting.put((future, job, tell))
+        return future
+
+    def close(self) -> None:
+        """See `Executor`; a service at work ends by itself."""
+        with self._lock:
+            self._closed = True
+            futures = list(self._futures)
+        for _ in self._threads:
+            self._waiting.put(None)
+        for future in futures:
+            future.cancel()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _forget(self, future: Any) -> None:
+        with self._lock:
+            self._futures.discard(future)
+
+    def _work(self) -> None:
+        while (found := self._waiting.get()) is not None:
+            future, job, tell = found
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = self._done(future, job, tell)
+            except BaseException as error:  # whoever waits for the result decides what to do
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+    def _done(self, future: JobFuture, job: Job, tell: Tell | None) -> Any:
+        if job.task in self._services:
+            return self._services[job.task](**job.arguments)
+        if self._closed:
+            raise CancelledError
+        process = JobProcess(job)
+        cancelled = threading.Event()
+
+        def end() -> None:
+            cancelled.set()
+            process.end()
+
+        future.end = end
+        try:
+            if self._closed:
+                end()
+            return process.result(tell or (lambda _: None))
+        except Exception:
+            if cancelled.is_set():
+                raise CancelledError from None
+            raise
+        finally:
+            future.end = None

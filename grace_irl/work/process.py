@@ -1,0 +1,232 @@
+"""A process that does one job: its start and end from outside, and its body."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.work.executor import Job, JobError, Tell
+
+_PACKAGES = Path(__file__).parents[2]
+# Code comes neither from the current directory nor from a job's.
+_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
+
+POLL_S = 0.2
+"""Between two looks at whether the process is there."""
+END_S = 5.0
+"""For a process that has answered to end by itself."""
+MOST_BYTES = 64 << 20
+"""Longest message or result."""
+
+_ERRORS = {"input": InputError, "grace": GraceError, "defect": JobError}
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class JobProcess:
+    """A process of its own session, which ends with whoever started it.
+
+    Its standard input brings the job and stays open: the process ends once nobody holds the other end.
+
+    Args:
+        job: what it does.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._answers, theirs = os.pipe()
+        self._lock = threading.Lock()
+        self._ended = False
+        try:
+            with contextlib.ExitStack() as stack:
+                output: Any = subprocess.DEVNULL
+                if job.log is not None:
+                    job.log.unlink(missing_ok=True)  # it may be another name of somebody's file
+                    output = stack.enter_context(job.log.open("wb"))
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _BOOT, str(_PACKAGES), str(theirs)],
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(theirs,),
+                    start_new_session=True,  # Ctrl-C reaches it by way of us and not beside us
+                    env={**os.environ, "PYTHONUNBUFFERED": "1", **job.environment},
+                )
+        except BaseException:
+            os.close(self._answers)
+            raise
+        finally:
+            os.close(theirs)
+        order = json.dumps({"task": job.task, "arguments": dict(job.arguments)}).encode() + b"\n"
+        with contextlib.suppress(BrokenPipeError):
+            assert self._process.stdin is not None
+            self._process.stdin.write(order)
+            self._process.stdin.flush()
+
+    def result(self, tell: Tell) -> Any:
+        """Waits for the result and hands messages on.
+
+        Raises:
+            InputError, GraceError: the task raised it.
+            JobError: it ended otherwise.
+        """
+        answer: dict[str, Any] = {}
+        try:
+            for line in self._lines():
+                answer = _answer(line)
+                if "told" in answer:
+                    tell(answer["told"])
+            self._wait()
+        finally:
+            code = self.end()
+            os.close(self._answers)
+        if "error" in answer:
+            raise _ERRORS.get(answer["error"], JobError)(answer["text"])
+        if "result" in answer:
+            return answer["result"]
+        said = f"signal {-code}" if code < 0 else f"exit code {code}"
+        raise JobError(f"its process ended with {said} and no result")
+
+    def end(self) -> int:
+        """Ends the process and its children for good; may be called twice, also from another thread.
+
+        Returns:
+            Its exit code; -N if signal N ended it.
+        """
+        with self._lock:
+            if not self._ended:
+                # The process is not reaped before this: its number is still its own. Stopped, it starts no more
+                # children, and those that lost their parent are its own.
+                if not self._gone():
+                    _signal(self._process.pid, signal.SIGSTOP)
+                    while children := descendants(self._process.pid):
+                        for child in children:
+                            _signal(child, signal.SIGKILL)
+                        time.sleep(0.001)
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+                assert self._process.stdin is not None
+                with contextlib.suppress(BrokenPipeError):
+                    self._process.stdin.close()
+                self._ended = True
+            return int(self._process.returncode)
+
+    def _gone(self) -> bool:
+        """Whether the process has ended; where the system can tell, without reaping it."""
+        if self._ended:
+            return True
+        if not hasattr(os, "waitid"):
+            return self._process.poll() is not None
+        with contextlib.suppress(ChildProcessError):  # another thread reaps it at this moment
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        return True
+
+    def _wait(self) -> None:
+        """Gives a process that has answered the time to end by itself."""
+        until = time.monotonic() + END_S
+        while not self._gone() and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def _lines(self) -> Iterator[bytes]:
+        """Lines of the process, up to its end or its result."""
+        waiting = b""
+        while True:
+            gone = self._gone()
+            if select.select([self._answers], [], [], 0 if gone else POLL_S)[0]:
+                data = os.read(self._answers, 1 << 16)
+                *lines, waiting = (waiting + data).split(b"\n")
+                yield from lines
+                if not data or any(line.startswith((b'{"result"', b'{"error"')) for line in lines):
+                    return
+                if len(waiting) > MOST_BYTES:
+                    raise JobError(f"its process sent a message of more than {MOST_BYTES:,} bytes")
+            elif gone:
+                return
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes at work that descend from one, by /proc; [] on systems without it."""
+    children: dict[int, list[int]] = {}
+    over = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            state, parent, *_ = path.read_text().rpartition(")")[2].split()
+            number = int(path.parent.name)
+            children.setdefault(int(parent), []).append(number)
+            if state in "ZX":
+                over.add(number)
+    found, left = [], [pid]
+    while left:
+        below = children.get(left.pop(), [])
+        found += [each for each in below if each not in over]
+        left += below
+    return found
+
+
+def _answer(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise JobError("its process answered outside the protocol")
+    return found
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def main() -> None:
+    """The body of the process: reads a job, does it, and answers."""
+    answers = int(sys.argv[1])
+    os.set_inheritable(answers, False)
+    with contextlib.suppress(OSError, AttributeError):  # a child that left its own parent is still found
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with os.fdopen(0, "rb", buffering=0, closefd=False) as orders:
+        order = json.loads(orders.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    lock = threading.Lock()
+
+    def answer(what: dict[str, Any]) -> None:
+        data = json.dumps(what).encode() + b"\n"
+        with lock:
+            while data:
+                data = data[os.write(answers, data) :]
+
+    try:
+        module, _, name = order["task"].partition(":")
+        task = getattr(importlib.import_module(module), name)
+        said = {"result": task(lambda message: answer({"told": message}), **order["arguments"])}
+        json.dumps(said)
+    except InputError as error:
+        said = {"error": "input", "text": str(error)}
+    except GraceError as error:
+        said = {"error": "grace", "text": str(error)}
+    except Exception as error:
+        traceback.print_exc()
+        said = {"error": "defect", "text": f"{type(error).__name__}: {error}"}
+    answer(said)
+
+
+def _end_with_parent() -> None:
+    """Ends this process and its children, whatever they do, once nobody holds the other end of its standard input."""
+    while os.read(0, 1):
+        pass
+    for child in descendants(os.getpid()):
+        _signal(child, signal.SIGKILL)
+    os.killpg(0, signal.SIGKILL)

@@ -1,0 +1,75 @@
+"""The executor of this machine, by the suite of executors, and what is its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grace_irl.errors import InputError
+from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
+from grace_irl.work import Executor, Job, LocalExecutor
+
+BEGIN = """
+import sys
+from grace_irl.work import Job, LocalExecutor
+
+if __name__ == "__main__":
+    executor = LocalExecutor(1)
+    executor.submit(Job(sys.argv[1], {"out": sys.argv[2]})).result()
+"""
+
+
+class TestLocalExecutor(ExecutorSuite):
+    def make(self, workers: int, services: Mapping[str, Callable[..., Any]]) -> Executor:
+        return LocalExecutor(workers, services)
+
+
+def test_a_job_ends_with_the_process_that_submitted_it(tmp_path: Path) -> None:
+    """However that ends; and its children, too."""
+    pids = tmp_path / "pids"
+    process = subprocess.Popen([sys.executable, "-c", BEGIN, f"{TASKS}:begin_and_stay", str(pids)])
+    until(pids.exists)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    numbers = [int(pid) for pid in pids.read_text().split()]
+    until(lambda: not any(map(there, numbers)))
+
+
+def test_ctrl_c_ends_the_job_by_way_of_the_one_who_waits(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEGIN, f"{TASKS}:begin_and_stay", str(pids)], stderr=subprocess.DEVNULL
+    )
+    until(pids.exists)
+    os.kill(process.pid, signal.SIGINT)
+    process.wait()
+    numbers = [int(pid) for pid in pids.read_text().split()]
+    until(lambda: not any(map(there, numbers)))
+
+
+def test_a_task_is_imported_neither_from_the_current_directory_nor_by_a_log_s_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evil.py").write_text("def task(tell): return 'ran'\n")
+    other = tmp_path / "other.txt"
+    other.write_text("kept")
+    log = tmp_path / "log.txt"
+    log.hardlink_to(other)
+    monkeypatch.chdir(tmp_path)
+    with LocalExecutor(1) as executor:
+        future = executor.submit(Job("evil:task", log=log))
+        with pytest.raises(Exception, match="No module named 'evil'"):
+            future.result(60)
+    assert other.read_text() == "kept"
+
+
+def test_an_executor_needs_a_worker() -> None:
+    with pytest.raises(InputError, match="0 workers; expected at least 1"):
+        LocalExecutor(0)
