@@ -72,6 +72,7 @@ class RecordKind(StateKind):
     plural = "records"
     expected = "a record of named arrays and texts"
     plain_space = True
+    has_parts = True
     stored_as = "numbers, a list of numbers, or text"
 
     def recognises(self, states: States) -> bool:

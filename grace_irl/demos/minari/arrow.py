@@ -247,7 +247,7 @@ class Layout:
             if not kind:  # a vector beside its instruction, else a record
                 kind = VECTOR.name if set(vectors) == others and len(vectors) == 1 else RECORD.name
             self.kind = kind_named(kind)
-            if self.kind.recognises_parts([PartLayout("part", "<f8", ())]):
+            if self.kind.has_parts:
                 others = others or set(leaves)
                 self.text = self.text if self.text not in others else None
                 self.kind.require_names(sorted(others), where)
@@ -271,7 +271,7 @@ class Layout:
 
     def whole(self, parts: Mapping[str, NDArray[Any]]) -> Any:
         """The states of the stored parts, as their kind has them."""
-        if self.kind.recognises_parts([PartLayout("part", "<f8", ())]):
+        if self.kind.has_parts:
             return self.kind.whole(parts)
         arrays = list(parts.values())
         return self.kind.whole({"": arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)})
