@@ -90,11 +90,11 @@ lock: ## Renew the exact pins in requirements/, with the hashes of their files (
 		--output-file requirements/$$each.lock || exit; done
 	rm requirements/*.tmp
 
-# Its version and the protobuf runtime of pyproject.toml go together: grace_irl/demos/ui/protos/README.md.
+# Its version and the protobuf runtime of pyproject.toml go together: grace_irl/demos/ui/androidcontrol.proto.
 PROTOC ?= protoc
 
 protos: ## Generate the protocol buffers' Python again (needs protoc)
-	$(PROTOC) -I. --python_out=. --pyi_out=. grace_irl/demos/ui/protos/*.proto
+	$(PROTOC) -I. --python_out=. --pyi_out=. grace_irl/demos/ui/androidcontrol.proto
 
 clean: ## Remove caches and build output; runs and the environment stay
 	rm -rf build dist *.egg-info baselines/build baselines/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,7 +16,7 @@ from grace_irl.svg import text
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "parts.svg"
 
-WIDTH, HEIGHT = 900, 494
+WIDTH, HEIGHT = 900, 540
 INK, PALE, RULE = "#24292f", "#57606a", "#d0d7de"
 BLUE, GREEN, SAND, GREY = "#ddebf7", "#dff2e6", "#fdf1dc", "#f6f8fa"
 
@@ -68,12 +68,17 @@ BOXES = (
     Box("demos/", ("files, splits, labels",), 420, ROW2, 142, GREEN),
     Box("programs/", ("contract, checks",), 596, ROW2, 116, SAND),
     Box("sandbox/", ("runs programs,", "gives rewards"), 744, ROW2, 116, SAND),
-    Box("report/", ("the page of a run",), 40, ROW3, 142, GREEN),
-    Box("rewards/", ("a reward in use:", "wrappers"), 222, ROW3, 136, GREEN),
-    Box("rl/", ("collecting, PPO",), 398, ROW3, 136, GREEN),
-    Box("compare/", ("methods side by side",), 574, ROW3, 142, GREEN),
-    Box("cli/", ("commands",), 744, ROW3, 116, GREY),
+    Box("report/", ("the page of a run",), 40, ROW3, 168, GREEN),
+    Box("rewards/", ("a reward in use:", "wrappers"), 256, ROW3, 168, GREEN),
+    Box("rl/", ("collecting, PPO",), 472, ROW3, 168, GREEN),
+    Box("compare/", ("methods side by side",), 688, ROW3, 172, GREEN),
 )
+BAND = (
+    ("cli/", "commands", 40, 32),
+    ("work/", "jobs in processes of their own", 256, 54),
+    ("testing/", "suites for parts of others", 602, 72),
+)
+"""Rooms beside the way of the data: name, purpose, place, width of the name."""
 
 
 def arrow(path: str, label: str = "", x: float = 0, y: float = 0) -> str:
@@ -110,10 +115,14 @@ def drawing() -> str:
         arrow("M712 305H740"),
         arrow("M133 200V264", "results", 162, 232),
         arrow("M111 342V392"),
-        arrow("M180 342V369H290V392"),
-        arrow("M358 433H394"),
-        arrow("M534 433H570"),
+        arrow("M180 342V369H340V392"),
+        arrow("M424 433H468"),
+        arrow("M640 433H684"),
+        f'<path d="M24 490H{WIDTH - 24}" stroke="{RULE}"/>',
     ]
+    for name, purpose, left, width in BAND:
+        parts.append(text(left, 519, name, anchor="start", fill=INK, size=15, name="name"))
+        parts.append(text(left + width, 519, purpose, anchor="start", fill=PALE, size=12))
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -55,17 +55,14 @@ _SET = {
 }
 _SCREENS = {
     f"{_U}readers": (),
-    f"{_U}markup": (),
-    f"{_U}texts": (),
-    f"{_U}folder": (),
+    "grace_irl.states.ui.markup": (),
     f"{_U}episode": (),
     f"{_U}fields": (),
     f"{_U}trees": (),
     f"{_U}androidworld": (),
     f"{_U}autodroid": (),
-    f"{_U}annotated": (),
 }
-_TABLE = {f"{_D}parquet": (), f"{_D}parquet_rows": (), f"{_D}parquet_columns": (), f"{_D}parquet_states": ()}
+_TABLE = {f"{_D}parquet.source": (), f"{_D}parquet.rows": (), f"{_D}parquet.pages": (), f"{_D}parquet.episode": ()}
 
 READERS: dict[str, Reader] = {
     "xml": Reader(screens.xml, judges.screens, 15, _SCREENS, _inspect),
@@ -76,15 +73,17 @@ READERS: dict[str, Reader] = {
         screens.tfrecord,
         judges.screens,
         8,
-        {f"{_U}tfrecord": ("write_record", "Writer"), f"{_U}androidcontrol": (), f"{_U}shard": (), f"{_U}record": ()},
+        {f"{_U}androidcontrol": (), f"{_U}shard": ("write_record", "Writer"), f"{_U}record": ()},
         _inspect,
     ),
     "screen-parquet": Reader(
-        tables.screens, judges.screens, 6, {**_TABLE, f"{_D}parquet_screenshots": (), f"{_D}screenshots": ()}, _inspect
+        tables.screens, judges.screens, 6, {**_TABLE, f"{_D}parquet.screenshots": (), f"{_D}screenshots": ()}, _inspect
     ),
     "parquet": Reader(tables.numbers, judges.demonstrations, 10, _TABLE, _inspect),
-    "npz": Reader(archives.npz, judges.demonstrations, 14, {f"{_D}npz": (), **_SET}, _inspect),
-    "minari-hdf5": Reader(datasets.hdf5, judges.demonstrations, 4, {f"{_D}minari": ()}, _inspect),
+    "npz": Reader(
+        archives.npz, judges.demonstrations, 14, {f"{_D}npz.source": (), f"{_D}npz.member": (), **_SET}, _inspect
+    ),
+    "minari-hdf5": Reader(datasets.hdf5, judges.demonstrations, 4, {f"{_D}minari.hdf5": ()}, _inspect),
     "minari-arrow": Reader(datasets.arrow, judges.demonstrations, 4, {}, _inspect),
     "folder": Reader(datasets.mixed, judges.demonstrations, 3, {}, _inspect),
     "recipe": Reader(
@@ -104,11 +103,15 @@ READERS: dict[str, Reader] = {
         records.database,
         judges.database,
         2,
-        {f"{_R}rows": (), f"{_R}codec": ("to_text", "plain"), f"{_R}history": ()},
+        {f"{_R}schema": (), f"{_R}record": ("to_text", "plain")},
         lambda path: ["show", str(path), "--json"],
     ),
     "round": Reader(
-        records.round_, judges.round_, 2, {f"{_R}round": ("write_round",)}, lambda path: ["show", str(path.parents[2])]
+        records.round_,
+        judges.round_,
+        2,
+        {f"{_R}expand.round": ("write_round",)},
+        lambda path: ["show", str(path.parents[2])],
     ),
     "comparison": Reader(
         records.comparison,
@@ -116,8 +119,7 @@ READERS: dict[str, Reader] = {
         2,
         {
             "grace_irl.compare.settings": ("located", "_path", "_function", "digest_of", "Settings.write"),
-            "grace_irl.compare.outcome": ("write_result", "Result.ended"),
-            "grace_irl.compare.folder": (),
+            "grace_irl.compare.folder": ("write_result", "Result.ended"),
         },
     ),
     "scramble": Reader(records.scramble, judges.scramble, 1, {}),

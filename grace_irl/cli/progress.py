@@ -11,7 +11,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from grace_irl.cli.console import PlainConsole, console, print_json, say
-from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
+from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.pool import ComparisonState
 from grace_irl.methods.separated import accuracy_line
 from grace_irl.runs.engine import Snapshot

@@ -126,6 +126,8 @@ def _show_run(
                 "seconds": max((entry.seconds for entry in told.values()), default=0.0),
                 "verdicts": dict(verdicts),
                 "population": [_record_object(record, account) for record in kept],
+                "label": store.meta("label"),
+                "label_reason": store.meta("label_reason"),
                 "goals": goals_found(store.goals()),
                 "generations": [_generation_object(each, account) for each in generations],
                 "fates": [_fate_object(row) for row in rows],
@@ -142,6 +144,8 @@ def _show_run(
     out.print(_programs_table(kept[:top], best, account))
     for remark in dict.fromkeys(each for record in kept[:top] for each in account.cautions(record.evaluation)):
         say(remark)
+    if reason := store.meta("label_reason"):
+        say(f"label rule {store.meta('label')}: {reason}")
     if found := goals_found(store.goals()):
         say(goals_line(found, RunPaths(run).goals))
     out.print(_generations_table(generations, account))

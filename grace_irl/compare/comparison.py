@@ -9,10 +9,9 @@ from pathlib import Path
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, require_cleanable
-from grace_irl.compare.folder import ComparisonFolder, read_curve
+from grace_irl.compare.folder import ComparisonFolder, JobResult, read_curve, read_result
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import JobResult, read_result
 from grace_irl.compare.pool import Listener, run_jobs
 from grace_irl.compare.settings import (
     Settings,

@@ -19,9 +19,17 @@ from typing import TYPE_CHECKING
 
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest
-from grace_irl.compare.folder import ComparisonFolder, JobFolder
+from grace_irl.compare.folder import (
+    PLAYED,
+    ComparisonFolder,
+    Favourite,
+    JobFolder,
+    JobResult,
+    TrainingOutcome,
+    read_result,
+    write_result,
+)
 from grace_irl.compare.grace import GraceTrained, ProgramReward, Recovered
-from grace_irl.compare.outcome import PLAYED, Favourite, JobResult, TrainingOutcome, read_result, write_result
 from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError

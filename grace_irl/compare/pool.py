@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grace_irl.compare.folder import ComparisonFolder, JobFolder, read_curve
-from grace_irl.compare.outcome import JobResult, read_result, write_result
+from grace_irl.compare.folder import ComparisonFolder, JobFolder, JobResult, read_curve, read_result, write_result
 from grace_irl.demos import memory
 
 PACKAGES = Path(__file__).parents[2]

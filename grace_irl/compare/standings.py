@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
 from grace_irl.errors import InputError
 
 Floats = NDArray[np.float64]

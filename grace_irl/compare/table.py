@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
+from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.settings import Settings
 from grace_irl.compare.standings import CONFIDENCE, Scores, SeedSummary, Standing
 from grace_irl.svg import COLOURS, Frame, points, text

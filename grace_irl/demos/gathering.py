@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from grace_irl.demos.arena import Arena, padded
-from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, enough_memory
+from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, Region, enough_memory, padded
 from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
@@ -28,7 +27,7 @@ class Gathering:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._capacity = self._exact = 0
-        self._arena: Arena | None = None
+        self._region: Region | None = None
         self._items: list[Demonstration] = []
         self._texts: set[int] = set()
 
@@ -50,13 +49,13 @@ class Gathering:
         Raises:
             InputError: for data that cannot be used or do not fit the memory.
         """
-        if self._arena is None:  # more than the limit is never given
-            self._arena = Arena(min(self._capacity, self._memory.limit))
-        arena = self._arena
+        if self._region is None:  # more than the limit is never given
+            self._region = Region(min(self._capacity, self._memory.limit))
+        region = self._region
 
         def allocate(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
             self._memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), str(path))
-            return arena.allocate(shape, dtype)
+            return region.allocate(shape, dtype)
 
         with enough_memory(path):
             for item in source.demonstrations(role, allocate):
@@ -65,13 +64,11 @@ class Gathering:
 
     def items(self) -> tuple[Demonstration, ...]:
         """All that was read; nobody writes to it any more."""
-        if self._arena is not None:
-            self._arena.seal()
         release_buffers()
         for item in self._items:
             parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
             for array in (*parts, item.trajectory.actions):
-                if array is not None:  # a view that was taken before sealing does not follow the array it is of
+                if array is not None:
                     array.flags.writeable = False
         return tuple(self._items)
 

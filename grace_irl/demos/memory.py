@@ -1,4 +1,4 @@
-"""The memory that demonstrations may take: every reader asks before it takes any.
+"""The memory that demonstrations may take, and the region that holds their arrays: every reader asks first.
 
 The limit is of the machine, not of a run: the option `--max-memory`, the variable GRACE_IRL_MAX_MEMORY, or a share of
 what is available now. One `Memory` counts a whole set, whatever the number of its files.
@@ -7,9 +7,11 @@ what is available now. One `Memory` counts a whole set, whatever the number of i
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import re
 import resource
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,6 +33,12 @@ EPISODE_BYTES = 1024
 
 SCREENSHOT_BYTES = 512
 """Bytes of the objects that hold a picture's place."""
+
+ALIGNMENT = 64
+"""Bytes. A cache line, and enough for every dtype."""
+
+FILE_SHARE = 0.5
+"""A region larger than this share of the memory that is available now lies in a file instead."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -126,6 +134,51 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
         yield
     finally:
         _STATED.reset(token)
+
+
+class Region:
+    """A region that the arrays of a set are cut from, one after the other; it lives as long as one of them does.
+
+    It is memory, or an unlinked temporary file if it would take more than `FILE_SHARE`. Pages that no array touches
+    take nothing, so `capacity` may be generous.
+
+    Args:
+        capacity: bytes, an upper bound on all arrays, each `padded`.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = max(int(capacity), mmap.PAGESIZE)
+        self.in_file = self.capacity > FILE_SHARE * available_memory()
+        self._map = _map_file(self.capacity) if self.in_file else mmap.mmap(-1, self.capacity, mmap.MAP_PRIVATE)
+        self._used = 0
+
+    def allocate(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        """An array of zeros.
+
+        Raises:
+            MemoryError: the capacity is used up.
+        """
+        kind = np.dtype(dtype)
+        sides = tuple(int(side) for side in shape)
+        size = math.prod(sides) * kind.itemsize
+        if self._used + size > self.capacity:
+            raise MemoryError(f"region of {self.capacity} bytes is full: {self._used} used, {size} asked for")
+        array: NDArray[Any] = np.ndarray(sides, kind, self._map, self._used if size else 0)
+        self._used += padded(size)
+        return array
+
+
+def padded(size: int) -> int:
+    """Bytes that an array of this size takes in a region."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _map_file(capacity: int) -> mmap.mmap:
+    # /var/tmp lies on disk by convention; /tmp is often memory, which is what there is too little of.
+    folder = "/var/tmp" if os.access("/var/tmp", os.W_OK) and "TMPDIR" not in os.environ else tempfile.gettempdir()
+    with tempfile.TemporaryFile(prefix="grace-irl-states-", dir=folder) as file:
+        os.ftruncate(file.fileno(), capacity)
+        return mmap.mmap(file.fileno(), capacity, mmap.MAP_SHARED)
 
 
 def state_limit(max_memory: int | str, name: str) -> None:

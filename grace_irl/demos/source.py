@@ -14,8 +14,8 @@ from typing import Any, Protocol, Self, cast, get_args
 import numpy as np
 
 from grace_irl.atomic import part_of
-from grace_irl.demos.arena import ALIGNMENT
 from grace_irl.demos.header import Header, HeaderBuilder
+from grace_irl.demos.memory import ALIGNMENT
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kind_of
@@ -136,7 +136,7 @@ def stated_split(value: object, where: str) -> Split | None:
 
 
 def total_bytes(arrays: int, nbytes: int) -> int:
-    """Upper bound on the bytes of an arena for arrays of `nbytes` bytes in all, with their paddings."""
+    """Upper bound on the bytes of a region for arrays of `nbytes` bytes in all, with their paddings."""
     return nbytes + arrays * ALIGNMENT
 
 

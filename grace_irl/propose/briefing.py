@@ -11,10 +11,10 @@ from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import InputError
 from grace_irl.propose.protocol import AnswerFormat
-from grace_irl.propose.statistics import HELPER
 from grace_irl.propose.templates import render
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views import View, view_of
+from grace_irl.propose.views.vector import HELPER
 
 
 def neutral_names(tasks: Iterable[str]) -> dict[str, str]:

@@ -24,10 +24,10 @@ from grace_irl.programs.library import Known
 from grace_irl.propose.goals import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, trajectory_rows
-from grace_irl.runs.rows import ColumnTypes
 from grace_irl.runs.schema import (
     DEFINITION_COLUMNS,
     SCHEMA,
+    ColumnTypes,
     definition_rows,
     definitions,
     function_rows,

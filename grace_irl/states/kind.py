@@ -21,7 +21,7 @@ Parts = Mapping[str, NDArray[Any]]
 states are one array has one part, named ""."""
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
-"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or an arena's `allocate`."""
+"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or a region's `allocate`."""
 
 
 class PartLayout(NamedTuple):

@@ -1,19 +1,140 @@
-"""Versions of a program that pay for progress toward the goal as well as for the goal."""
+"""Versions of a program that pay for progress toward the goal as well as for the goal.
+
+A program is read back from its text, whatever data it came from: a run may begin with programs of another one, and what
+that one knew beside the text is gone. Only the constants are parsed. To show that nothing was misread, the program is
+written again and the two texts are compared.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 
 from grace_irl.demos.labels import Problem
+from grace_irl.programs.parsing import parse
 from grace_irl.propose.protocol import Proposal
 from grace_irl.states.grid import GRID
-from grace_irl.synthesis.grid.meaning import Outline
-from grace_irl.synthesis.grid.perception import Agent, find_agent
-from grace_irl.synthesis.grid.progress import shapings
-from grace_irl.synthesis.grid.recovery import recover
+from grace_irl.synthesis.grid.fragments import KEYS, PARTING
+from grace_irl.synthesis.grid.meaning import ByFeature, Feature, Filter, Novel, Outline, Plan
+from grace_irl.synthesis.grid.progress import Shaping, shapings
+from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Agent, Perception, find_agent
 from grace_irl.synthesis.grid.source import write_program
+
+MOST = 100_000
+"""Characters of a program that is looked at; none that is written here comes near."""
+ABOUT = re.compile(r'"""Reward 1\.0 where (.*?);\s+(?:0\.0\s+)?elsewhere\b', re.DOTALL)
+FEATURES: dict[int | str, Feature] = {
+    **{feature: feature for feature in get_args(Feature)},
+    **{int(key): feature for feature, key in KEYS.items()},
+}
+
+
+@dataclass(frozen=True)
+class RecoveredPlan:
+    """Meaning of a program.
+
+    Attributes:
+        outline: its outline.
+        happens: the condition of 1.0, as half a sentence.
+        shaping: how it pays for progress, if it does.
+    """
+
+    outline: Outline
+    happens: str
+    shaping: Shaping | None
+
+
+def recover(source: str) -> RecoveredPlan | None:
+    """The meaning of a program; None for one that was not written by `write_program` (blank lines aside)."""
+    about = ABOUT.match(source)
+    if about is None or len(source) > MOST:
+        return None
+    happens = " ".join(about[1].split())
+    head, lines = source.split("\ndef ", 1)[0], _lines(source)
+    try:
+        constants = {node.targets[0].id: node.value for node in parse(head).body if isinstance(node, ast.Assign)}  # type: ignore[attr-defined]
+        outlines = list(_outlines(constants, source))
+        tries: list[Shaping | None] = [None, *shapings(headed=True)] if "NEAR" in constants else [None]
+        for outline, shaping in itertools.product(outlines, tries):
+            if _lines(write_program(outline, happens, shaping)) == lines:
+                return RecoveredPlan(outline, happens, shaping)
+    except (SyntaxError, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError):
+        return None  # it only looked like one
+    return None
+
+
+def _lines(source: str) -> list[str]:
+    """Those that hold anything: reward files have other blank ones."""
+    return [line for line in source.splitlines() if line]
+
+
+def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
+    """The outlines that may have these constants: one for each way of taking unknown words."""
+    read = {
+        name: ast.literal_eval(node) for name, node in constants.items() if name in ("AGENT", "AHEAD", "BACKGROUND")
+    }
+    agent = None
+    if "AGENT" in read:
+        heading = re.search(r"(?:state|first)\[here\]\[(\d)\]", source)
+        channel, code = read["AGENT"]
+        agent = Agent(channel, code, int(heading[1]) if heading else None, tuple(read.get("AHEAD", {}).items()))
+    parting = sorted(
+        (word, arrangement)
+        for name, arrangement, _ in PARTING
+        if name in constants
+        for word in _literals(constants[name])
+    )
+    novels: tuple[Novel, ...] = ("guess", "require") if "NAMES" in constants else ("ignore",)
+    for novel in novels:
+        yield Outline(
+            perception=Perception(agent, read["BACKGROUND"]),
+            plan=Plan(tuple(parting)),
+            sure=_table(constants.get("WORDS")),
+            guessed=_table(constants.get("GUESSES")),
+            always=tuple(_filter(key, value) for key, value in _items(constants.get("ALWAYS"))),
+            events=tuple(event for event in EVENTS if f'yield "{event}", ' in source),
+            novel=novel,
+            phrases=tuple(_literals(constants.get("PHRASES"))),
+            plain=tuple(_literals(constants.get("PLAIN"))),
+        )
+
+
+def _items(node: ast.expr | None) -> list[tuple[Any, ast.expr]]:
+    """Keys and values of a dictionary, in order."""
+    if not isinstance(node, ast.Dict):
+        return []
+    return [(ast.literal_eval(key), value) for key, value in zip(node.keys, node.values, strict=True) if key]
+
+
+def _literals(node: ast.expr | None) -> list[Any]:
+    """The elements of a collection in the order in which they stand there."""
+    return [ast.literal_eval(each) for each in node.elts] if isinstance(node, ast.Set | ast.List) else []
+
+
+def _filter(key: int | str, value: ast.expr) -> Filter:
+    said, feature = ast.literal_eval(value), FEATURES[key]
+    if feature == "event":
+        return Filter(feature, EVENTS.index(said))
+    return Filter(feature, SIDES.index(said) if feature == "side" else said)
+
+
+def _table(node: ast.expr | None) -> ByFeature:
+    table: ByFeature = {}
+    for key, words in _items(node):
+        filters = {
+            word: tuple(_filter(key, value) for value in values.elts)
+            for word, values in _items(words)
+            if isinstance(values, ast.Set)
+        }
+        table[FEATURES[key]] = filters
+    return table
+
 
 FOREIGN = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"
 RESHAPED = (GRID.name,)

@@ -19,7 +19,7 @@ from grace_irl.states.grid import GRID
 from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
-from grace_irl.synthesis.grid.perception import perceive
+from grace_irl.synthesis.grid.scene import perceive
 from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher

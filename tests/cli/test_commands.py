@@ -88,7 +88,8 @@ def test_a_run_whose_time_is_up_before_the_first_proposal_says_how_to_go_on(
 ) -> None:
     folder = tmp_path / "run"
     assert main(["fit", "--demos", str(demos), "--out", str(folder), "--max-seconds", "0.001", "--json"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    rule, line = capsys.readouterr().err.splitlines()
+    assert rule.startswith("label rule ")
     assert f"{folder}: the time was up before the first proposal (max_seconds: 0.0" in line
     assert f"go on with more: grace-irl fit --resume {folder} --max-seconds N" in line
     assert main(["fit", "--resume", str(folder), "--max-seconds", "120", "--json"]) == 0

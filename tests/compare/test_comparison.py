@@ -20,8 +20,7 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 
 from grace_irl.cli import main
 from grace_irl.compare.comparison import resume, start
-from grace_irl.compare.folder import ComparisonFolder, read_curve
-from grace_irl.compare.outcome import read_result
+from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
 from grace_irl.compare.pool import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
 from grace_irl.compare.standings import Standing

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
+from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.settings import Comparison, Settings
 from grace_irl.compare.standings import Scores, Standing, standings
 from grace_irl.compare.table import Line, csv_text, differences_of, markdown, plot, rows_of

@@ -8,8 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 
-def region(array: NDArray[Any]) -> mmap.mmap:
-    """The region of the arena that the array was cut from."""
+def region_of(array: NDArray[Any]) -> mmap.mmap:
+    """The region that the array was cut from."""
     base: Any = array
     while not isinstance(base, mmap.mmap):
         base = base.obj if isinstance(base, memoryview) else base.base

@@ -16,7 +16,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same, assert_same_demonstration
 from tests.demos.matrix import FORMATS, HOLD_ARRAYS, FormatCase
-from tests.demos.regions import region
+from tests.demos.regions import region_of
 
 
 def variants() -> dict[str, Demonstrations]:
@@ -125,7 +125,7 @@ def test_streaming_gives_the_same(whole: Demonstrations, case: FormatCase, path:
             assert_same_demonstration(one, other)
 
 
-def test_states_and_actions_lie_in_one_sealed_arena(
+def test_states_and_actions_lie_in_one_region_that_nobody_writes(
     grids: Demonstrations, screens: Demonstrations, case: FormatCase, path: Path
 ) -> None:
     steps = screens[0].trajectory.num_steps
@@ -135,7 +135,7 @@ def test_states_and_actions_lie_in_one_sealed_arena(
     for item in load([path]):
         for array in (item.trajectory.states, item.trajectory.actions):
             assert array is not None
-            regions.add(id(region(array)))
+            regions.add(id(region_of(array)))
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
     assert len(regions) == 1

@@ -1,17 +1,23 @@
-"""The limit of memory that a set of demonstrations may take."""
+"""The limit of memory that a set of demonstrations may take, and the region that its arrays are cut from."""
 
 from __future__ import annotations
 
+import gc
+import mmap
+import os
 import resource
 import shutil
+import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grace_irl import score
 from grace_irl.demos import load, memory, save
-from grace_irl.demos.memory import Memory, available_memory, limited, size_of
+from grace_irl.demos.memory import ALIGNMENT, Memory, Region, available_memory, limited, size_of
 from grace_irl.errors import InputError
+from tests.demos.regions import region_of
 from tests.fakes.data import vector_set
 from tests.hostile_files.refusal import refused
 
@@ -92,7 +98,6 @@ def test_a_limit_above_the_memory_uses_a_file(tmp_path: Path, monkeypatch: pytes
     """Whoever allows more than there is gets it: on disk, as before."""
     save(vector_set(), tmp_path / "expert.parquet")
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
-    monkeypatch.setattr("grace_irl.demos.arena.available_memory", lambda: 1000)
     with pytest.raises(InputError, match="at most 800 B"):
         load([tmp_path / "expert.parquet"])
     assert len(load([tmp_path / "expert.parquet"], max_memory="1G"))
@@ -110,3 +115,65 @@ def test_hard_limits_are_not_touched() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     with limited("1M"):
         assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+@pytest.fixture(params=[False, True], ids=["memory", "file"])
+def in_file(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Regions of this test lie in memory, or in a file."""
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000 if request.param else 1 << 40)
+    return request.param
+
+
+def test_arrays_follow_one_another(in_file: bool) -> None:
+    region = Region(10_000)
+    first = region.allocate((3, 5), np.float64)
+    second = region.allocate((7,), np.uint8)
+    first[...] = np.arange(15).reshape(3, 5)
+    second[...] = 9
+    assert region_of(first) is region_of(second)
+    assert second.ctypes.data - first.ctypes.data == 2 * ALIGNMENT  # 15 doubles are 120 bytes
+    np.testing.assert_array_equal(first.ravel(), np.arange(15.0))
+
+
+def test_arrays_keep_their_region(in_file: bool) -> None:
+    region = Region(10_000)
+    view = region.allocate((10, 3), np.float64)[4:6]
+    gone = weakref.ref(region_of(view))
+    del region
+    gc.collect()
+    view[...] = 7.0
+    assert view.sum() == 42
+    del view
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_full_region_raises() -> None:
+    region = Region(mmap.PAGESIZE)
+    region.allocate((mmap.PAGESIZE - 8,), np.uint8)
+    with pytest.raises(MemoryError, match="is full"):
+        region.allocate((16,), np.uint8)
+
+
+def test_untouched_pages_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 40)
+    before = resident()
+    region = Region(1 << 32)  # 4 GiB, more than a small machine has
+    region.allocate((1 << 20,), np.uint8)[...] = 1
+    assert resident() - before <= 64 << 20
+
+
+def test_a_file_has_no_name(in_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    region = Region(10_000)
+    assert region.in_file == in_file
+    assert not os.listdir(tmp_path)
+
+
+def test_a_large_share_of_the_memory_lies_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 100_000)
+    assert [Region(size).in_file for size in (40_000, 60_000)] == [False, True]

@@ -28,7 +28,7 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 NOT_HELD = re.compile(r"\b(?:METHODS|ARCHITECTURE|HOUSE|SANDBOX|STACK2?|STYLE|LLM)(?:\.md|: [A-Z]|, \"[A-Z])")
 """Pages of plans, which the repository does not hold."""
 OLD = (
-    *("grace_irl/demos/ui/", "grace_irl/rl/", "grace_irl/runs/", "grace_irl/search/"),
+    *("grace_irl/rl/", "grace_irl/runs/", "grace_irl/search/"),
     *("grace_irl/states/", "grace_irl/rewards/", "grace_irl/methods", "grace_irl/api.py"),
     "grace_irl/synthesis/screen/functions.py",
     *("grace_irl/propose/views/", "grace_irl/propose/feedback.py"),

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grace_irl.demos.arena import Arena
+from grace_irl.demos.memory import Region
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import Mode
@@ -28,11 +28,11 @@ COUNT = 2 * EACH
 Recording = Callable[[NDArray[np.float64]], Trajectory]
 
 
-def _in_arena(states: NDArray[Any]) -> Trajectory:
-    arena = Arena(states.nbytes)
-    block = arena.allocate(states.shape, states.dtype)
+def _in_region(states: NDArray[Any]) -> Trajectory:
+    region = Region(states.nbytes)
+    block = region.allocate(states.shape, states.dtype)
     block[:] = states
-    arena.seal()
+    block.flags.writeable = False
     return Trajectory(block)
 
 
@@ -70,7 +70,7 @@ FILES: dict[str, tuple[Recording, Recording]] = {
     "the other memory order": (lambda noise: Trajectory(np.asfortranarray(noise)), Trajectory),
     "every second row of a table": (lambda noise: Trajectory(np.repeat(noise, 2, axis=0)[::2]), Trajectory),
     "read-only": (_read_only, Trajectory),
-    "in an arena": (_in_arena, Trajectory),
+    "in a region": (_in_region, Trajectory),
     "grids of bytes beside wide ones": (_grid("u1"), _grid("i8")),
     "grids of the other byte order": (_grid(">i2"), _grid("<i2", "F")),
     "actions in one file only": (_acting("f8"), Trajectory),

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from grace_irl.demos.arena import Arena
+from grace_irl.demos.memory import Region
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.sandbox.kernel import ARCHITECTURES
 from grace_irl.sandbox.pool import ZygotePool
@@ -68,17 +68,17 @@ def pool() -> Iterator[ZygotePool]:
         yield pool
 
 
-@pytest.fixture(scope="module", params=["heap", "arena"])
+@pytest.fixture(scope="module", params=["heap", "region"])
 def handle(pool: ZygotePool, request: pytest.FixtureRequest) -> int:
-    """Experts first, in memory of their own or in an arena, where they lie in the order of their files."""
+    """Experts first, in memory of their own or in a region, where they lie in the order of their files."""
     random = np.random.default_rng(1)
     states = random.normal(size=(COUNT, STATES, 4))
     if request.param == "heap":
         return pool.put([Trajectory(block.copy()) for block in states])
-    arena = Arena(states.nbytes)
-    block = arena.allocate(states.shape, states.dtype)
+    region = Region(states.nbytes)
+    block = region.allocate(states.shape, states.dtype)
     block[:] = states
-    arena.seal()
+    block.flags.writeable = False
     return pool.put(list(map(Trajectory, block)))
 
 

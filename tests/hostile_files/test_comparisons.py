@@ -12,9 +12,8 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 from grace_irl.cli import main
 from grace_irl.compare import comparison as comparisons
 from grace_irl.compare.comparison import Compared
-from grace_irl.compare.folder import ComparisonFolder
+from grace_irl.compare.folder import ComparisonFolder, JobResult, read_result, write_result
 from grace_irl.compare.job import run_job
-from grace_irl.compare.outcome import JobResult, read_result, write_result
 from grace_irl.compare.settings import Settings, comparison_of, digest_of, read_settings
 from grace_irl.demos import save
 from grace_irl.demos.memory import limited

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole
 from grace_irl.cli.progress import ComparisonProgress, FitProgress
-from grace_irl.compare.outcome import JobResult
+from grace_irl.compare.folder import JobResult
 from grace_irl.compare.pool import ComparisonState as Standing
 from grace_irl.errors import GraceError, InputError
 from grace_irl.text import harmless, line

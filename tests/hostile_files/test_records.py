@@ -14,8 +14,7 @@ import pytest
 
 from grace_irl import load_reward
 from grace_irl.cli import main
-from grace_irl.compare.folder import read_curve
-from grace_irl.compare.outcome import Favourite, JobResult, TrainingOutcome, read_result, write_result
+from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome, read_curve, read_result, write_result
 from grace_irl.errors import InputError
 from grace_irl.programs.export import export_source, program_of
 from grace_irl.runs.expand.round import Round

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from grace_irl.programs.check import read
 from grace_irl.synthesis.grid.meaning import Arrangement, Filter, Hypothesis
-from grace_irl.synthesis.grid.perception import Agent, Perception
-from grace_irl.synthesis.grid.scene import EVENTS
+from grace_irl.synthesis.grid.scene import EVENTS, Agent, Perception
 from grace_irl.synthesis.grid.source import write_source
 from tests.propose.worlds import AGENT, FLOOR, HEADINGS, WALL, World, rewards, thing
 

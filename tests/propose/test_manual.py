@@ -249,7 +249,8 @@ def test_a_whole_run_by_hand(tmp_path: Path) -> None:
         assert config.proposer.name == "manual"
     assert [t.failure for t in told.values() if t.failure] == []
     assert len(told) == len(person.answered) == 8
-    notes = [detail for _, kind, detail in events if kind == "note"]
+    rule, *notes = [detail for _, kind, detail in events if kind == "note"]
+    assert rule.startswith("label rule ")
     assert 1 <= len(notes) <= 4  # not one per prompt
     assert all(re.search(r"prompts? waits?", note) for note in notes)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grace_irl.demos.arena import Arena
+from grace_irl.demos.memory import Region
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError, SandboxError
 from grace_irl.sandbox import Limits, open_sandbox
@@ -141,12 +141,12 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def test_arena_states_are_referred_to(pool: ZygotePool) -> None:
-    arena = Arena(1 << 20)
+def test_states_of_a_region_are_referred_to(pool: ZygotePool) -> None:
+    region = Region(1 << 20)
     random = np.random.default_rng(0)
-    block = arena.allocate((10, 3), np.float64)
+    block = region.allocate((10, 3), np.float64)
     block[:] = random.normal(size=(10, 3))
-    arena.seal()
+    block.flags.writeable = False
     trajectories = [Trajectory(block[:4]), Trajectory(block[4:]), Trajectory(random.normal(size=(5, 3)))]
     handle = pool.put(trajectories)
     for trajectory, content in zip(trajectories, pool._packages[handle].contents, strict=True):

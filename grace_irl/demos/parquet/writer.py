@@ -23,7 +23,7 @@ from grace_irl.demos.parquet.rows import (
     part_columns,
     value_type,
 )
-from grace_irl.demos.parquet.screenshot_writer import Cell, ScreenshotColumn
+from grace_irl.demos.parquet.screenshots import Cell, ScreenshotColumn
 from grace_irl.demos.parquet.source import BATCH_ROWS
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter

@@ -239,7 +239,7 @@ class AndroidControlWriter(SetWriter):
 
 
 def _size(picture: bytes, where: str) -> tuple[int, int]:
-    """Width and height of a PNG, in pixels; zeros where there is none."""
+    """Width and height of a PNG, in pixels; zeros if there is none."""
     if not picture:
         return 0, 0
     if not picture.startswith(_PNG) or len(picture) < 24:

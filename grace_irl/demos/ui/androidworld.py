@@ -4,7 +4,7 @@ A history is a list of steps, each `{"task_goal": …, "result": …, "ui_descri
 screen before the step's action, so that T steps are T states. An element is what the agent was shown of it, with its
 rectangle (`{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min, x_max, y_min, y_max]}`), an object
 with the fields of a `UIElement`, or its text, `UIElement(text='…', …)`. A list has no nesting: its states are flat.
-`result` says whether the environment found the goal reached: it becomes `terminated`, and the role where none is given.
+`result` says whether the environment found the goal reached: it becomes `terminated`, and the role if none is given.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ CLASSES: dict[str, dict[str, object]] = {
 }
 
 UNNAMED = "utg"
-"""What AutoDroid writes as the task of an exploration without one."""
+"""AutoDroid's text for an exploration without a task."""
 
 _OPENING = re.compile(r"\s*<(button|checkbox|input|p) +id=(\d{1,9})(?: +checked=(True|False))?(?: +text=')?")
 
@@ -112,7 +112,7 @@ def read_elements(state: str, where: str) -> list[dict[str, object]]:
 
 
 def read_yaml(text: str, where: str) -> Any:
-    """What a YAML file holds, as mappings, lists and texts: of its events, so that no tag makes anything.
+    """The content of a YAML file, as mappings, lists and texts: of its events, so that no tag makes anything.
 
     Raises:
         InputError: not YAML, an alias (which may stand for any amount of data), or nested deeper than `MAX_DEPTH`.

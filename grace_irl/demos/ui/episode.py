@@ -37,14 +37,14 @@ MAX_BYTES = 1024 * 1024 * 1024
 
 @dataclass(frozen=True)
 class ScreenEpisode:
-    """One episode, opened; its screens are read when they are asked for.
+    """One episode, opened; its screens are read on demand.
 
     Attributes:
         screens: gives the states in order, as canonical XML (`grace_irl.states.ui.markup.write`), each time anew.
         instruction: the goal, or "".
         task: name of the task.
         role: what the source says, or None.
-        success: whether the goal was reached, or None where the source does not say.
+        success: whether the goal was reached, or None if the source does not say.
         screenshots: one for each state, or ().
     """
 
@@ -199,7 +199,7 @@ def _episode(dumps: list[Path], about: Mapping[str, Any], where: Path, memory: M
 
 
 def instruction_of(about: Mapping[str, Any], where: Path) -> str:
-    """The goal that a source states, without the blanks around it; "" where it states none.
+    """The goal that a source states, without the blanks around it; "" if it states none.
 
     Raises:
         InputError: it is no text.
@@ -214,7 +214,7 @@ def instruction_of(about: Mapping[str, Any], where: Path) -> str:
 
 
 def success_of(value: object, where: Path) -> bool | None:
-    """Whether an episode reached its goal, where a source says so.
+    """Whether an episode reached its goal, if a source says so.
 
     Raises:
         InputError: neither a truth nor null.

@@ -50,7 +50,7 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
     """The attributes of one node.
 
     Args:
-        stated: what a source says of it; a later mapping is asked where an earlier one is silent. A value that is
+        stated: mappings of the source; a later one counts if an earlier one is silent. A value that is
             neither text nor number nor truth counts as not said.
     """
     found: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
 
 
 def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
-    """Where a node is, of names as `_plain` writes them: in any of the ways that sources spell it."""
+    """The bounds of a node, from names as `_plain` writes them, in any spelling of the sources."""
     for name in ("bboxpixels", "bounds", "boundsinscreen", "bbox"):
         value = found.get(name)
         if isinstance(value, str):

@@ -1,7 +1,7 @@
 """AndroidAccessibilityForest, what AndroidControl has of a screen, as uiautomator's XML, and the way back.
 
 Every window is a child of `<hierarchy>`, in the forest's order; every field has an attribute (docs/demonstrations.md,
-AndroidControl). What XML says and a forest cannot is told apart by `residue.py`.
+AndroidControl). `residue.py` keeps what XML can say and a forest cannot.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 
 if TYPE_CHECKING:
-    from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest
-    from grace_irl.demos.ui.protos.android_accessibility_node_info_pb2 import AndroidAccessibilityNodeInfo
-    from grace_irl.demos.ui.protos.android_accessibility_window_info_pb2 import AndroidAccessibilityWindowInfo
+    from grace_irl.demos.ui.androidcontrol_pb2 import (
+        AndroidAccessibilityForest,
+        AndroidAccessibilityNodeInfo,
+        AndroidAccessibilityWindowInfo,
+    )
 
 MAX_TREE = 4 * 1024 * 1024
 """Bytes of one serialised forest: 20,000 nodes or so; parsed, it may take a hundred times as much."""
@@ -75,10 +77,10 @@ DEFAULTS = {
     "visible-to-user": "true",
     **{name: value for name, value in markup.ATTRIBUTES.items() if name not in ("index", "bounds")},
 }
-"""What an attribute says that is not there."""
+"""Values of absent attributes."""
 
 ALWAYS = {*markup.ATTRIBUTES, "visible-to-user"}
-"""Attributes that are written in every node; the others where they differ from `DEFAULTS`."""
+"""Attributes that are written in every node; the others if they differ from `DEFAULTS`."""
 
 WINDOW_TYPES = (
     "unknown",
@@ -109,7 +111,7 @@ def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
     """
     from google.protobuf.message import DecodeError
 
-    from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest
+    from grace_irl.demos.ui.androidcontrol_pb2 import AndroidAccessibilityForest
 
     if len(tree) > MAX_TREE:
         raise InputError(f"{where}: a tree of {len(tree):,} bytes; expected at most {MAX_TREE:,}: drop the episode")
@@ -241,7 +243,7 @@ def forest_of(root: etree._Element) -> AndroidAccessibilityForest:
     Args:
         root: as `markup.parse` gives it.
     """
-    from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest
+    from grace_irl.demos.ui.androidcontrol_pb2 import AndroidAccessibilityForest
 
     forest = AndroidAccessibilityForest()
     for top in root:
@@ -269,7 +271,7 @@ def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
 
 
 def _ids(elements: Sequence[etree._Element]) -> Sequence[int]:
-    """Their numbers: those that they state, where all of these are different, else as they follow one another."""
+    """Their numbers: those that they state, if all of these are different, else as they follow one another."""
     plain = range(len(elements))
     texts = [element.get("unique-id") for element in elements]
     stated = [_number(text, _INT32, number) for text, number in zip(texts, plain, strict=True)]
@@ -325,7 +327,7 @@ def _fill_bounds(rectangle: Any, text: str | None) -> None:
 
 
 def _number(text: str | None, limit: int, default: int) -> int:
-    """The whole number that a text spells, where a field of this range can hold it."""
+    """The whole number that a text spells, if a field of this range can hold it."""
     if text is None or not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
         return default
     return int(text)

@@ -1,4 +1,4 @@
-"""A picture of a screen: its screenshot where the source has one, else a drawing. Needs Pillow."""
+"""A picture of a screen: its screenshot if the source has one, else a drawing. Needs Pillow."""
 
 from __future__ import annotations
 

@@ -68,4 +68,4 @@ READERS: dict[str, Callable[[Path, Memory], Source]] = {
 }
 
 TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
-"""Names that stand for demonstrations in a folder where nothing else does: recipes and cards end in the like."""
+"""Names that stand for demonstrations in a folder if nothing else does: recipes and cards end in the like."""

@@ -16,7 +16,7 @@ from grace_irl.demos.ui.residue import Residue
 from grace_irl.errors import InputError
 
 if TYPE_CHECKING:
-    from grace_irl.demos.ui.protos.example_pb2 import Features
+    from grace_irl.demos.ui.androidcontrol_pb2 import Features
 
 
 ABOUT = "grace_irl"
@@ -35,9 +35,9 @@ class EpisodeRecord:
         episode_id: the number of the episode in its data set.
         goal: the instruction.
         trees: T+1 serialised forests (`forest.py`).
-        actions: T JSON objects, as texts, done between the screens; or () where the source has none.
+        actions: T JSON objects, as texts, done between the screens; or () if the source has none.
         step_instructions: what each action is for, T texts; or ().
-        screenshots: T+1 pictures (PNG), empty where a screen has none; or ().
+        screenshots: T+1 pictures (PNG), empty if a screen has none; or ().
         sizes: width and height of each screenshot, in pixels.
         about: what we keep beside, or None in the records of others.
     """
@@ -65,7 +65,7 @@ class EpisodeRecord:
         """
         from google.protobuf.message import DecodeError
 
-        from grace_irl.demos.ui.protos.example_pb2 import Example
+        from grace_irl.demos.ui.androidcontrol_pb2 import Example
 
         try:
             features = Example.FromString(data).features
@@ -87,7 +87,7 @@ class EpisodeRecord:
 
     def serialise(self) -> bytes:
         """The record's data; equal records are equal bytes."""
-        from grace_irl.demos.ui.protos.example_pb2 import Example
+        from grace_irl.demos.ui.androidcontrol_pb2 import Example
 
         example = Example()
         feature = example.features.feature
@@ -157,18 +157,18 @@ class _Features:
         return self._only(name, self.numbers(name))
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """Whole numbers; none where the feature is missing."""
+        """Whole numbers; none if the feature is missing."""
         return tuple(self._values(name, "int64_list"))
 
     def many(self, name: str, read: Callable[[bytes], T]) -> tuple[T, ...]:
-        """Byte strings; none where the feature is missing."""
+        """Byte strings; none if the feature is missing."""
         try:
             return tuple(read(value) for value in self._values(name, "bytes_list"))
         except UnicodeDecodeError:
             raise InputError(f"{self._where}: feature {name!r} is not UTF-8; {_EXPECTED}") from None
 
     def object(self, name: str) -> Mapping[str, Any] | None:
-        """A JSON object, or None where the feature is missing."""
+        """A JSON object, or None if the feature is missing."""
         texts = self.many(name, _utf8)
         if not texts:
             return None
@@ -208,11 +208,11 @@ UI = Metadata(kind="ui", view="uiautomator")
 
 @dataclass(frozen=True)
 class About:
-    """What is kept beside one episode.
+    """Facts that are kept beside one episode.
 
     Attributes:
         metadata: of the set that it was written in.
-        role: of the episode; None where nobody stated one.
+        role: of the episode; None if nobody stated one.
         task, split, goals, terminated, truncated: see `Demonstration` and `Trajectory`.
         arrays: those of `ARRAYS` that the trajectory has.
         screens: what each screen says beyond its forest, one for each state; or ().
@@ -230,7 +230,7 @@ class About:
 
     @classmethod
     def of(cls, demonstration: Demonstration, metadata: Metadata, screens: tuple[Residue | None, ...]) -> About:
-        """What is to be kept beside a demonstration."""
+        """The facts to keep beside a demonstration."""
         trajectory = demonstration.trajectory
         arrays = {name: getattr(trajectory, name) for name in ARRAYS}
         return cls(

@@ -21,7 +21,7 @@ have; `layout`, which of them each node has; and `values`, by number of the node
 
 
 def difference(screen: etree._Element, plain: etree._Element) -> Residue | None:
-    """What `screen` says beyond `plain`, or None where they are the same.
+    """The difference of `screen` from `plain`, or None if they are the same.
 
     Args:
         screen: as it was.

@@ -33,7 +33,7 @@ _CHECKSUM = struct.Struct("<I")
 _CHUNK = 1024 * 1024
 _NAME = re.compile(r"-\d{5}-of-\d{5}$|\.tfrecords?(\.gz)?$")
 _FEATURES = b"\x0a"
-"""How a `tf.train.Example` begins: field 1, a message."""
+"""First byte of a `tf.train.Example`: field 1, a message."""
 
 
 def is_name(path: str | Path) -> bool:
@@ -49,7 +49,7 @@ def is_shard_of_folder(path: Path) -> bool:
 def is_tfrecord(path: Path) -> bool:
     """Whether a file is one, going by its name or else by how it begins.
 
-    Needs no checksums, so that a file is recognised where the library for them is missing.
+    Needs no checksums, so that a file is recognised even without the library for them.
     """
     if not path.is_file():
         return False
@@ -102,7 +102,7 @@ def checksum(data: bytes, before: int = 0) -> int:
 
 
 def masked(crc: int) -> int:
-    """How TFRecord writes a CRC, so that data which hold CRCs keep good ones."""
+    """A CRC as TFRecord writes it, so that data which hold CRCs keep good ones."""
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -166,10 +166,10 @@ class Shard:
     """
 
     _looked_up: ClassVar[tuple[Shard, int, EpisodeRecord] | None] = None
-    """What was looked up last, of all shards: pictures of one record are asked for one after the other."""
+    """The last look-up, of all shards: pictures of one record are read one after the other."""
 
     _walk: ClassVar[tuple[Shard, _Walk] | None] = None
-    """Where the last look-up ended: records are mostly asked for in their order."""
+    """The end of the last look-up: records are mostly read in their order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -199,7 +199,7 @@ class Shard:
     def record(self, number: int) -> EpisodeRecord:
         """One record: the one that `records` is at, the one looked up last, or what a walk through the file finds.
 
-        The walk goes on where the last one ended, if that is before the record and the file is as it was.
+        The walk goes on from the end of the last one, if that is before the record and the file is as it was.
 
         Raises:
             InputError: the file is gone, or was changed.
@@ -249,7 +249,7 @@ class _Walk:
         return self._found == identity(self._path)
 
     def to(self, number: int) -> bytes | None:
-        """The data of this record, which must not be behind; None where the file ends before it."""
+        """The data of this record, which must not be behind; None if the file ends before it."""
         for data in self._records:
             self.at += 1
             if self.at > number:
@@ -262,7 +262,7 @@ class RecordScreenshot:
     """A picture in a record.
 
     Attributes:
-        shard: where it lies.
+        shard: its place.
         number: of the record.
         step: of the state.
     """
@@ -285,7 +285,7 @@ class RecordScreenshot:
 
 
 def require_extra(path: Path) -> None:
-    """Refuses to go on where the libraries that shards are read and written with are missing or too old.
+    """Refuses to go on if the libraries for shards are missing or too old.
 
     Raises:
         InputError: with what to install.
@@ -297,7 +297,7 @@ def require_extra(path: Path) -> None:
     except ImportError as error:
         raise InputError(f"{path}: a shard of AndroidControl, and {error.name} is not installed; {install}") from None
     try:
-        from grace_irl.demos.ui.protos import android_accessibility_forest_pb2, example_pb2  # noqa: F401
+        from grace_irl.demos.ui import androidcontrol_pb2  # noqa: F401
     except VersionError as error:
         reason = " ".join(str(error).split())
         raise InputError(

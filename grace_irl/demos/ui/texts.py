@@ -14,11 +14,11 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 TASK = "task.json"
-"""What an episode that is a folder says of itself."""
+"""The file with the facts about an episode that is a folder."""
 
 
 DUMPS = "hierarchy"
-"""Where its dumps may be."""
+"""The folder that may hold its dumps."""
 
 
 def steps(folder: Path) -> list[Path]:
@@ -47,7 +47,7 @@ PARSED = 50
 
 
 def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
-    """The whole file, unpacked where its name ends in `.gz`; there is memory to parse it.
+    """The whole file, unpacked if its name ends in `.gz`; there is memory to parse it.
 
     Args:
         path: of it.
@@ -86,7 +86,7 @@ def read_text(path: Path, memory: Memory, limit: int = MAX_BYTES) -> str:
 
 
 def read_json(path: Path, memory: Memory) -> Any:
-    """What a JSON file holds.
+    """The content of a JSON file.
 
     Raises:
         InputError: see `read_text`; or not JSON, of too many parts, or nested too deep to be read.

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from grace_irl.synthesis.grid.perception import Perception
-from grace_irl.synthesis.grid.scene import EVENTS, SIDES
+from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 
 Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count"]
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")

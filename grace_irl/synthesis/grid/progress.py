@@ -138,11 +138,6 @@ $body
 ''')
 
 
-def can_shape(outline: Outline) -> bool:
-    """Whether a program can say how near the agent is."""
-    return outline.perception.agent is not None
-
-
 class ProgressParts:
     """The functions, fields and methods for progress."""
 

@@ -13,8 +13,7 @@ from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import anneal, descend, learn
 from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior, find_phrases, split_words, substitutes
 from grace_irl.synthesis.grid.meaning import Arrangement, Plan
-from grace_irl.synthesis.grid.perception import Perception, perceive
-from grace_irl.synthesis.grid.scene import look
+from grace_irl.synthesis.grid.scene import Perception, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 SCREEN = 0.3

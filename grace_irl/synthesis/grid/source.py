@@ -11,8 +11,8 @@ from textwrap import fill, indent
 from grace_irl.synthesis.grid import fragments
 from grace_irl.synthesis.grid.fragments import WIDTH, write_constants
 from grace_irl.synthesis.grid.meaning import Arrangement, Hypothesis, Outline, Plan, summary
-from grace_irl.synthesis.grid.perception import Perception
 from grace_irl.synthesis.grid.progress import NOVEL, THINGS, ProgressParts, Shaping
+from grace_irl.synthesis.grid.scene import Perception
 
 ELSEWHERE = "0.0 elsewhere"
 

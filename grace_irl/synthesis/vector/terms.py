@@ -18,7 +18,7 @@ from scipy.ndimage import distance_transform_cdt
 
 from grace_irl.programs.characters import seen
 from grace_irl.states.record import RECORD, RecordStates, places, spelled
-from grace_irl.synthesis.grid.perception import Agent
+from grace_irl.synthesis.grid.scene import Agent
 from grace_irl.text import packed, quoted
 
 Shape = Literal["minus", "above", "below", "off", "times", "against", "and", "outside"]

@@ -16,7 +16,7 @@ from grace_irl.states.ui import markup
 from tests.demos.ui.data import DUMPS, needs_android
 from tests.demos.ui.trees import forests, markups
 
-pb2 = pytest.importorskip("grace_irl.demos.ui.protos.android_accessibility_forest_pb2")
+pb2 = pytest.importorskip("grace_irl.demos.ui.androidcontrol_pb2")
 
 
 def forest_with(nodes: dict[int, list[int]], windows: int = 1) -> Any:

@@ -18,7 +18,7 @@ from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.errors import InputError
 from tests.demos.ui.shards import SCREENS, episode, png, shard
 
-pb2 = pytest.importorskip("grace_irl.demos.ui.protos.example_pb2")
+pb2 = pytest.importorskip("grace_irl.demos.ui.androidcontrol_pb2")
 
 GOOD = episode()
 

@@ -70,7 +70,7 @@ def filled(draw: st.DrawFn, message: Any, skip: tuple[str, ...]) -> Any:
 @st.composite
 def forests(draw: st.DrawFn) -> Any:
     """Windows with trees, numbered layer by layer as android_env does, or by numbers of their own."""
-    from grace_irl.demos.ui.protos.android_accessibility_forest_pb2 import AndroidAccessibilityForest
+    from grace_irl.demos.ui.androidcontrol_pb2 import AndroidAccessibilityForest
 
     made = AndroidAccessibilityForest()
     for _ in range(draw(st.integers(0, 3))):

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
-from grace_irl.propose.statistics import HELPER, field_statistics
-from grace_irl.propose.views.vector import MAX_FIELDS, VectorView
+from grace_irl.propose.views.vector import HELPER, MAX_FIELDS, VectorView, field_statistics
 
 
 def view(expert: NDArray[np.float64], negative: NDArray[np.float64], fields: tuple[str, ...] = ()) -> VectorView:

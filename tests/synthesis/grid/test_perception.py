@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from grace_irl.synthesis.grid.perception import Agent, Perception, find_agent, perceive, unique_positions
+from grace_irl.synthesis.grid.scene import Agent, Perception, find_agent, perceive, unique_positions
 from tests.propose.worlds import AGENT, FLOOR, HEADINGS, WALL, World, thing
 
 STEPS = tuple(sorted(HEADINGS.items()))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grace_irl.synthesis.grid.meaning import Arrangement, Filter, Hypothesis, Novel, Plan
-from grace_irl.synthesis.grid.perception import Perception
-from grace_irl.synthesis.grid.scene import EVENTS, SIDES
+from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 from grace_irl.synthesis.grid.source import write_source
 from tests.propose.programs import (
     BALL,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.synthesis.grid.perception import Agent, Perception
-from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Scene, ThingRows, look
+from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Agent, Perception, Scene, ThingRows, look
 from tests.propose.worlds import AGENT, CLOSED, DOOR, FLOOR, HEADINGS, OPEN, WALL, Code, World, thing
 
 PERCEPTION = Perception(Agent(0, AGENT, 2, tuple(sorted(HEADINGS.items()))), (FLOOR, WALL))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.synthesis.grid.perception import perceive
+from grace_irl.synthesis.grid.scene import perceive
 from grace_irl.synthesis.vector.terms import LONGEST, GridNumbers, Numbers, VectorNumbers
 from tests.propose.worlds import AGENT, FLOOR, KINDS, random_play
 

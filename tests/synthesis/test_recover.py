@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Outline, Plan, summary
-from grace_irl.synthesis.grid.perception import Perception
-from grace_irl.synthesis.grid.recovery import MOST, recover
-from grace_irl.synthesis.grid.scene import SIDES
+from grace_irl.synthesis.grid.scene import SIDES, Perception
 from grace_irl.synthesis.grid.source import write_source
+from grace_irl.synthesis.reshaper import MOST, recover
 from tests.propose.programs import (
     BALL,
     BLUE,

@@ -1,1 +1,0 @@
-"""Generated from the .proto files beside it (`make protos`); README.md says where they come from."""
