@@ -261,6 +261,16 @@ class RecordKind(StateKind):
         return RecordScrambler(parts)
 
 
+def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
+    """The records of a batch whose parts are stacked, as vector environments give them: `(count,)` dicts."""
+    rows = np.empty(count, object)
+    for row in range(count):
+        rows[row] = {
+            name: rows_of(part, count)[row] if isinstance(part, Mapping) else part[row] for name, part in batch.items()
+        }
+    return rows
+
+
 def require_names(names: Sequence[str], where: str) -> None:
     """Refuses names of parts that no file could hold, or that would lead elsewhere in one.
 
