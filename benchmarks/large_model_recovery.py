@@ -35,6 +35,7 @@ import grace_irl
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import GraceError
+from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.propose.briefing import PromptBudget
 from grace_irl.propose.chat import Completion, Question
 from grace_irl.propose.llm import LlmProposer
@@ -162,7 +163,9 @@ def step(case: Case, folder: Path, scale: float) -> str:
     proposers.PROPOSERS["files"] = proposers.Kind(
         "answers that lie in a folder",
         lambda config, _: config,
-        lambda config, bench: LlmProposer(chat, bench, PromptSettings(PromptBudget(scale=config.model.prompt_scale))),
+        lambda config, bench: LlmProposer(
+            chat, bench, PromptSettings(PromptBudget(scale=config.model.prompt_scale), operators=OPERATORS)
+        ),
         chat=lambda config, bench: chat,  # noqa: ARG005
     )
     settings = {

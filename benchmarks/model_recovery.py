@@ -137,7 +137,7 @@ def measure(name: str, arm: str, arguments: argparse.Namespace) -> Row:
                 arm=arm,
                 programs=len(told),
                 valid=sum(r.evaluation.valid for r in programs) / max(len(told), 1),
-                repaired=sum(t.draft_id is not None for t in told.values()),
+                repaired=sum(bool(t.drafts) for t in told.values()),
                 fitness=best.evaluation.score if best else None,
                 train=best.evaluation.metrics.get("accuracy") if best else None,
                 held_out=score.accuracy if score else None,

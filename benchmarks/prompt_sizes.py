@@ -19,9 +19,9 @@ from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstrations, Role
+from grace_irl.methods.grace_operators import initialise
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
-from grace_irl.propose.operators import initialise
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views import view_of
 from grace_irl.rl.collect import collect

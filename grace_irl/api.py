@@ -15,6 +15,7 @@ from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
 from grace_irl.runs.config import Config, method_named, resolve, settings_of
+from grace_irl.runs.effects import require_effect, words
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.recording import recorded_config
@@ -92,6 +93,7 @@ def fit(
                 run = resumed(Path(resume), flags, sets=tuple(sets), parts=parts)
             else:
                 resolved = worded(file, sets, flags, base)
+                require_effect(resolved, words(resolved, file, sets, flags), "" if writer is not None else None)
                 started = expansion.start if resolved.expand.rounds else fits.start
                 run = started(resolved, Path(out) if out else None, parts)
         except Interrupted as interrupted:

@@ -46,6 +46,7 @@ class FitSettings(TypedDict, total=False):
     concurrency: int
     answer_format: Literal["auto", "code", "json"]
     repair: bool
+    repairs: int
     llm_patience: float
     model_timeout: float
     model_prompt_tokens: int

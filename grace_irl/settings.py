@@ -208,6 +208,10 @@ Precedence: defaults, `--config FILE`, `--set`, environment variables, flags. `"
 what acts for the user ([security.md](security.md#settings-that-act)). An unknown key is refused, and the line names the
 nearest key.
 
+A setting that the user gives and that changes nothing in the run is refused, too: `--temperature` without a model,
+`--env-steps` without `--expand`, `--max-cost` without a price, or a setting of another method. Defaults are not given,
+and a file gives only those of its values that differ from the defaults. So a run repeats by `--config RUN/config.toml`.
+
 `grace-irl fit --help` shows the flags that most runs need, `grace-irl fit --help-all` all of them.
 """
 COMPARISON = """

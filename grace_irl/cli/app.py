@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +50,11 @@ def misused(error: Exception) -> str | None:
         print(context.get_help())
         return ""
     said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    if (option := getattr(error, "option_name", "")) and context and context.info_name == "fit":
+        from grace_irl.runs.config import other_method
+
+        if other := other_method(option, ""):
+            said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
     return f"{said}; see {context.command_path} --help" if context else said
 
 
@@ -101,7 +107,7 @@ def method_of(arguments: Sequence[str]) -> str:
     The settings of a method are flags of `fit`.
     """
     words: dict[str, str] = {}
-    for flag, after in zip(arguments, [*arguments[1:], ""], strict=True):
+    for flag, after in pairwise([*arguments, ""]):
         name, found, value = flag.partition("=")
         words[name] = value if found else after
         if name == "--set" and words[name].partition("=")[0].strip() == "method":

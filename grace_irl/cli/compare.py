@@ -75,8 +75,9 @@ def compare(
     """
     from grace_irl.cli.progress import ComparisonProgress
     from grace_irl.compare.comparison import resume, start
-    from grace_irl.compare.settings import Settings, comparison_of
+    from grace_irl.compare.settings import Settings, comparison_of, require_effect_on_grace
     from grace_irl.runs.acting import worded
+    from grace_irl.runs.effects import words
 
     own = {key.removeprefix("compare."): value for key, value in given.items() if key.startswith("compare.")}
     methods = own["methods"]
@@ -112,7 +113,9 @@ def compare(
                     raise InputError(
                         "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"
                     )
-                compared = start(Settings(comparison_of(own), fit), folder, workers, progress, progress.note)
+                settings = Settings(comparison_of(own), fit)
+                require_effect_on_grace(settings, words(fit, config, sets, flags))
+                compared = start(settings, folder, workers, progress, progress.note)
         except KeyboardInterrupt:
             progress.close()
             _leave(folder)

@@ -76,6 +76,7 @@ def fit(
     from grace_irl.runs import fit as fits
     from grace_irl.runs import proposers
     from grace_irl.runs.acting import worded
+    from grace_irl.runs.effects import require_effect, words
     from grace_irl.runs.estimate import estimated
     from grace_irl.runs.expand import expansion
     from grace_irl.runs.recording import recorded_config
@@ -97,6 +98,7 @@ def fit(
                 run = resumed(resume, given, sets=sets, parts=parts)
         else:
             resolved = worded(config, sets, given, recorded_config(replay) if replay else None)
+            require_effect(resolved, words(resolved, config, sets, given))
             if not resolved.data.demos:
                 raise InputError("no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj")
             if estimate:

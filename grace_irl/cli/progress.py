@@ -19,7 +19,7 @@ from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import opened
-from grace_irl.runs.store import FORMAT
+from grace_irl.runs.schema import FORMAT
 from grace_irl.text import line
 
 

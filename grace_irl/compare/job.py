@@ -1,15 +1,7 @@
-"""One job of a comparison: one method with one seed, in a process of its own.
-
-    python -m grace_irl.compare.job FOLDER METHOD SEED SANDBOX_WORKERS [SETTINGS]
-
-It ends when its standard input is closed, so that it does not outlive whoever started it.
-"""
+"""One job of a comparison: one method with one seed. `work` is the task that an executor does in a process."""
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -35,6 +27,7 @@ from grace_irl.compare.standings import ORACLE
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Kept, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.runs.folder import RunLock
+from grace_irl.work import Tell
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
@@ -110,6 +103,11 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
             traceback.print_exc()
             result = _failed(place, method, seed, f"{type(error).__name__}: {error}")
     return result
+
+
+def work(tell: Tell, folder: str, method: str, seed: int, workers: int, digest: str) -> None:  # noqa: ARG001
+    """See `run_job`: the task of an executor, which leaves its result in the folder of the job."""
+    run_job(Path(folder), method, seed, workers, digest)
 
 
 def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
@@ -302,28 +300,3 @@ class _Job:
                 return f"its network is for {ours}, and there are {theirs}"
         pay = recovered.pay()
         return lambda watch: learn_on(there, self.seed, pay, watch)
-
-
-def _end_with_parent() -> None:
-    """Ends this process, whatever it does, once nobody holds the other end of its standard input."""
-
-    def wait() -> None:
-        while os.read(0, 1):
-            pass
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def main() -> None:
-    """See the module."""
-    folder, method, seed, workers, *digest = sys.argv[1:]
-    _end_with_parent()
-    try:
-        run_job(Path(folder), method, int(seed), int(workers), *digest)
-    except InputError as error:  # the job's folder cannot be used
-        sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    main()

@@ -17,6 +17,7 @@ from grace_irl.errors import InputError
 from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting, runs_code
 from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml
+from grace_irl.runs.effects import require_effect
 from grace_irl.settings import Section, declared, problem_of, setting
 from grace_irl.toml import read_toml
 
@@ -182,6 +183,38 @@ def comparison_of(values: dict[str, object]) -> Comparison:
             f"as {','.join(ALL)}"
         )
     return found
+
+
+OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds"}
+"""Settings of a search that a comparison sets itself, and how the user sets them."""
+
+
+def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> None:
+    """Refuse settings of a search that change nothing in this comparison.
+
+    A comparison without `grace` keeps them: `--resume --methods` may add it.
+
+    Args:
+        settings: of the comparison.
+        given: settings of the search that the user gives, by key, and how (`grace_irl.runs.effects.words`).
+
+    Raises:
+        InputError: such a setting.
+    """
+    comparison, fit = settings.comparison, settings.fit
+    for key, flag in OVERRULED.items():
+        if key in given:
+            raise InputError(f"{given[key]} has no effect in a comparison; expected {flag}")
+    if "grace" not in comparison.methods:
+        return
+    searches = ("search.", "fitness.", "stop.", "proposer.start_from")
+    idle = [how for key, how in given.items() if key.startswith(searches)]
+    if idle and comparison.reward:
+        raise InputError(
+            f"{', '.join(idle)}: no effect, since --reward takes the place of the search; expected one of both"
+        )
+    always = ("expand.form", "expand.trust")  # of every training on a recovered reward
+    require_effect(fit, {key: how for key, how in given.items() if key not in always})
 
 
 def tuned(comparison: Comparison, method: str) -> dict[str, Any]:

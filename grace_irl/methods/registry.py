@@ -1,77 +1,49 @@
-"""The presets: a method is a named choice of search, operators and evaluator."""
+"""Methods by name: ours, and those that other distributions bring (entry-point group `grace_irl.methods`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 
 from grace_irl.errors import InputError
-from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.methods.account import Account
-from grace_irl.methods.method import Panel
-from grace_irl.methods.separated import SeparationAccount
-from grace_irl.runs.config import Config
-from grace_irl.search.evolution import Evolution, EvolutionSettings
-from grace_irl.search.protocol import Search
-from grace_irl.search.reshaping import Reshaping
-from grace_irl.settings import Section
+from grace_irl.methods import grace
+from grace_irl.methods.method import Method
 
+GROUP = "grace_irl.methods"
 
-def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:  # noqa: ARG001
-    return ()
-
-
-@dataclass(frozen=True)
-class Method:
-    """A preset.
-
-    Attributes:
-        name: as in `--method`.
-        summary: one line for help.
-        make_search: from the resolved configuration to a search.
-        account: how its evaluations read.
-        sections: its own settings by the name of their section (`grace_irl.settings`).
-    """
-
-    name: str
-    summary: str
-    make_search: Callable[[Config], Search]
-    account: Account
-    panels: Callable[[Evaluation | None, Sequence[Evaluation]], Sequence[Panel]] = _no_panels
-    sections: Mapping[str, type[Section]] = field(default_factory=dict)
-
-
-def _evolution(config: Config) -> Search:
-    search = config.search
-    settings = EvolutionSettings(
-        population=search.population,
-        elite=min(search.elite, search.population // 2),  # where all are safe, nothing better would ever enter
-        generations=search.generations,
-        include_expert=search.include_expert,
-        incorrect_only=search.incorrect_only,
-        expert_only=search.expert_only,
-        parent_temperature=search.parent_temperature,
-        samples=search.samples or 1,
-        steady=search.steady,
-    )
-    evolution = Evolution(settings, config.seed)
-    return Reshaping(evolution, search.reshape, settings.samples, config.seed) if search.reshape else evolution
-
-
-METHODS = {
-    method.name: method
-    for method in (
-        Method("grace", "evolution on the discriminator's fitness, offline", _evolution, SeparationAccount()),
-    )
-}
+METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (grace,)}
+"""Those of this distribution."""
 
 
 def method(name: str) -> Method:
-    """The preset of this name.
+    """The method of this name.
 
     Raises:
-        InputError: for a name that is not a preset.
+        InputError: no method has this name, or the distribution that brings it cannot be read.
     """
-    if name not in METHODS:
-        raise InputError(f"method {name!r} is unknown; expected one of {', '.join(METHODS)}")
-    return METHODS[name]
+    if name in METHODS:
+        return METHODS[name]
+    if name not in names():
+        raise InputError(f"method {name!r} is unknown; expected one of {', '.join(names())}")
+    return _brought(name)
+
+
+def names() -> list[str]:
+    """All names, ours first."""
+    return [*METHODS, *sorted({each.name for each in entry_points(group=GROUP)} - set(METHODS))]
+
+
+@cache
+def _brought(name: str) -> Method:
+    (entry,) = list(entry_points(group=GROUP, name=name))[:1]
+    try:
+        found = entry.load()
+    except Exception as error:  # whatever a stranger's module raises
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"method {name!r} ({entry.value}) cannot be loaded: {said}; repair its distribution") from None
+    if not isinstance(found, Method) or found.name != name:
+        raise InputError(
+            f"method {name!r} ({entry.value}) is {type(found).__name__}; expected a grace_irl.methods.method.Method "
+            "of this name: repair its distribution"
+        )
+    return found

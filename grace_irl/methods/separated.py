@@ -20,7 +20,7 @@ def accuracy_line(threshold: float | None) -> str:
     """Which threshold the accuracies of a run's program are at."""
     if threshold is None:
         return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
-    return f"accuracy: where a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
+    return f"accuracy: a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
 
 
 class SeparationAccount(Account):

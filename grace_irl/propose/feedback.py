@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from grace_irl.propose.briefing import Briefing
-from grace_irl.propose.material import Material, chances, wrong_states
-from grace_irl.propose.operators import mutation
+from grace_irl.propose.material import Material, ParentMaterial, chances, wrong_states
 from grace_irl.propose.protocol import Parent
+from grace_irl.propose.rendering import Operator
 from grace_irl.propose.views.trajectory import Shown, foremost
 from grace_irl.propose.workbench import Workbench
 from grace_irl.sandbox.protocol import DebugRequest
@@ -19,27 +19,43 @@ from grace_irl.search.protocol import Request
 SET_STATES = 400  # states of either side that debug(expert_states, negative_states) is shown
 
 
-def material(bench: Workbench, briefing: Briefing, request: Request, parents: Sequence[Parent]) -> Material:
-    """What a prompt for this request is about. Only training data is looked at."""
-    empty = Material(seed=request.seed, **chances(request))
-    if not parents:
-        return empty
-    parent = parents[0]
-    rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
+def material(
+    bench: Workbench, briefing: Briefing, request: Request, parents: Sequence[Parent], operator: Operator
+) -> Material:
+    """What a prompt for this request is about. Only training data is looked at.
+
+    Args:
+        parents: of the request, then its ancestors.
+        operator: that writes the prompt.
+    """
+    count = len(parents) - len(request.ancestors)
+    known = [_known(bench, briefing, each, request.seed if n < count else None) for n, each in enumerate(parents)]
+    found = Material(seed=request.seed, **chances(request))
+    found = replace(found, parents=tuple(known[:count]), ancestors=tuple(known[count:]))
+    if not known:
+        return found
+    first = known[0]
     found = replace(
-        empty,
-        source=parent.program.source,
-        evaluation=parent.evaluation,
-        rewards=rewards,
-        wrong=wrong_states(briefing.items, rewards),
-        overall=_overall(bench, parent.program.source, request.seed),
+        found,
+        source=first.source,
+        evaluation=first.evaluation,
+        rewards=first.rewards,
+        wrong=first.wrong,
+        overall=first.overall,
     )
-    if request.operator != "mutate" or "def debug_fn" not in parent.program.source:
+    if operator.debugged is None or "def debug_fn" not in first.source:
         return found
-    shown = [each for section in mutation(briefing, found).values() for each in section]
-    if not shown:
-        return found
-    return replace(found, debug=_debug(bench, parent.program.source, shown))
+    shown = [each for section in operator.debugged(briefing, found).values() for each in section]
+    return replace(found, debug=_debug(bench, first.source, shown)) if shown else found
+
+
+def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
+    """What is known of a program; without a seed its debug function is not run."""
+    source = parent.program.source
+    rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
+    wrong = wrong_states(briefing.items, rewards)
+    overall = "" if seed is None else _overall(bench, source, seed)
+    return ParentMaterial(source, parent.evaluation, rewards, wrong, overall, parent.notes)
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:

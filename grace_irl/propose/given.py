@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from grace_irl.errors import InputError
-from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer, Stoppable
+from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, Step, Stoppable
 from grace_irl.search.protocol import Request
 
 
@@ -56,9 +56,13 @@ class Seeded:
                 return proposal
         return await self._then.propose(request, parents)
 
-    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal | None:
-        """See `Repairer`."""
-        return await self._then.repair(request, parents, failed) if isinstance(self._then, Repairer) else None
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
+    ) -> Proposal | None:
+        """See `Follower`."""
+        if not isinstance(self._then, Follower):
+            return None
+        return await self._then.follow(step, request, parents, version, attempt)
 
     async def stop(self) -> None:
         """See `Stoppable`."""
@@ -71,7 +75,7 @@ class Recording(Protocol):
     """Answers of a run's proposer."""
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The answer to request `index`; attempt 1 is a repair."""
+        """The answer to request `index`; attempts from 1 on are further calls about it."""
         ...
 
 
@@ -93,10 +97,12 @@ class Replay:
         answer = self._recording.proposal(request.index)
         return answer or Proposal("", failure=f"exhausted: {self._name} holds no answer to request {request.index}")
 
-    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal | None:
-        """See `Repairer`: what was sent back then is sent back now."""
-        del parents, failed
-        return self._recording.proposal(request.index, attempt=1)
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
+    ) -> Proposal | None:
+        """See `Follower`: the call that the recorded run made there."""
+        del step, parents, version
+        return self._recording.proposal(request.index, attempt)
 
 
 def require_answers(recording: Recording, name: str) -> None:

@@ -137,3 +137,18 @@ ANSWER_SCHEMA: dict[str, object] = {
     "additionalProperties": False,
 }
 """JSON schema of an answer in the format "json" (GRACE's appendix: reasoning, reward_class_code)."""
+
+NOTE_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+"""JSON schema of an answer that is a text and no program, in the format "json"."""
+
+
+def read_note(text: str) -> str:
+    """The text of an answer that is no program, in either format."""
+    found = next(iter(objects(text)), {}) if text.lstrip().startswith("{") else {}
+    said = found.get("text")
+    return said if isinstance(said, str) else text

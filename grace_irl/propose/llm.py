@@ -10,8 +10,9 @@ from grace_irl.propose.answer import parse
 from grace_irl.propose.asking import Asking
 from grace_irl.propose.chat import Chat, Completion, Question
 from grace_irl.propose.client import ChatClient
+from grace_irl.propose.json_answer import ANSWER_SCHEMA, NOTE_SCHEMA, read_note
 from grace_irl.propose.prompter import Prompter, PromptSettings
-from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt, Proposal
+from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt, Proposal, Step
 from grace_irl.propose.workbench import Workbench
 from grace_irl.search.protocol import Request
 
@@ -35,12 +36,10 @@ class LlmProposer:
         chat: who answers.
         bench: the data and the sandbox.
         settings: what prompts may hold.
-        repairs: send programs that fail back, once each.
     """
 
-    def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings, *, repairs: bool = True) -> None:
+    def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings) -> None:
         self._asking = Asking(chat, bench, settings)
-        self._repairs = repairs
         self._calls: dict[int, _Call] = {}
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
@@ -61,13 +60,14 @@ class LlmProposer:
             self._calls.pop(group, None)
         return answers[request.sample - call.first]
 
-    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal | None:
-        """See `Repairer`. Raises as `propose` does."""
-        del parents
-        if not self._repairs:
-            return None
-        name = f"{request.index:04d}-repair"
-        found = await self._asked(lambda prompter: prompter.repair(request, failed), name, 1)
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
+    ) -> Proposal | None:
+        """See `Follower`. Raises as `propose` does."""
+        name = f"{request.index:04d}-{step.operator}" + (f"-{attempt}" if attempt > 1 else "")
+        found = await self._asked(
+            lambda prompter: prompter.follow(step, request, tuple(parents), version), name, 1, reads=step.writes
+        )
         return found[0]
 
     async def stop(self) -> None:
@@ -82,11 +82,29 @@ class LlmProposer:
     async def _answers(self, request: Request, parents: tuple[Parent, ...], n: int) -> list[Proposal]:
         return await self._asked(lambda prompter: prompter.write(request, parents), f"{request.index:04d}", n)
 
-    async def _asked(self, write: Callable[[Prompter], Prompt], name: str, n: int) -> list[Proposal]:
-        """`n` proposals."""
-        asked = await self._asking.ask(write, name, n)
+    async def _asked(
+        self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
+    ) -> list[Proposal]:
+        """`n` proposals; with `reads`, each is a program."""
+        asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         missing = [Proposal("", failure=asked.failure, prompt=asked.prompt.text)]
-        return [*_read(asked.prompt, asked.completions), *missing * (n - len(asked.completions))]
+        read = _read if reads else _texts
+        return [*read(asked.prompt, asked.completions), *missing * (n - len(asked.completions))]
+
+
+def _texts(prompt: Prompt, completions: Sequence[Completion]) -> list[Proposal]:
+    """Answers that are no programs."""
+    return [
+        Proposal(
+            "",
+            prompt=prompt.text,
+            raw=read_note(each.text),
+            tokens_in=each.tokens_in,
+            tokens_out=each.tokens_out,
+            seconds=each.seconds,
+        )
+        for each in completions
+    ]
 
 
 def _read(prompt: Prompt, completions: Sequence[Completion]) -> list[Proposal]:

@@ -78,17 +78,36 @@ def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Ge
 
 
 @dataclass(frozen=True, eq=False)
+class ParentMaterial:
+    """What is known of a program that a prompt is about.
+
+    Attributes:
+        source: its text.
+        evaluation: its score.
+        rewards: by trajectory digest `(T+1,)`: what it gave each state.
+        wrong: states on the wrong side of its threshold.
+        overall: what its debug(expert_states, negative_states) said.
+        notes: texts of further calls about it, by their steps.
+    """
+
+    source: str
+    evaluation: Evaluation
+    rewards: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    wrong: Wrong = field(default_factory=dict)
+    overall: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Material:
     """What an operator works on. Which attributes it reads: see each operator.
 
     Attributes:
         seed: of every draw (`Request.seed`).
-        source: of the parent.
-        evaluation: of the parent.
-        rewards: by trajectory digest `(T+1,)`: what the parent gave each state.
-        wrong: states on the wrong side of the parent's threshold.
+        source, evaluation, rewards, wrong, overall: of the first parent, as in `ParentMaterial`.
+        parents: all of them.
+        ancestors: what the request names besides.
         debug: by trajectory digest and step (from 0): what the parent's debug_fn said.
-        overall: what the parent's debug(expert_states, negative_states) said.
         include_expert, incorrect_only, expert_only: the chances of GRACE's table 6, drawn by the search.
         problems: what static checks said of the source, each with its line.
         trajectories: what is to be cleaned.
@@ -106,6 +125,8 @@ class Material:
     expert_only: bool = False
     problems: tuple[str, ...] = ()
     trajectories: tuple[Labelled, ...] = ()
+    parents: tuple[ParentMaterial, ...] = ()
+    ancestors: tuple[ParentMaterial, ...] = ()
 
 
 class Chances(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from grace_irl.demos.labels import Labelled
@@ -10,8 +10,8 @@ from grace_irl.errors import InputError
 from grace_irl.propose.briefing import Briefing, PromptBudget, brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.material import Material
-from grace_irl.propose.operators import OPERATORS
-from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt
+from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt, Step
+from grace_irl.propose.rendering import COMMON, Operator
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.workbench import Workbench
 from grace_irl.search.protocol import Request
@@ -28,11 +28,13 @@ class PromptSettings:
         budget: see `PromptBudget`.
         context: text of the user's own, for every prompt; "" for none.
         images: pictures of states go with prompts that show trajectories.
+        operators: of the method, by the name that a request or a step carries.
     """
 
     budget: PromptBudget = field(default_factory=PromptBudget)
     context: str = ""
     images: bool = False
+    operators: Mapping[str, Operator] = field(default_factory=dict)
 
 
 class Prompter:
@@ -64,9 +66,21 @@ class Prompter:
         Raises:
             InputError: the prompt cannot be made short enough, or no prompt has this operator's name.
         """
-        if request.operator not in OPERATORS:
-            raise InputError(f"operator {request.operator!r} has no prompt; expected one of {', '.join(OPERATORS)}")
-        return OPERATORS[request.operator](self._briefing, material(self._bench, self._briefing, request, parents))
+        operators = self._settings.operators
+        if request.operator not in operators:
+            raise InputError(f"operator {request.operator!r} has no prompt; expected one of {', '.join(operators)}")
+        operator = operators[request.operator]
+        return operator(self._briefing, material(self._bench, self._briefing, request, parents, operator))
+
+    def follow(self, step: Step, request: Request, parents: Sequence[Parent], version: Parent) -> Prompt:
+        """The prompt of a further call about a program: its material is the program, then the request's parents.
+
+        Raises:
+            InputError: the prompt cannot be made short enough, or no prompt has this operator's name.
+        """
+        if step.operator == "repair":
+            return self.repair(request, version)
+        return self.write(replace(request, operator=step.operator), (version, *parents))
 
     def repair(self, request: Request, failed: Parent) -> Prompt:
         """The prompt that sends a program back.
@@ -75,7 +89,7 @@ class Prompter:
             InputError: the prompt cannot be made short enough.
         """
         evidence = Material(seed=request.seed, source=failed.program.source, evaluation=failed.evaluation)
-        return OPERATORS["repair"](self._briefing, evidence)
+        return COMMON["repair"](self._briefing, evidence)
 
     def clean(self, item: Labelled) -> Prompt:
         """The prompt that asks for the goal states of a trajectory, whatever its split: it asks for labels.
@@ -83,7 +97,7 @@ class Prompter:
         Raises:
             InputError: the prompt cannot be made short enough.
         """
-        return OPERATORS["clean"](self._briefing, Material(trajectories=(item,)))
+        return COMMON["clean"](self._briefing, Material(trajectories=(item,)))
 
     def shrink(self, prompt: Prompt, limit: int | None, found: int | None) -> None:
         """Makes later prompts shorter than this one.

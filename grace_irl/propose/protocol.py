@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.program import Program
-from grace_irl.search.protocol import Request
+from grace_irl.search.protocol import Request, Result
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Parent:
-    """A program to work from, with its score and the sketch that its proposal carried."""
+    """A program to work from, with its score, the sketch of its proposal, and the notes of its steps."""
 
     program: Program
     evaluation: Evaluation
     sketch: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Proposer(Protocol):
@@ -56,12 +57,50 @@ class Proposer(Protocol):
         ...
 
 
-@runtime_checkable
-class Repairer(Protocol):
-    """A proposer that mends programs that fail: each is sent back once."""
+@dataclass(frozen=True)
+class Step:
+    """A further call about one request, after its first answer.
 
-    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal | None:
-        """A second version of a program that was rejected or raised (`failed.evaluation` says why); None: not tried."""
+    Attributes:
+        operator: of the method, by name: "repair", "align", …
+        writes: the answer is a new version of the program, which replaces it if it can be read; else a text, which the
+            search and later prompts find under the operator's name.
+    """
+
+    operator: str
+    writes: bool = True
+
+
+Following = Callable[[Request, Result, Sequence[Step]], Step | None]
+"""The step after those that are done about a result; None: it is told as it is."""
+
+
+def repairs(most: int) -> Following:
+    """Sends a program that fails back with what went wrong, at most so many times."""
+
+    def following(request: Request, result: Result, done: Sequence[Step]) -> Step | None:
+        del request
+        failed = result.evaluation is not None and not result.evaluation.valid
+        return Step("repair") if failed and len(done) < most else None
+
+    return following
+
+
+@runtime_checkable
+class Follower(Protocol):
+    """A proposer that answers further calls about a program."""
+
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
+    ) -> Proposal | None:
+        """An answer to a step, of which `raw` counts if the step writes no program; None ends the steps.
+
+        Args:
+            step: of the method.
+            request, parents: of the first answer.
+            version: the program as it is now; its evaluation says why it fails.
+            attempt: number of this call about the request, from 1.
+        """
         ...
 
 

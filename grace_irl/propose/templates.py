@@ -1,4 +1,4 @@
-"""The wording of prompts: Jinja templates under `prompts/`."""
+"""The wording of prompts: Jinja templates under `prompts/`, and those of other distributions."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def render(name: str, **values: object) -> str:
-    """The template `prompts/NAME.j2` with its values, without white space at its ends."""
-    return _environment().get_template(f"{name}.j2").render(**values).strip()
+def from_text(text: str) -> jinja2.Template:
+    """A template of a method's own. It may begin with `{{ preamble }}`, which all prompts of a run share."""
+    return _environment().from_string(text)
+
+
+def render(template: str | jinja2.Template, **values: object) -> str:
+    """A template, by its name under `prompts/` or itself, with its values, without white space at its ends."""
+    found = _environment().get_template(f"{template}.j2") if isinstance(template, str) else template
+    return found.render(**values).strip()

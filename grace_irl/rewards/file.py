@@ -39,9 +39,9 @@ class RewardFile:
         path: of the file.
         source: its text.
         trust: whether it may run in this process.
-        scale, offset: the calibration that an exported file carries; 1 and 0 where it carries none.
+        scale, offset: the calibration that an exported file carries; 1 and 0 if it carries none.
         threshold: above which a reward, as the program gives it, counts as an expert's: of the best accuracy on
-            training data. None where the file carries none.
+            training data. None if the file carries none.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:

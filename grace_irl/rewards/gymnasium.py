@@ -29,13 +29,13 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     The reward of a step is `reward_fn(state reached)`, or `reward_fn(state, action, state reached)`. Programs that
     reward states are shown the first state at `reset`, as they see every state in order. Each episode has a `Reward`
     object of its own. `info["original_reward"]` holds what the environment pays, `info["reward_terms"]` the
-    components by name where the program has `terms_fn`.
+    components by name if the program has `terms_fn`.
 
     Args:
         environment: what is wrapped.
         runner: runs the program; this wrapper's alone, and closed with it.
         scale: the form of the reward.
-        view: makes states of observations; None where the observation is the state, or a dict that holds it under
+        view: makes states of observations; None if the observation is the state, or a dict that holds it under
             "state". Instructions come from the view, else from `info["instruction"]` of `reset`, else from a
             `mission` of the environment.
 
@@ -132,7 +132,7 @@ class RewardVectorEnv(VectorWrapper):
         self._missions: bool | None = None
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """New episodes, and a new `Reward` for each: everywhere, or where a mask in the options says so."""
+        """New episodes, and a new `Reward` for each: everywhere, or for the ones of a mask in the options."""
         chosen = np.ones(self.num_envs, bool)
         if options is not None and MASK in options:
             chosen = np.array(options[MASK], bool)

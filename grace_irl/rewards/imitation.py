@@ -45,7 +45,7 @@ class ImitationReward:
         Args:
             state: `(batch, ...)`, as the environment gives them, without normalisation.
             action: `(batch, ...)`.
-            next_state: `(batch, ...)`; the final observation where an episode ended.
+            next_state: `(batch, ...)`; the final observation if an episode ended.
             done: `(batch,)`.
             update_stats: part of the protocol's relabelling; nothing here keeps statistics.
 

@@ -23,7 +23,7 @@ class StateView(Protocol):
 
     @property
     def metadata(self) -> Metadata:
-        """What is true of all states."""
+        """Facts about all states."""
         ...
 
     @property

@@ -31,11 +31,11 @@ from grace_irl.toml import from_json
 
 
 def read_weights(data: bytes, device: str = "cpu") -> Any:
-    """What `torch.save` wrote: a dict of tensors, mostly.
+    """The content of a file of `torch.save`: a dict of tensors, mostly.
 
     Args:
         data: the whole file.
-        device: where tensors go.
+        device: the device of tensors.
 
     Raises:
         ValueError: another kind of file, or one whose parts are larger than itself; or what torch raises.
@@ -123,12 +123,12 @@ MAX_DATA = 64 * 1024 * 1024
 """Bytes of the JSON of a checkpoint. Real ones have 20 KB to 2 MB."""
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, LookupError, ValueError, OSError, EOFError, RuntimeError)
-"""What zipfile raises for archives that are cut, encrypted or of another compression."""
+"""Errors of zipfile for archives that are cut, encrypted or of another compression."""
 
 
 @dataclass(frozen=True)
 class _About:
-    """What is read of a checkpoint's settings."""
+    """The settings that are read of a checkpoint."""
 
     policy_class: dict[str, Any] = field(default_factory=dict)
     policy_kwargs: dict[str, Any] | None = None
@@ -136,7 +136,7 @@ class _About:
 
 
 class CheckpointPolicy:
-    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically where it is
+    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically if it is
     stochastic.
 
     It observes what programs see: the view's state.
@@ -235,7 +235,7 @@ class CheckpointPolicy:
         return policy
 
     def _policy_options(self, about: _About) -> dict[str, Any]:
-        """Layers and activation, where they are not the defaults."""
+        """Layers and activation, if they are not the defaults."""
         stated = about.policy_kwargs or {}
         if about.use_sde:
             raise InputError(f"--policy {self._path}: state-dependent exploration; expected a policy without it")
@@ -258,7 +258,7 @@ class CheckpointPolicy:
 
 
 def _member(path: Path, name: str, most: int) -> bytes:
-    """What lies in a zip under a name, if the zip says that it has no more bytes than `most`; more are not unpacked."""
+    """The file of a zip under a name, if the zip says that it has no more bytes than `most`; more are not unpacked."""
     with zipfile.ZipFile(path) as archive:
         size = archive.getinfo(name).file_size
         if size > most:

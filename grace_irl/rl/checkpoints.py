@@ -31,7 +31,7 @@ class Checkpoint:
     """A training between two of its parts.
 
     Attributes:
-        identity: digest of what was asked for.
+        identity: digest of the settings.
         steps: environment steps so far.
         updates: gradient steps so far, as PPO counts them.
         policy, optimizer: `state_dict`s.
@@ -58,7 +58,7 @@ class Checkpoint:
         return cls(identity, learner.num_timesteps, learner._n_updates, policy, optimizer, returns, tuple(curve))
 
     def restore(self, learner: PPO, venv: VecEnv) -> tuple[Point, ...]:
-        """Puts a new learner where this one was; the curve so far."""
+        """Puts a new learner in its place; the curve so far."""
         learner.policy.load_state_dict(self.policy)
         learner.policy.optimizer.load_state_dict(self.optimizer)
         learner.num_timesteps, learner._n_updates = self.steps, self.updates
@@ -80,7 +80,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
-    """What `write_checkpoint` wrote, by torch's weights-only loader; None where there is nothing.
+    """A checkpoint of `write_checkpoint`, by torch's weights-only loader; None if there is nothing.
 
     Raises:
         InputError: another training's, or not readable.

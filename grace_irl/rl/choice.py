@@ -23,7 +23,7 @@ from grace_irl.rl.method import Kept, PolicyProblem
 
 @dataclass(frozen=True)
 class Signal:
-    """What the learner of a training was paid.
+    """The rewards of the learner of a training.
 
     Attributes:
         pay: wraps environments so that they pay it.

@@ -21,7 +21,7 @@ PATIENCE = 10
 
 @dataclass
 class EpisodeTally:
-    """What became of the episodes.
+    """Outcomes of the episodes.
 
     Attributes:
         kept: episodes that are in the set.
@@ -34,7 +34,7 @@ class EpisodeTally:
     failures: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """What a person should know about the episodes that are not in the set; [] where there are none."""
+        """Notes on the episodes that are not in the set; [] if there are none."""
         lines = []
         if self.dropped_successes:
             lines.append(

@@ -22,10 +22,10 @@ class Point:
         steps: environment steps of training so far.
         episodes: how many were played.
         mean, deviation: of the true return.
-        success: share of episodes that reached the goal; None where the environment has none.
+        success: share of episodes that reached the goal; None if the environment has none.
         length: mean steps of an episode.
         components: mean sums of the parts that the environment names (`reward_forward`, `reward_survive`, …).
-        paid: mean return in training since the last point, of the reward that was trained on; None where no episode
+        paid: mean return in training since the last point, of the reward that was trained on; None if no episode
             ended.
         seconds: of training so far, evaluation left out.
     """
@@ -47,7 +47,7 @@ def to_json(points: Sequence[Point]) -> str:
 
 
 def from_json(text: str) -> tuple[Point, ...]:
-    """What `to_json` wrote."""
+    """A curve from the text of `to_json`."""
     return toml.from_json(tuple[Point, ...], text)
 
 
@@ -67,7 +67,7 @@ class Watching:
         self._shown = -1
 
     def at(self, steps: int, policy: Policy) -> None:
-        """The policy after so many environment steps; shown, and kept, if a point was passed since the last time."""
+        """The policy after a number of environment steps; shown, and kept, if a point was passed since then."""
         if self._keeps and steps >= self._keeps[0]:
             self._keeps = [point for point in self._keeps if point > steps]
             self._kept.append(Kept(steps, deepcopy(policy)))

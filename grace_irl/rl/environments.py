@@ -132,7 +132,7 @@ def _module(where: str, name: str) -> ModuleType:
 
 
 def _view(name: str, space: Any) -> StateView:
-    """What the observations are, where they are states already."""
+    """The kind of the observations, if they are states already."""
     kind = kind_of_space(space)
     if kind is not None:
         return FunctionView(Metadata(kind.name, (), name, kind.name))
@@ -221,3 +221,35 @@ def make(
     )
     view.prepare(environment)
     return environment, view
+
+
+def registration(environment_id: str) -> str | None:
+    """The registration of an environment that code of the user's own registered in this process, as JSON.
+
+    Another process can `register` it. None for environments that every process knows, and for functions.
+
+    Raises:
+        InputError: it is made by a function of this process, which no other one can have.
+    """
+    import gymnasium
+
+    if ":" in environment_id or environment_id not in gymnasium.registry:
+        return None
+    spec = gymnasium.registry[environment_id]
+    if not isinstance(spec.entry_point, str):
+        raise InputError(
+            f"{environment_id}: registered with a function of this process; expected an entry point "
+            "(package.module:Class), which a training in a process of its own can import"
+        )
+    if spec.entry_point.partition(".")[0] in ("gymnasium", "minigrid", "grace_irl"):
+        return None
+    return spec.to_json()
+
+
+def register(text: str) -> None:
+    """Registers what `registration` gave, unless there is an environment of that name."""
+    import gymnasium
+    from gymnasium.envs.registration import EnvSpec
+
+    spec = EnvSpec.from_json(text)
+    gymnasium.registry.setdefault(spec.id, spec)

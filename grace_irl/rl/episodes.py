@@ -34,7 +34,7 @@ class ExpertEpisode:
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
     """The training experts with at least one step, for a method that needs their actions.
 
-    Where only goal states are positive (label rule "goal") and the experts' are known, an expert is followed as far as
+    If only goal states are positive (label rule "goal") and the experts' are known, an expert is followed as far as
     its last goal state: what it did behind that is no example, and one that reached no goal is none at all.
 
     Continuous actions are clipped to the action space, as the learner's are before the environment sees them: a
@@ -90,7 +90,7 @@ def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
 
 
 def _to_goal(item: Demonstration) -> Trajectory | None:
-    """An expert's trajectory up to its last goal state; None without one, whole where nobody said."""
+    """An expert's trajectory up to its last goal state; None without one, whole if its goal states are unknown."""
     trajectory = item.trajectory
     if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:
         return trajectory

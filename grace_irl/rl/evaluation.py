@@ -31,7 +31,7 @@ class Performance:
     Attributes:
         returns: `(episodes,)` undiscounted true returns.
         lengths: `(episodes,)` steps until the episode ended, or was absorbed (`grace_irl.rl.horizon`).
-        successes: `(episodes,)`; None where the environment has no goal.
+        successes: `(episodes,)`; None if the environment has no goal.
         components: `(episodes,)` sums of each component of the reward that the environment names, by name:
             `reward_forward`, `reward_survive` and `reward_ctrl` in Hopper-v5.
     """
@@ -106,7 +106,7 @@ def evaluate(
 
 @dataclass
 class _Record:
-    """What happened in one episode so far."""
+    """Events of one episode so far."""
 
     total: float = 0.0
     length: int = 0

@@ -1,6 +1,6 @@
 """The fixed-horizon form: every episode has one length, so that a reward can say nothing by how long episodes are.
 
-Where episodes end early, their length says how well they went, and a reward need not be right to be good. A reward that
+If episodes end early, their length shows how well they went, and a reward need not be right to be good. A reward that
 is positive everywhere, as GAIL's is, teaches to stay alive; one that is negative everywhere teaches to end the episode.
 In the fixed-horizon form an episode that reaches a terminal state goes on in an absorbing one, which pays nothing and
 which no action leaves, until the horizon. The true return stays what it was. (Kostrikov et al. 2019,
@@ -110,7 +110,7 @@ def absorbed(
         observations: `(T+1, ...)`.
         actions: `(T, ...)`.
         horizon: steps to bring it to; what is longer is cut.
-        terminal: whether its last state is terminal. One that is not ends where the recording ends.
+        terminal: whether its last state is terminal. One that is not ends with the recording.
         action_space: of the environment; actions in the absorbing state are drawn from it, uniformly, because they
             have no effect and a discriminator must not read anything from them.
         generator: draws them.

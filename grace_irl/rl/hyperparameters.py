@@ -1,4 +1,4 @@
-"""Settings of PPO, per domain, with where they come from."""
+"""Settings of PPO, per domain, with their sources."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PPO = (
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What PPO is told, in the names of Stable-Baselines3.
+    """Settings of PPO, in the names of Stable-Baselines3.
 
     Attributes:
-        source: where the numbers come from.
+        source: origin of the numbers.
         n_envs: environments stepped at once.
         n_steps: steps of each between two updates; a rollout has `n_envs * n_steps`.
         batch_size: transitions of a minibatch.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.rewards.view import StateView
 from grace_irl.rl.environments import is_adapter, make, names_code
-
-if TYPE_CHECKING:
-    from grace_irl.rl.observed import EnvironmentFactory
 
 NEWEST = "v5"
 _POSITION = "exclude_current_positions_from_observation"
@@ -25,7 +23,7 @@ def _without(*parts: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Body:
-    """What a v5 environment can give, and what older versions gave that it cannot.
+    """Observations that a v5 environment can give, and those of older versions that it cannot.
 
     Attributes:
         options: arguments of `gymnasium.make` by the width of the observation that they give.
@@ -104,9 +102,26 @@ def layout(environment_id: str, width: int) -> tuple[str, dict[str, Any]]:
     raise InputError(f"{name}: states of {width} numbers{said}; expected {known}, as {newest} gives them")
 
 
-def environment_for(
-    demonstrations: Demonstrations, name: str = "", *, max_steps: int | None = None
-) -> EnvironmentFactory:
+@dataclass(frozen=True)
+class EnvironmentSpec:
+    """A factory of environments (`EnvironmentFactory`) that is plain data, so that another process can have it.
+
+    Attributes:
+        name: a Gymnasium id or an adapter (`file.py:make`).
+        max_steps: a time limit instead of the environment's.
+        options: arguments of `gymnasium.make`.
+    """
+
+    name: str
+    max_steps: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self) -> tuple[Any, StateView]:
+        """One environment and its view."""
+        return make(self.name, max_steps=self.max_steps, options=self.options)
+
+
+def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps: int | None = None) -> EnvironmentSpec:
     """A factory of environments whose states are what programs saw in the demonstrations.
 
     MuJoCo's bodies are made as v5, with the layout that the width of the states tells (`rl.layouts`).
@@ -136,7 +151,7 @@ def environment_for(
     if metadata.state_kind.named_fields and not is_adapter(chosen):
         chosen, options = layout(chosen, first.states.shape[1])
     _check(chosen, options, max_steps, metadata, first)
-    return lambda: make(chosen, max_steps=max_steps, options=options)
+    return EnvironmentSpec(chosen, max_steps, options)
 
 
 def _check(

@@ -51,7 +51,7 @@ class TransitionReward(Protocol):
     def __call__(
         self, state: NDArray[Any], action: NDArray[Any], next_state: NDArray[Any], done: NDArray[np.bool_]
     ) -> NDArray[Any]:
-        """Rewards `(batch,)` of `batch` transitions; `done` where the next state ended the episode."""
+        """Rewards `(batch,)` of `batch` transitions; `done` if the next state ended the episode."""
         ...
 
 
@@ -72,12 +72,12 @@ def unwatched(steps: int, policy: Policy) -> None:
 
 @dataclass(frozen=True)
 class PolicyProblem:
-    """What a method learns from, the same for all methods.
+    """The problem of a method, the same for all methods.
 
     Attributes:
-        demonstrations: experts and, where a method uses them, negatives. Only their training side is for learning.
+        demonstrations: experts and, if a method uses them, negatives. Only their training side is for learning.
         make_env: makes one Gymnasium environment, which gives the true reward, the observations that the policy sees
-            (a `Box`), and `info["is_success"]` with an episode's last step where there is a goal. Each call makes
+            (a `Box`), and `info["is_success"]` with an episode's last step if there is a goal. Each call makes
             another one; who calls it closes it.
         observe: what the policy would have observed along a trajectory, `(T+1, ...)`, in the form of `make_env`.
         make_learner: makes the learner, given a vectorised environment of Stable-Baselines3 and a seed: an on-policy
@@ -91,7 +91,7 @@ class PolicyProblem:
         keeps: environment steps after which a method keeps a copy of its policy (`Trained.kept`), rising; the end is
             not among them.
         horizon: steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), which `make_env` and the
-            experts' episodes then have; 0 where episodes end as the environment ends them.
+            experts' episodes then have; 0 if episodes end as the environment ends them.
         log: folder for a method's own logs (TensorBoard); None: no logs.
 
     Raises:
@@ -132,14 +132,14 @@ class Kept:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a method has learnt.
+    """The result of a method.
 
     Attributes:
         policy: the policy at the end of training.
-        reward: the reward that it recovered; None where it recovers none.
+        reward: the reward that it recovered; None if it recovers none.
         steps: environment steps that it used; 0 for one that learns offline.
         notes: what a reader of the results should know about this training, one line each.
-        paid: the form in which the learner was paid; another one is paid so, too, where the reward is carried to.
+        paid: the form in which the learner was paid; another one is paid so, too, if the reward is carried to.
         kept: copies of the policy on the way, at `PolicyProblem.keeps`, in order; `policy` is not among them.
     """
 
@@ -161,8 +161,8 @@ class PolicyMethod(Protocol):
 
     @property
     def reads_length(self) -> str:
-        """Why its reward can say something through the length of an episode alone, as the end of a sentence ("its
-        reward is positive everywhere, so …"); "" where episode length says nothing to it.
+        """Way in which its reward can exploit the length of an episode, as the end of a sentence ("its
+        reward is positive everywhere, so …"); "" if episode length says nothing to it.
         """
         ...
 
@@ -170,7 +170,7 @@ class PolicyMethod(Protocol):
         """Refuses, before anything is trained, what it cannot learn from.
 
         Raises:
-            InputError: for example, no expert, or no actions where it needs them.
+            InputError: for example, no expert, or no actions if it needs them.
         """
         ...
 

@@ -20,7 +20,7 @@ CODES = 32
 """Codes of one channel that are told apart; larger ones count as the largest."""
 
 GRIDS = 16
-"""Grids whose cells are pooled at once: so many stay in a processor's cache."""
+"""Grids whose cells are pooled at once: this number stays in a processor's cache."""
 
 
 class GridFeatures(BaseFeaturesExtractor):
@@ -29,7 +29,7 @@ class GridFeatures(BaseFeaturesExtractor):
     A cell enters as the sum of learnt vectors for its three codes (Chevalier-Boisvert et al. 2019 embed BabyAI's cells
     so) and for its place as the agent sees it: how far ahead and how far to the right. A second layer is scaled
     and shifted by the instruction (FiLM, Perez et al. 2018, as in BabyAI's networks); the largest and the mean value
-    over all cells are the features. Where no agent is known, places are those of the grid.
+    over all cells are the features. If no agent is known, places are those of the grid.
 
     Args:
         space: `(3 w h + MAX_WORDS,)`, of `GridObserver`.
@@ -115,7 +115,7 @@ def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 
 
 def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
-    """The distinct keys, all below `limit`, and where each key is among them: `torch.unique` without its sort."""
+    """The distinct keys, all below `limit`, and the index of each key among them: `torch.unique` without its sort."""
     there = torch.zeros(limit, dtype=torch.bool, device=keys.device)
     there[keys.reshape(-1)] = True
     distinct = there.nonzero()[:, 0]
@@ -205,7 +205,7 @@ class NormalisingPolicy(ActorCriticPolicy):
 
 
 def network_options(observer: Observer) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
-    """The policy's class, and what it is told of its features (`policy_kwargs` of Stable-Baselines3)."""
+    """The policy's class, and the options of its features (`policy_kwargs` of Stable-Baselines3)."""
     return NETWORKS[observer.kind](observer)
 
 

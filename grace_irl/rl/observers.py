@@ -98,7 +98,7 @@ class GridObserver:
 
     Attributes:
         shape: (w, h, 3) of a state.
-        agent: the code of the agent in channel 0, whose channel 2 is its direction; -1 where there is no such thing.
+        agent: the code of the agent in channel 0, whose channel 2 is its direction; -1 if there is no such thing.
     """
 
     kind: ClassVar[str] = GRID.name
@@ -191,7 +191,7 @@ def word_numbers(instruction: str) -> list[int]:
 
 
 def observer_for(view: StateView, state: NDArray[Any]) -> Observer:
-    """How a policy observes states like this one.
+    """The observer of a policy for states like this one.
 
     Raises:
         InputError: states that no policy of ours reads.
@@ -214,9 +214,9 @@ OBSERVERS: dict[str, Callable[[StateView, Any], Observer]] = {
     GRID.name: _grid_observer,
     RECORD.name: lambda _, state: RecordObserver.of(state),
 }
-"""How a policy observes states of a kind, of which one is given."""
+"""Makers of the observers of each kind of state, from a view and one state."""
 
 
 def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[Any]:
-    """What a policy would have observed along a trajectory, `(T+1, k)`."""
+    """Observations of a policy along a trajectory, `(T+1, k)`."""
     return np.stack([observer.observe(state, trajectory.extra_info) for state in trajectory.states])

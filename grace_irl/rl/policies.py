@@ -28,7 +28,7 @@ class ActingPolicy(Protocol):
         ...
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """An action for a state of the view, and its log-probability, or None where it is not known.
+        """An action for a state of the view, and its log-probability, or None if it is not known.
 
         Raises:
             PolicyFailureError: the policy is stuck in this episode.
@@ -70,7 +70,7 @@ class BotPolicy:
     alarm: one episode may think for `alarm_s` seconds in all.
 
     Raises:
-        InputError: not BabyAI, or not in the main thread, where alone an alarm can ring.
+        InputError: not BabyAI, or not in the main thread, the only one with alarms.
     """
 
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:
@@ -133,7 +133,7 @@ def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> Acti
 
     Args:
         name: "bot", "random", or the path of a Stable-Baselines3 checkpoint (.zip).
-        environment_id: where it will act.
+        environment_id: the environment of its actions.
         alarm_s: seconds that the bot may think in one episode.
 
     Raises:

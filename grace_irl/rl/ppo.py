@@ -36,12 +36,12 @@ TENSORBOARD = "tensorboard"
 
 @dataclass(frozen=True)
 class Training:
-    """What a training gave.
+    """Result of a training.
 
     Attributes:
         policy: the last one.
         curve: its evaluations on the way, the last one at the end.
-        steps: environment steps taken: whole rollouts, so a few more than were asked for.
+        steps: environment steps taken: whole rollouts, so a few more than requested.
     """
 
     policy: TrainedPolicy
@@ -77,7 +77,7 @@ def train(
         settings: of PPO; None: by `hyperparameters`.
         evaluations: how often the policy is evaluated, evenly spread; also how often it is saved.
         episodes: of each evaluation, always on the environment's own reward.
-        out: a folder for checkpoints, and for TensorBoard where that is installed; a training that is in it already
+        out: a folder for checkpoints, and for TensorBoard if that is installed; a training that is in it already
             goes on. None: nothing is kept.
         initial: a policy to start from, of the same observations, instead of a new one.
         device: of torch; "auto": a GPU when there is one and states are grids (small networks are faster on a CPU).
@@ -176,7 +176,7 @@ def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> floa
 
 
 def _log_folder(folder: Path | None) -> str | None:
-    """Where TensorBoard's logs go; None where nothing is kept, or nothing can write them."""
+    """The folder of TensorBoard's logs; None if nothing is kept, or nothing can write them."""
     if folder is None or find_spec("tensorboard") is None:
         return None
     return str(folder / TENSORBOARD)

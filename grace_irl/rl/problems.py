@@ -34,7 +34,7 @@ def make_problem(
     device: str = "auto",
     log: Path | None = None,
 ) -> PolicyProblem:
-    """What every method is asked to solve, with the observations, networks and settings of our PPO.
+    """The problem that every method solves, with the observations, networks and settings of our PPO.
 
     Args:
         demonstrations: experts and negatives.
@@ -83,7 +83,7 @@ PROBES = 5
 
 
 def ends_early(problem: PolicyProblem) -> str:
-    """Why episodes have no fixed length, as a clause; "" where nothing says so, or in the fixed-horizon form.
+    """The reason why episodes have no fixed length, as a clause; "" if nothing says so, or in the fixed-horizon form.
 
     Experts that reached a terminal state say so, else a few episodes that are played by chance. Recordings often call
     the time limit a terminal state; it is none.

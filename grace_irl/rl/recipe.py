@@ -23,7 +23,7 @@ NAMED = ("bot", "random")
 
 @dataclass(frozen=True)
 class FileRecipe:
-    """How one file is collected: a `[[file]]` table.
+    """Settings of the collection of one file: a `[[file]]` table.
 
     Attributes:
         out: the file, in the folder of the recipe.

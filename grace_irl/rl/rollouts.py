@@ -24,7 +24,7 @@ class Rollout:
 
     Attributes:
         trajectory: what happened, with the environment's own rewards and the policy's log-probabilities.
-        success: whether it reached the goal; None where the environment has none.
+        success: whether it reached the goal; None if the environment has none.
         components: sums over the episode of what the environment names in `info` as parts of its reward
             (`reward_forward`, `reward_survive`, `reward_ctrl`, …).
     """
@@ -63,7 +63,7 @@ class Lane:
         self._components: dict[str, float] = {}
 
     def step(self, action: Any, log_prob: float) -> Rollout | None:
-        """One step; the episode, where it is over."""
+        """One step; the episode, if it is over."""
         self.observation, reward, terminated, truncated, info = self.environment.step(action)
         self._states.append(self.environment.state)
         self._actions.append(action)

@@ -34,7 +34,7 @@ class TrainedPolicy:
         network: the policy; `predict` takes observations of the observer.
         observer: makes observations.
         settings: how it was trained.
-        environment: the Gymnasium id where it was trained, or "".
+        environment: the Gymnasium id of its training, or "".
     """
 
     network: ActorCriticPolicy
@@ -139,11 +139,11 @@ def build_network(observer: Observer, action_space: Any, settings: Hyperparamete
 
 
 OBSERVERS_OF: dict[str, type[Any]] = {made.kind: made for made in (GridObserver, VectorObserver, RecordObserver)}
-"""What a saved policy observes with, by the kind of its states."""
+"""Observers of saved policies, by the kind of their states."""
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists where the fields are tuples."""
+    """JSON has lists in place of tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
 
 

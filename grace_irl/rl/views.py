@@ -39,7 +39,7 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def vector_fields(environment_id: str) -> tuple[str, ...]:
-    """Names of the observation's components, whatever the version; () where they are not known."""
+    """Names of the observation's components, whatever the version; () if they are not known."""
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
 
 
@@ -121,7 +121,7 @@ class MiniGridView:
 
 
 def encode_grid(environment: Any) -> NDArray[np.uint8]:
-    """What `FullyObsWrapper` gives, for an unwrapped environment: `(width, height, 3)`, C-contiguous."""
+    """The array of `FullyObsWrapper`, for an unwrapped environment: `(width, height, 3)`, C-contiguous."""
     from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX
 
     grid = environment.grid

@@ -6,11 +6,12 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
 from grace_irl.programs.characters import canonical
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Parent, Proposal, Proposer, Repairer, Stoppable
+from grace_irl.propose.protocol import Follower, Following, Parent, Proposal, Proposer, Step, Stoppable
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
@@ -24,6 +25,7 @@ class Answering:
 
     Args:
         records: programs told so far, by id; the engine adds to it.
+        following: the next step about a result, or None.
         on_proposal: is shown each answer that was asked for in this sitting.
     """
 
@@ -35,6 +37,7 @@ class Answering:
         store: Store,
         records: Mapping[str, Record],
         on_proposal: Callable[[Proposal], None],
+        following: Following,
     ) -> None:
         self._proposer = proposer
         self._evaluator = evaluator
@@ -42,6 +45,8 @@ class Answering:
         self._store = store
         self._records = records
         self._on_proposal = on_proposal
+        self._next = following
+        self._notes: dict[str, Mapping[str, str]] = {}
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
@@ -57,49 +62,61 @@ class Answering:
         told = self._old.get(request.index)
         if told is not None:
             record = self._old_records[told.program_id] if told.program_id else None
-            draft = self._old_records[told.draft_id] if told.draft_id else None
+            drafts = [self._old_records[name] for name in told.drafts]
             return Result(
                 request,
                 record.program if record else None,
                 record.evaluation if record else None,
                 told.failure,
-                Draft(draft.program, draft.evaluation) if draft else None,
+                tuple(Draft(each.program, each.evaluation) for each in drafts),
+                told.notes,
             )
         parents = [self._parent(name) for name in request.parents]
         proposal = self._store.proposal(request.index)
         if proposal is None:
             proposal = await self._proposer.propose(request, parents)
             self._keep(request.index, proposal)
-        result = await self._score(request, proposal, bar)
-        repaired = await self._repaired(request, parents, result)
-        if repaired is None:
-            return result
-        again = await self._score(request, repaired, bar)
-        if again.program is None or result.program is None or result.evaluation is None:
-            return result
-        return Result(request, again.program, again.evaluation, draft=Draft(result.program, result.evaluation))
+        return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
 
-    async def _repaired(self, request: Request, parents: list[Parent], result: Result) -> Proposal | None:
-        """The second version of a program that fails, from a proposer that repairs."""
-        program, evaluation = result.program, result.evaluation
-        if not isinstance(self._proposer, Repairer) or program is None or evaluation is None or evaluation.valid:
-            return None
-        if program.id in self._records:
-            return None  # a program that failed before has had its chance
-        proposal = self._store.proposal(request.index, attempt=1)
-        if proposal is None:
-            proposal = await self._proposer.repair(request, parents, Parent(program, evaluation))
-            if proposal is not None:
-                self._keep(request.index, proposal, attempt=1)
-        return proposal
+    async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
+        """The result after the steps that the method wants; the first one that brings nothing ends them."""
+        known = result.program is not None and result.program.id in self._records  # it has had its chance
+        done: list[Step] = []
+        while not known and isinstance(self._proposer, Follower):
+            step, program, evaluation = self._next(request, result, done), result.program, result.evaluation
+            if step is None or program is None or evaluation is None:
+                break
+            attempt = len(done) + 1
+            proposal = self._store.proposal(request.index, attempt)
+            if proposal is None:
+                version = Parent(program, evaluation, notes=result.notes)
+                proposal = await self._proposer.follow(step, request, parents, version, attempt)
+                if proposal is None:
+                    break
+                self._keep(request.index, proposal, attempt, step.operator)
+            done.append(step)
+            if not step.writes:
+                result = replace(result, notes={**result.notes, step.operator: proposal.raw})
+                continue
+            again = await self._score(request, proposal, bar)
+            if again.program is None:
+                break
+            drafts = (*result.drafts, Draft(program, evaluation))
+            result = replace(again, drafts=drafts, notes=result.notes)
+        return result
+
+    def remember(self, result: Result) -> None:
+        """Keeps the notes of a told result for prompts about its program."""
+        if result.program is not None and result.notes:
+            self._notes.setdefault(result.program.id, result.notes)
 
     def forget(self, name: str) -> None:
         """A program was told: nobody will ask for its evaluation in flight again."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 
-    def _keep(self, index: int, proposal: Proposal, attempt: int = 0) -> None:
-        self._store.add_proposal(index, proposal, attempt)
+    def _keep(self, index: int, proposal: Proposal, attempt: int = 0, step: str = "") -> None:
+        self._store.add_proposal(index, proposal, attempt, step)
         self._on_proposal(proposal)
 
     async def close(self) -> None:
@@ -115,7 +132,7 @@ class Answering:
         if name not in self._sketches:
             proposal = self._store.proposal(record.index)
             self._sketches[name] = proposal.sketch if proposal else ""
-        return Parent(record.program, record.evaluation, self._sketches[name])
+        return Parent(record.program, record.evaluation, self._sketches[name], self._notes.get(name, {}))
 
     async def _score(self, request: Request, proposal: Proposal, bar: Bar) -> Result:
         if proposal.failure or not proposal.source.strip():

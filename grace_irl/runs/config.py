@@ -43,6 +43,7 @@ class DataConfig(Section):
         flag="goals",
         unit="file",
         shown="the data's marks",
+        needs="goals",
         details="If neither the file nor the data mark a trajectory, a model names its goal states.",
     )
     held_out: float = setting(
@@ -103,7 +104,6 @@ class SearchConfig(Section):
         unit="programs",
         shown="4 with a server, else 1",
         panel="Model",
-        needs="prompts",
         ge=1,
     )
     lag: int | None = setting(
@@ -231,6 +231,9 @@ class ModelConfig(Section):
     )
     repair: bool = setting(
         True, "Send a program that fails back once, with its traceback.", flag="repair", needs="prompts"
+    )
+    repairs: int = setting(
+        1, "How often a program that fails is sent back, at most.", flag="repairs", needs="prompts", ge=1, le=100
     )
     patience: float = setting(
         600.0,
@@ -433,6 +436,17 @@ def method_named(file: Path) -> str:
     return ""
 
 
+def other_method(name: str, method: str) -> str:
+    """Another method with a setting of this key, section or flag (with its dashes); "" if there is none."""
+    from grace_irl.methods.registry import METHODS
+
+    def has(each: Setting) -> bool:
+        return f"--{each.flag}" == name or each.key == name or each.key.startswith(f"{name}.")
+
+    others = (each for each in METHODS if each != method)
+    return next((each for each in others if any(map(has, settings_of(each).values()))), "")
+
+
 def validated(tree: Mapping[str, Any]) -> Config:
     """A configuration from values; a section or a value that is missing has its default.
 
@@ -444,6 +458,11 @@ def validated(tree: Mapping[str, Any]) -> Config:
     try:
         return kind.model_validate(tree)
     except ValidationError as error:
+        key = ".".join(str(part) for part in error.errors()[0]["loc"])
+        if error.errors()[0]["type"] == "extra_forbidden" and (other := other_method(key, str(name))):
+            raise InputError(
+                f"setting {key!r} has no effect with method {name!r}; expected it with --method {other}, or left out"
+            ) from None
         raise InputError(problem_of(error, declared(kind))) from None
 
 

@@ -14,14 +14,25 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, Evaluator
 from grace_irl.methods.account import Account
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Proposal, Proposer
+from grace_irl.propose.protocol import Following, Proposal, Proposer, repairs
 from grace_irl.runs.answering import Answering
 from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.evolution import is_exhausted
-from grace_irl.search.protocol import Fate, Request, Result, Search, Wait
+from grace_irl.search.protocol import (
+    COUNTED,
+    Barred,
+    Deciding,
+    Fate,
+    Generational,
+    Request,
+    Result,
+    Search,
+    Staged,
+    Wait,
+)
 from grace_irl.search.ranks import merit, winner
 
 
@@ -84,6 +95,7 @@ class Engine:
         budget: Budget,
         lag: int,
         account: Account = Account(),
+        following: Following = repairs(1),
         prices: Prices = Prices(),
         spent: tuple[int, int] = (0, 0),
         on_change: Callable[[Snapshot], None] = lambda _: None,
@@ -99,7 +111,7 @@ class Engine:
         self._on_change = on_change
         self._on_best = on_best
         self._records: dict[str, Record] = {}
-        self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered)
+        self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
         # Tokens that went before the search (goal states) count.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
@@ -110,6 +122,7 @@ class Engine:
         self._started = time.monotonic()
         self._verified: dict[str, str] = {}  # what strict mode said of a program; "" is good
         self._written: Record | None = None
+        self._told = 0
         self._best: Record | None = None  # of the population, when the last generation ended
         self._shown: Record | None = None  # of everything told
 
@@ -139,8 +152,8 @@ class Engine:
                     answer = self._search.ask()
                     if not isinstance(answer, Request):
                         break
-                    self._store.add_request(answer, self._search.generation)
-                    bar = Bar(self._search.floor, self._search.elite_floor)
+                    self._store.add_request(answer, self._generation)
+                    bar = self._search.bar if isinstance(self._search, Barred) else Bar()
                     asked.append(asyncio.create_task(self._answering.answer(answer, bar)))
                     count += 1
                 self._live = replace(self._live, in_flight=len(asked))
@@ -154,7 +167,7 @@ class Engine:
                     return self._budget.check(self._progress)
                 await self._tell(asked.popleft().result())
                 reason = self._budget.check(self._progress)
-                if reason and (self._budget.spent(self._progress) or not self._search.conclude()):
+                if reason and (self._budget.spent(self._progress) or not self._concludes()):
                     return reason
                 self._concluded = self._concluded or reason
         finally:
@@ -165,7 +178,7 @@ class Engine:
 
     def finish(self) -> Record | None:
         """Decides what is undecided, and returns the best program that keeps its rewards in strict mode."""
-        fates = self._search.finish()
+        fates = self._search.finish() if isinstance(self._search, Deciding) else []
         while (best := self._winner()) is not None:
             problem = self._verify(best)
             if not problem:
@@ -174,16 +187,16 @@ class Engine:
             invalid = Evaluation("mismatch", problem)
             self._records[best.program.id] = replace(best, evaluation=invalid)
         last = self._progress.calls - 1
-        self._store.set_final_fates(fates, last, self._search.generation)
+        self._store.set_final_fates(fates, last, self._generation)
         self._write(best)
         return best
 
     def interrupt(self) -> Record | None:
         """The best honest program so far, for a run that is interrupted; decides nothing."""
-        told = [record for record in self._records.values() if record.evaluation.complete]
-        heirs = [self._records[name] for name in self._search.heirs]
-        while (best := heirs.pop(0) if heirs else _best_of(told)) is not None and self._verify(best):
-            told = [record for record in told if record.program.id != best.program.id]
+        undecided = self._search.undecided if isinstance(self._search, Deciding) else ()
+        left = [self._records[name] for name in dict.fromkeys((*self._search.best, *undecided))]
+        while (best := _best_of(left) if undecided else next(iter(left), None)) is not None and self._verify(best):
+            left = [record for record in left if record.program.id != best.program.id]
         self._write(best)
         return best
 
@@ -191,9 +204,16 @@ class Engine:
         return self._earlier_seconds + time.monotonic() - self._started
 
     def _winner(self) -> Record | None:
-        heirs = (self._records[name] for name in self._search.heirs)
-        heir = next((record for record in heirs if record.evaluation.valid), None)
-        return heir or _best_of(self._records[name] for name in self._search.population)
+        found = (self._records[name] for name in self._search.best)
+        return next((record for record in found if record.evaluation.valid), None)
+
+    @property
+    def _generation(self) -> int:
+        """Complete generations of the search, or what counts as such."""
+        return self._search.generation if isinstance(self._search, Generational) else self._told // COUNTED
+
+    def _concludes(self) -> bool:
+        return isinstance(self._search, Staged) and self._search.conclude()
 
     def _verify(self, record: Record) -> str:
         """What strict mode says of a program on all data; asked once."""
@@ -210,15 +230,15 @@ class Engine:
     async def _tell(self, result: Result) -> None:
         index = result.request.index
         old = self._old.get(index)
-        generation = self._search.generation
+        generation = self._generation
         for program, evaluation in _scored(result):
             self._records.setdefault(program.id, Record(program, evaluation, index))
             self._answering.forget(program.id)
+        self._answering.remember(result)
         fates = self._search.tell(result)
-        if result.draft is not None:
-            said = f"{result.draft.evaluation.status}: {result.draft.evaluation.message}"
-            fates.insert(0, Fate(result.draft.program.id, "repaired", f"sent back once: {said}"))
-        ended = self._search.generation > generation
+        self._told += 1
+        fates = [*_sent_back(result), *fates]
+        ended = self._generation > generation
         seconds = self._seconds() if old is None else old.seconds
         if old is None:
             self._store.add_told(result, fates, generation, seconds)
@@ -269,7 +289,7 @@ class Engine:
             tokens=before.tokens + sum(tokens),
             cost=before.cost + self._prices.cost(*tokens),
             seconds=seconds,
-            generation=self._search.generation,
+            generation=self._generation,
             generation_ended=ended,
             best=self._best.evaluation.metrics if self._best else {},
             stale=stale,
@@ -284,9 +304,21 @@ def _best_of(records: Iterable[Record]) -> Record | None:
     return None if best is None else by_id[best.program.id]
 
 
+def _sent_back(result: Result) -> list[Fate]:
+    """Fates of the versions that follow-up calls replaced."""
+    fates = []
+    for draft in result.drafts:
+        said = draft.evaluation.message
+        words = (
+            "improved by a further call" if draft.evaluation.valid else f"sent back: {draft.evaluation.status}: {said}"
+        )
+        fates.append(Fate(draft.program.id, "repaired", words))
+    return fates
+
+
 def _scored(result: Result) -> Iterator[tuple[Program, Evaluation]]:
-    if result.draft is not None:
-        yield result.draft.program, result.draft.evaluation
+    for draft in result.drafts:
+        yield draft.program, draft.evaluation
     if result.program is not None and result.evaluation is not None:
         yield result.program, result.evaluation
 

@@ -14,7 +14,7 @@ from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
-from grace_irl.evaluate.log_pi import LogPi, log_pi
+from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.methods.registry import method
 from grace_irl.propose.protocol import Proposer
@@ -23,6 +23,7 @@ from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
+from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
@@ -30,10 +31,13 @@ from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.record import TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
 from grace_irl.runs.run import Run
+from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.session import Session
-from grace_irl.runs.store import FORMAT, Store
+from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
+
+OpensEvaluator = Callable[[Workbench], Evaluator]
 
 CHANGEABLE = (
     "search.generations",
@@ -106,7 +110,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         require_chat(labelling, config)
     problem = labelling.problem()
     require_recorded_data(config, trajectory_rows(problem))
-    pi = _checked(labelling, problem, config)
+    evaluator = _checked(labelling, problem, config)
     if parts.proposer is None:
         _say_server(config, parts)
         config = proposers.checked(config, problem)
@@ -123,7 +127,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
             note(left)
         if parts.proposer is None and (left := proposers.unread(config, problem)):
             note(left)
-        return _work(folder, config, labelling, pi, sandbox, store, parts)
+        return _work(folder, config, labelling, evaluator, sandbox, store, parts)
 
 
 def resume(
@@ -167,6 +171,8 @@ def resume(
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
         config = resolve(sets=sets, flags=flags, base=began)
         _require_compatible(began, config, store)
+        if vouched is None:
+            require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         reason = store.meta("label_reason") or "as the run began"
         demonstrations, choice = _loaded(config, parts.demonstrations, reason)
         labelling = labellings.resumed(demonstrations, choice, folder, store, notes_of(store, parts))
@@ -180,7 +186,7 @@ def resume(
             )
         if labelling.silent:
             require_chat(labelling, config)
-        pi = _checked(labelling, problem, config)
+        evaluator = _checked(labelling, problem, config)
         if parts.proposer is None:
             _say_server(config, parts)
             config = proposers.checked(config, problem)
@@ -191,17 +197,21 @@ def resume(
             own(paths.database, store, config)
         store.set_final_fates([], 0, 0)
         store.add_event("resumed", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
-        return _work(folder, config, labelling, pi, sandbox, store, parts)
+        return _work(folder, config, labelling, evaluator, sandbox, store, parts)
 
 
 def _work(
-    folder: Path, config: Config, labelling: Labelling, pi: LogPi, sandbox: Sandbox, store: Store, parts: Parts
+    folder: Path,
+    config: Config,
+    labelling: Labelling,
+    evaluator: OpensEvaluator,
+    sandbox: Sandbox,
+    store: Store,
+    parts: Parts,
 ) -> Run:
     bench = labelled(folder, config, labelling, sandbox, store, parts)
     proposer, again = proposers.proposer(config, bench, parts.proposer), RunPaths(parts.whole or folder).resume
-    run = Session(
-        folder, config, bench.problem, pi, proposer, sandbox, bench.limits, store, again, parts.listener
-    ).work()
+    run = Session(folder, config, bench, evaluator, proposer, store, again, parts.listener).work()
     notes = tuple(detail for _, kind, detail in store.events() if kind == "note")
     return replace(run, label=labelling.choice, notes=notes)
 
@@ -297,12 +307,13 @@ def require_chat(labelling: Labelling, config: Config) -> None:
     )
 
 
-def _checked(labelling: Labelling, problem: Problem, config: Config) -> LogPi:
-    """What the search will need, checked before anything is written; how the data tell pi."""
-    programs_of(config.proposer.start_from, config.search.population)
-    if not labelling.silent:
+def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
+    """What the search will need, checked before anything is written."""
+    chosen = method(config.method)
+    programs_of(config.proposer.start_from, chosen.width(config))
+    if not labelling.silent and chosen.needs.demonstrations:
         require_both_sides(problem.train)
-    return log_pi(problem, config.fitness.log_pi)
+    return chosen.evaluator(problem, config)
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import method
 from grace_irl.programs.export import program_of
 from grace_irl.propose.asking import Asking
 from grace_irl.propose.briefing import PromptBudget
@@ -26,6 +27,7 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.propose.workbench import Workbench
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs.config import Config
+from grace_irl.runs.effects import author_of
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.record import candidate
@@ -129,7 +131,7 @@ def _served(config: Config, bench: Workbench) -> Chat:
 
 
 def _llm(config: Config, bench: Workbench) -> Proposer:
-    return LlmProposer(_served(config, bench), bench, prompt_settings(config), repairs=config.model.repair)
+    return LlmProposer(_served(config, bench), bench, prompt_settings(config))
 
 
 def chat_settings(config: Config) -> ChatSettings:
@@ -161,7 +163,8 @@ def prompt_settings(config: Config) -> PromptSettings:
         except (OSError, UnicodeDecodeError) as error:
             said = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise InputError(f"{model.context}: {said}; expected a text file for --context") from None
-    return PromptSettings(PromptBudget(total=model.prompt_tokens, scale=model.prompt_scale), context, model.images)
+    budget = PromptBudget(total=model.prompt_tokens, scale=model.prompt_scale)
+    return PromptSettings(budget, context, model.images, method(config.method).operators())
 
 
 def _can_prompt(config: Config, problem: Problem) -> Config:
@@ -177,7 +180,7 @@ def _by_hand(config: Config, bench: Workbench) -> Chat:
 
 
 def _manual(config: Config, bench: Workbench) -> Proposer:
-    return LlmProposer(_by_hand(config, bench), bench, prompt_settings(config), repairs=config.model.repair)
+    return LlmProposer(_by_hand(config, bench), bench, prompt_settings(config))
 
 
 def _has_recording(config: Config, problem: Problem) -> Config:
@@ -261,7 +264,7 @@ def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) 
     made = brought or kind(config.proposer.name).make(config, bench)
     if config.proposer.name == "replay":  # it has the answers of all of them
         return made
-    given = programs_of(config.proposer.start_from, config.search.population)
+    given = programs_of(config.proposer.start_from, method(config.method).width(config))
     count = config.proposer.seed_synthesis
     if count and brought is None and config.proposer.name != "synthesis":
         made = Seeded(_synthesis(config, bench.problem), made, len(given) + count)
@@ -291,7 +294,7 @@ def destination(config: Config) -> str:
 def settled(config: Config) -> Config:
     """The configuration with what it leaves to the kind of proposer: name, samples and lag."""
     proposer, search, model = config.proposer, config.search, config.model
-    name = proposer.name or ("llm" if model.url else "synthesis")
+    name = author_of(config)
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
     lag = search.lag or {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": search.population}.get(name, LAG)
     return config.model_copy(

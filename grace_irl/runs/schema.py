@@ -17,6 +17,9 @@ from grace_irl.errors import InputError
 from grace_irl.programs.library import segment
 from grace_irl.programs.program import Definition, Program, Within
 
+FORMAT = 3  # of run.db; a higher number than this was written by a newer version
+"""Format 1 had held-out accuracies at the best threshold on held-out data, 2 one parent and one repair."""
+
 SCHEMA = """
 -- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
 
@@ -39,21 +42,24 @@ CREATE TABLE goals (
 -- What the search asked for, in order.
 CREATE TABLE requests (
   idx INTEGER PRIMARY KEY, generation INTEGER NOT NULL, operator TEXT NOT NULL, parents TEXT NOT NULL,
-  seed TEXT NOT NULL, context TEXT NOT NULL, sample INTEGER NOT NULL, samples INTEGER NOT NULL
+  seed TEXT NOT NULL, context TEXT NOT NULL, sample INTEGER NOT NULL, samples INTEGER NOT NULL,
+  ancestors TEXT NOT NULL
 );
 
--- What the proposer answered, prompt and raw answer kept. Attempt 1 is the repair of a program that failed.
+-- What the proposer answered, prompt and raw answer kept. Attempts from 1 on are further calls about the request,
+-- each with the name of its step.
 CREATE TABLE proposals (
-  idx INTEGER NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL,
+  idx INTEGER NOT NULL, attempt INTEGER NOT NULL, step TEXT NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL,
   reasoning TEXT NOT NULL, prompt TEXT NOT NULL, raw TEXT NOT NULL, sketch TEXT NOT NULL,
   tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, prior REAL NOT NULL,
   PRIMARY KEY (idx, attempt)
 );
 
--- What the search was told, in order. The seconds are of search when it was told, over all sittings. The draft is
--- the first version, where the program is its repair.
+-- What the search was told, in order. The seconds are of search when it was told, over all sittings. Drafts
+-- (a JSON list of ids) are the versions that further calls replaced; notes (a JSON object) are the texts of others.
 CREATE TABLE results (
-  idx INTEGER PRIMARY KEY, program TEXT, failure TEXT NOT NULL, seconds REAL NOT NULL, draft TEXT
+  idx INTEGER PRIMARY KEY, program TEXT, failure TEXT NOT NULL, seconds REAL NOT NULL,
+  drafts TEXT NOT NULL, notes TEXT NOT NULL
 );
 
 -- Every program that was told, with its first score; idx is the request that it first answered.
@@ -88,12 +94,32 @@ CREATE TABLE events (id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT N
 """
 
 
-def require_schema(database: sqlite3.Connection, path: Path, tables: Sequence[str]) -> tuple[str, ...]:
+_BEFORE_3 = (
+    ("samples INTEGER NOT NULL,\n  ancestors TEXT NOT NULL\n", "samples INTEGER NOT NULL\n"),
+    ("attempt INTEGER NOT NULL, step TEXT NOT NULL, source", "attempt INTEGER NOT NULL, source"),
+    ("seconds REAL NOT NULL,\n  drafts TEXT NOT NULL, notes TEXT NOT NULL\n", "seconds REAL NOT NULL, draft TEXT\n"),
+)
+"""Parts of `SCHEMA`, and what stood in their places before format 3."""
+
+AS_FORMAT_3 = """
+CREATE TEMP VIEW requests AS SELECT *, '[]' AS ancestors FROM main.requests;
+CREATE TEMP VIEW proposals AS SELECT idx, attempt, CASE attempt WHEN 0 THEN '' ELSE 'repair' END AS step, source,
+  failure, reasoning, prompt, raw, sketch, tokens_in, tokens_out, seconds, prior FROM main.proposals;
+CREATE TEMP VIEW results AS SELECT idx, program, failure, seconds,
+  CASE WHEN draft IS NULL THEN '[]' ELSE json_array(draft) END AS drafts, '{}' AS notes FROM main.results;
+"""
+"""Views of an older database under the names that they stand for, for reading."""
+
+
+def require_schema(
+    database: sqlite3.Connection, path: Path, tables: Sequence[str], version: int = FORMAT
+) -> tuple[str, ...]:
     """Refuses tables that are not as `SCHEMA` makes them: views and triggers compute whatever they like.
 
     Args:
         database: an open one.
         path: of its file.
+        version: the format that it names.
         tables: those that are looked at, and what has other names than `SCHEMA`'s.
 
     Returns:
@@ -102,7 +128,7 @@ def require_schema(database: sqlite3.Connection, path: Path, tables: Sequence[st
     Raises:
         InputError: another one.
     """
-    expected = _schema()
+    expected = _schema(version)
     found = {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}
     names = [name for name in (*expected, *found) if name in tables]
     if len(tables) > 1:
@@ -116,9 +142,12 @@ def require_schema(database: sqlite3.Connection, path: Path, tables: Sequence[st
 
 
 @cache
-def _schema() -> dict[str, tuple[str, str, str, str | None]]:
+def _schema(version: int) -> dict[str, tuple[str, str, str, str | None]]:
+    made = SCHEMA
+    for now, before in _BEFORE_3 if version < FORMAT else ():
+        made = made.replace(now, before)
     with closing(sqlite3.connect(":memory:")) as database:
-        database.executescript(SCHEMA)
+        database.executescript(made)
         return {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}
 
 
@@ -209,7 +238,7 @@ class ColumnTypes:
         if table not in self._tables:
             about = self._database.execute(f"PRAGMA table_info({table})").fetchall()
             self._tables[table] = {
-                name: _KINDS[kind] if needed or key else (*_KINDS[kind], type(None))
+                name: _KINDS[kind] if needed or key else (*_KINDS.get(kind, (object,)), type(None))
                 for _, name, kind, needed, _, key in about
             }
         return self._tables[table]

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError
-from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
-from grace_irl.evaluate.log_pi import LogPi
+from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.methods.registry import method
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposer
+from grace_irl.propose.workbench import Workbench
 from grace_irl.runs.budget import Prices, budget
 from grace_irl.runs.config import Config
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
@@ -22,7 +21,6 @@ from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.store import Store
-from grace_irl.sandbox.protocol import Limits, Sandbox
 
 FRUITLESS_POPULATIONS = 2  # a run ends when so many populations of answers in a row are no program
 
@@ -33,16 +31,15 @@ class Session:
 
     Attributes:
         folder: of the run.
+        evaluator: opens the method's evaluator.
         again: what to add to the command to go on with the run, or with what it is a part of.
     """
 
     folder: Path
     config: Config
-    problem: Problem
-    log_pi: LogPi
+    bench: Workbench
+    evaluator: Callable[[Workbench], Evaluator]
     proposer: Proposer
-    sandbox: Sandbox
-    limits: Limits
     store: Store
     again: str
     listener: Callable[[Snapshot], None] | None = None
@@ -55,20 +52,13 @@ class Session:
             Interrupted: by Ctrl-C; the run is saved.
         """
         config = self.config
-        evaluator = DiscriminatorEvaluator(
-            self.problem,
-            self.sandbox,
-            log_pi=self.log_pi,
-            calibrated=config.fitness.calibrate,
-            cache=self.store,
-            limits=self.limits,
-        )
         chosen, stop = method(config.method), config.stop
+        evaluator = self.evaluator(self.bench)
         engine = Engine(
-            search=chosen.make_search(config),
+            search=chosen.search(config),
             proposer=self.proposer,
             evaluator=evaluator,
-            sandbox=self.sandbox,
+            sandbox=self.bench.sandbox,
             store=self.store,
             budget=budget(
                 max_calls=stop.max_calls,
@@ -77,10 +67,11 @@ class Session:
                 max_cost=stop.max_cost,
                 target_accuracy=stop.target_accuracy,
                 plateau=stop.plateau,
-                fruitless=FRUITLESS_POPULATIONS * config.search.population,
+                fruitless=FRUITLESS_POPULATIONS * chosen.width(config),
             ),
             lag=config.search.lag or 1,
             account=chosen.account,
+            following=chosen.following(config),
             prices=Prices(config.model.price_in, config.model.price_out),
             spent=_spent(self.store.goals()),
             on_change=self.listener or (lambda _: None),

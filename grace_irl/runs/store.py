@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -25,7 +25,9 @@ from grace_irl.propose.goals import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, trajectory_rows
 from grace_irl.runs.schema import (
+    AS_FORMAT_3,
     DEFINITION_COLUMNS,
+    FORMAT,
     SCHEMA,
     ColumnTypes,
     definition_rows,
@@ -46,8 +48,6 @@ PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=NORMAL",
 )
-FORMAT = 2  # of run.db; a higher number than this was written by a newer version
-"""Before 2, held-out accuracies were at the best threshold on held-out data."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,16 @@ class Told:
     Attributes:
         program_id: None where there was no program.
         seconds: of search at that time, over all sittings.
-        draft_id: of the first version, where the program is its repair.
+        drafts: ids of the versions that further calls replaced, oldest first.
+        notes: texts of further calls, by their steps.
     """
 
     index: int
     program_id: str | None
     failure: str
     seconds: float
-    draft_id: str | None = None
+    drafts: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ class Store:
                 f"this version reads format {FORMAT} and older: use the version of grace-irl that made it"
             )
         self.format = int(found)
-        require_schema(self._db, self._path, tables)
+        require_schema(self._db, self._path, tables, self.format)
+        if self.format < FORMAT:
+            self._db.executescript(AS_FORMAT_3)
         for table, column, other, key in _REFERENCES:
             rows = f"{column} FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT {key} FROM {other})"
             if self._db.execute(f"SELECT {rows} LIMIT 1").fetchone():
@@ -162,7 +166,7 @@ class Store:
 
     def add_goals(self, answers: Sequence[GoalAnswer]) -> None:
         """Keeps what was said of goal states."""
-        rows = [tuple(getattr(answer, field.name) for field in fields(GoalAnswer)) for answer in answers]
+        rows = [tuple(getattr(answer, each.name) for each in fields(GoalAnswer)) for answer in answers]
         rows = [(*row[:3], json.dumps(row[3]), *row[4:]) for row in rows]
         self._write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
@@ -187,6 +191,7 @@ class Store:
             json.dumps(request.context),
             request.sample,
             request.samples,
+            json.dumps(request.ancestors),
         )
         kept = self._rows("SELECT * FROM requests WHERE idx = ?", (request.index,))
         if not kept:
@@ -201,29 +206,30 @@ class Store:
         """Generation and operator of each request, by index."""
         return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
 
-    def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0) -> None:
-        """Keeps an answer; attempt 1 is a repair."""
-        row = (index, attempt, *(getattr(proposal, field.name) for field in fields(Proposal)))
+    def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0, step: str = "") -> None:
+        """Keeps an answer; attempts from 1 on are further calls, each with the name of its step."""
+        row = (index, attempt, step, *(getattr(proposal, each.name) for each in fields(Proposal)))
         self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
         """The answer to a request, if it is kept."""
-        columns = ", ".join(field.name for field in fields(Proposal))
+        columns = ", ".join(each.name for each in fields(Proposal))
         rows = self._rows(f"SELECT {columns} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return Proposal(*rows[0]) if rows else None
 
     def proposals(self) -> Iterator[tuple[int, int, Proposal]]:
         """Every answer with its request and attempt, in that order."""
-        columns = ", ".join(field.name for field in fields(Proposal))
+        columns = ", ".join(each.name for each in fields(Proposal))
         for row in self._rows(f"SELECT idx, attempt, {columns} FROM proposals ORDER BY idx, attempt"):
             yield row[0], row[1], Proposal(*row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
         """Keeps what the search was told and what became of candidates because of it, in one transaction."""
-        index, draft = result.request.index, result.draft
+        index = result.request.index
         name = result.program.id if result.program else None
-        told = (index, name, result.failure, seconds, draft.program.id if draft else None)
-        programs = [] if draft is None else [(draft.program, draft.evaluation)]
+        drafts = json.dumps([draft.program.id for draft in result.drafts])
+        told = (index, name, result.failure, seconds, drafts, json.dumps(dict(result.notes)))
+        programs = [(draft.program, draft.evaluation) for draft in result.drafts]
         if result.program is not None and result.evaluation is not None:
             programs.append((result.program, result.evaluation))
         rows = [record_row(program, evaluation, index) for program, evaluation in programs]
@@ -241,7 +247,16 @@ class Store:
 
     def told(self) -> dict[int, Told]:
         """Every result that was told, by index."""
-        return {row[0]: Told(*row) for row in self._rows("SELECT * FROM results")}
+        rows = self._rows("SELECT idx, program, failure, seconds, drafts, notes FROM results")
+        known = {row[0] for row in self._rows("SELECT id FROM programs")}
+        with self._columns.reading("results"):
+            found = [
+                Told(index, program, failure, seconds, from_json(_NAMES, drafts), from_json(_NOTES, notes))
+                for index, program, failure, seconds, drafts, notes in rows
+            ]
+            if any(name not in known for each in found for name in each.drafts):
+                raise ValueError("a draft that is not in 'programs'")
+        return {each.index: each for each in found}
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
         """Keeps what was decided because the run ended, in place of what an earlier end decided."""
@@ -344,7 +359,6 @@ _MACHINE = (
 _REFERENCES = (
     ("results", "idx", "requests", "idx"),
     ("results", "program", "programs", "id"),
-    ("results", "draft", "programs", "id"),
     ("programs", "idx", "requests", "idx"),
     ("definitions", "program", "programs", "id"),
     ("functions", "program", "programs", "id"),
@@ -353,6 +367,8 @@ _REFERENCES = (
 _TABLE = re.compile(r" FROM (\w+)")
 _FORMAT = re.compile(r"[0-9]{1,9}")  # other digits, and thousands of them, are no number to `int`
 _INDICES: Any = tuple[int, ...] | None
+_NAMES: Any = tuple[str, ...]
+_NOTES: Any = dict[str, str]
 _ADD_FATE = "INSERT INTO fates (idx, generation, program, verdict, reason, final) VALUES (?, ?, ?, ?, ?, ?)"
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grace_irl.evaluate.evaluation import EQUAL, shown
+from grace_irl.evaluate.evaluation import EQUAL, Bar, shown
 from grace_irl.search.protocol import Fate, Request, Result, Wait
-from grace_irl.search.ranks import Scored, merit, ranked
+from grace_irl.search.ranks import Scored, merit, ranked, winners
 
 ATTEMPTS = 3  # the first population may take up to this many times its size in requests
 
@@ -65,24 +65,29 @@ class Evolution:
         self._exhausted = False
 
     @property
+    def best(self) -> tuple[str, ...]:
+        """See `Search`: the population, the winner first, then the winner of the rest, and so on."""
+        return tuple(each.program.id for each in winners(self._members))
+
+    @property
     def population(self) -> tuple[str, ...]:
-        """See `Search`."""
+        """Ids of the programs kept, by merit."""
         return tuple(member.program.id for member in self._members)
 
     @property
+    def undecided(self) -> tuple[str, ...]:
+        """See `Deciding`."""
+        return tuple(each.program.id for each in self._fresh)
+
+    @property
     def generation(self) -> int:
-        """See `Search`."""
+        """See `Generational`."""
         return self._generation
 
     @property
-    def floor(self) -> float:
-        """See `Search`: the worst member's merit, once the population is full."""
-        return self._merit_at(self._settings.population)
-
-    @property
-    def elite_floor(self) -> float:
-        """See `Search`: the last elite's merit."""
-        return self._merit_at(self._settings.elite)
+    def bar(self) -> Bar:
+        """See `Barred`: the worst member's merit, once the population is full, and the last elite's."""
+        return Bar(self._merit_at(self._settings.population), self._merit_at(self._settings.elite))
 
     def _merit_at(self, place: int) -> float:
         """Merit is at most fitness: a fitness below this cannot reach the place."""
@@ -162,17 +167,8 @@ class Evolution:
         self._fresh.append(Scored(program, evaluation, result.request.index))
         return []
 
-    @property
-    def heirs(self) -> tuple[str, ...]:
-        """See `Search`: rank decides."""
-        return ()
-
-    def conclude(self) -> bool:
-        """See `Search`: nothing comes after it."""
-        return False
-
     def finish(self) -> list[Fate]:
-        """See `Search`."""
+        """See `Deciding`."""
         return self._close_generation()
 
     def _close_generation(self) -> list[Fate]:

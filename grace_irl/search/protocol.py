@@ -1,12 +1,16 @@
-"""Ask and tell: what every search offers to the engine."""
+"""Ask and tell: what every search offers to the engine, and what it may offer besides."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
-from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
+
+COUNTED = 10
+"""Results that count as a generation of a search without generations, for progress and stop rules."""
 
 
 @dataclass(frozen=True)
@@ -15,13 +19,14 @@ class Request:
 
     Attributes:
         index: its place in the order of asking, from 0.
-        operator: "initialise", "mutate", …: names the prompt template or the synthesiser's task.
-        parents: ids of the programs to work from, () for initialise.
+        operator: "initialise", "mutate", …: names the method's operator or the synthesiser's task.
+        parents: ids of the programs to work from, any number; () for initialise.
         seed: drawn from the search's own generator; everything random that answers this request uses it.
         context: chances already drawn by the search (name, value), such as ("include_expert", True).
         sample, samples: this request is number `sample` (from 0) of `samples` that follow each other and ask the
             same: same operator, parents, seed and context. A model answers them in one call.
         version: of requests to reshape: how many were asked before.
+        ancestors: ids of further programs that the operator may show, such as the way from a tree's root.
     """
 
     index: int
@@ -32,6 +37,7 @@ class Request:
     sample: int = 0
     samples: int = 1
     version: int = 0
+    ancestors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Draft:
-    """A first version that failed and was sent back."""
+    """A version that a follow-up call replaced, such as a program that failed and was sent back."""
 
     program: Program
     evaluation: Evaluation
@@ -53,14 +59,16 @@ class Result:
 
     Attributes:
         failure: "" with a program; else one line (no answer, refused, no code in the answer, …).
-        draft: the first version, where the program is its repair.
+        drafts: the versions before the program, oldest first, if follow-up calls replaced it.
+        notes: texts that follow-up calls brought, by the name of their step: a thought, a score of itself.
     """
 
     request: Request
     program: Program | None = None
     evaluation: Evaluation | None = None
     failure: str = ""
-    draft: Draft | None = None
+    drafts: tuple[Draft, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,10 @@ class Fate:
 
 
 class Search(Protocol):
-    """A pure state machine with its own random generator. Told results come in the order of asking."""
+    """A pure state machine with its own random generator. Told results come in the order of asking.
+
+    These three are all that a search must have. What it offers besides is in the protocols below.
+    """
 
     def ask(self) -> Request | Wait | None:
         """The next request; `Wait` until more results are told; None when the search is finished."""
@@ -84,39 +95,51 @@ class Search(Protocol):
         ...
 
     @property
-    def population(self) -> tuple[str, ...]:
-        """Ids of the programs that the search keeps, best first."""
+    def best(self) -> tuple[str, ...]:
+        """Ids of valid programs, the run's answer first: the next ones serve if it cheats."""
         ...
+
+
+@runtime_checkable
+class Generational(Protocol):
+    """A search in generations; without them, `COUNTED` results count as one."""
 
     @property
     def generation(self) -> int:
-        """How many generations (or rounds) are complete, counted from 1 when the first population stands."""
+        """Complete generations, counted from 1 when the first population stands."""
         ...
 
-    @property
-    def floor(self) -> float:
-        """Fitness below which a program asked for now cannot enter the population; -inf while it has room.
 
-        A search that also weighs the prior (at most 0) gives the merit of its last member: no fitness below that
-        reaches it.
+@runtime_checkable
+class Barred(Protocol):
+    """A search that knows which scores are of no use, so that evaluations may stop early."""
+
+    @property
+    def bar(self) -> Bar:
+        """The bar of a program that is asked for now.
+
+        Its floor is the score below which the program cannot enter; -inf while there is room. A search that also weighs
+        the prior (at most 0) gives the merit of its last member: no score below that reaches it.
         """
         ...
 
-    @property
-    def elite_floor(self) -> float:
-        """The fitness from which a program asked for now would be an elite; -inf while there is room."""
-        ...
 
-    @property
-    def heirs(self) -> tuple[str, ...]:
-        """Ids of programs that the search prefers to the population's best by rank, first choice first; mostly ()."""
-        ...
+@runtime_checkable
+class Staged(Protocol):
+    """A search with something to do after a stop rule of the search is met (accuracy, plateau)."""
 
     def conclude(self) -> bool:
-        """A stop rule of the search is met (accuracy, plateau): whether there is something to do after the search.
+        """A stop rule is met: whether there is more to do. A True is its word that it asks for nothing of before."""
+        ...
 
-        False ends the run. A search that answers True asks for nothing more of what it asked for until now.
-        """
+
+@runtime_checkable
+class Deciding(Protocol):
+    """A search that decides later what became of a result."""
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Ids of valid programs that are not decided yet: an interrupted run may prefer one to `best`."""
         ...
 
     def finish(self) -> list[Fate]:

@@ -59,6 +59,15 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     return found[0]
 
 
+def winners(candidates: Iterable[Scored]) -> list[Scored]:
+    """All candidates: the winner, the winner of the rest, and so on."""
+    left, order = list(candidates), []
+    while (best := winner(left)) is not None:
+        order.append(best)
+        left = [each for each in left if each is not best]
+    return order
+
+
 def _tie(candidate: Scored) -> tuple[float, int, int]:
     return -candidate.program.prior, candidate.program.nodes, candidate.index
 

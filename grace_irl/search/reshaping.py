@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from grace_irl.evaluate.evaluation import EQUAL, Evaluation
-from grace_irl.search.protocol import Fate, Request, Result, Search, Wait
-from grace_irl.search.ranks import Scored, winner
+from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation
+from grace_irl.search.evolution import Evolution
+from grace_irl.search.protocol import Fate, Request, Result, Wait
+from grace_irl.search.ranks import Scored
 
 STEADIEST = 1.0  # Kendall's tau of a reward that rises at every step: nothing rises more
 
@@ -29,7 +30,7 @@ class Reshaping:
         seed: of the requests' seeds.
     """
 
-    def __init__(self, search: Search, count: int, samples: int, seed: int) -> None:
+    def __init__(self, search: Evolution, count: int, samples: int, seed: int) -> None:
         self._search = search
         self._count = count
         self._samples = samples
@@ -47,32 +48,32 @@ class Reshaping:
         self._same = Request(0, "reshape")
 
     @property
-    def population(self) -> tuple[str, ...]:
+    def best(self) -> tuple[str, ...]:
         """See `Search`: kept versions, then the search's own."""
-        return (*self.heirs, *self._search.population)
+        return (*self.heirs, *self._search.best)
 
     @property
     def heirs(self) -> tuple[str, ...]:
-        """See `Search`."""
+        """Ids of the versions kept, the most monotone first."""
         return tuple(scored.program.id for scored in self._kept)
 
     @property
     def generation(self) -> int:
-        """See `Search`: the search's own; reshaping is none."""
+        """See `Generational`: the search's own; reshaping is none."""
         return self._search.generation
 
     @property
-    def floor(self) -> float:
-        """See `Search`: a version need not be fitter than anything, and is always scored whole."""
-        return float("-inf") if self._over else self._search.floor
+    def bar(self) -> Bar:
+        """See `Barred`: a version need not be fitter than anything; it is scored whole and checked as an elite is."""
+        return Bar() if self._over else self._search.bar
 
     @property
-    def elite_floor(self) -> float:
-        """See `Search`: every version is checked as an elite is."""
-        return float("-inf") if self._over else self._search.elite_floor
+    def undecided(self) -> tuple[str, ...]:
+        """See `Deciding`."""
+        return () if self.heirs else self._search.undecided
 
     def conclude(self) -> bool:
-        """See `Search`."""
+        """See `Staged`."""
         self._concluded = True
         return True
 
@@ -121,7 +122,7 @@ class Reshaping:
         """The search has ended: its best program is what is reshaped."""
         self._over, self._first = True, self._asked
         self._fates = self._search.finish()
-        best = winner(self._scored[name] for name in self._search.population)
+        best = next((self._scored[name] for name in self._search.best), None)
         if best is not None and best.evaluation.metrics.get("monotonicity", STEADIEST) < STEADIEST - EQUAL:
             self._parent = best
 

@@ -17,7 +17,8 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.runs.folder import RunLock, RunPaths
-from grace_irl.runs.store import FORMAT, Store
+from grace_irl.runs.schema import FORMAT
+from grace_irl.runs.store import Store
 from tests.fakes.data import vector_set
 
 ROOT = Path(__file__).parents[2]

@@ -310,7 +310,7 @@ class ToySettings(Section):
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     known = methods.METHODS
     made = methods.Method(
-        "toy", "a toy", known["grace"].make_search, known["grace"].account, sections={"toy": ToySettings}
+        "toy", "a toy", known["grace"].search, known["grace"].evaluator, sections={"toy": ToySettings}
     )
     monkeypatch.setitem(known, "toy", made)
 
@@ -325,8 +325,12 @@ class TestAMethodsOwnSection:
         assert {"toy.tries", "search.population"} <= set(flat(config))
 
     def test_they_are_unknown_to_other_methods(self) -> None:
-        with pytest.raises(InputError, match=r"'toy' is unknown"):
+        with pytest.raises(InputError, match="'toy' has no effect with method 'grace'; expected it with --method toy"):
             resolve(sets=["toy.tries=3"])
+
+    def test_a_flag_of_another_method_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["fit", "--demos", "x", "--tries", "3"]) == 2
+        assert "--tries has no effect with this method; expected it with --method toy" in capsys.readouterr().err
 
     def test_its_flags(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert {"--tries", "--toy-daring"} <= flags_in(help_of(capsys, "fit", "--method", "toy", "--help-all"))

@@ -81,7 +81,7 @@ def test_fit_takes_the_threshold_from_training_data(tmp_path: Path, capsys: Capt
 
 
 def test_fit_and_show_say_which_threshold(tmp_path: Path, capsys: Capture) -> None:
-    said = "accuracy: where a reward > 0.5 counts as an expert's, the best threshold on training data"
+    said = "accuracy: a reward > 0.5 counts as an expert's, the best threshold on training data"
     assert main(fitted(tmp_path, ("default", 0.5))) == 0
     out = capsys.readouterr().out
     assert said in out

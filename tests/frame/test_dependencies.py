@@ -28,7 +28,7 @@ TOOLS = {"mypy", "ruff"}  # run by the Makefile
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
     "h5py": ("grace_irl/demos/minari/hdf5.py",),
-    "gymnasium": ("grace_irl/demos/minari", "grace_irl/rl/", "grace_irl/rewards/"),
+    "gymnasium": ("grace_irl/demos/minari", "grace_irl/rl/", "grace_irl/rewards/", "grace_irl/states/"),
     "minigrid": ("grace_irl/rl/",),
     "stable-baselines3": ("grace_irl/rl/", "grace_irl/rewards/"),
     "torch": ("grace_irl/rl/",),

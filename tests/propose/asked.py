@@ -15,10 +15,11 @@ from grace_irl.demos.labels import Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
-from grace_irl.propose.operators import OPERATORS
 from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.rendering import COMMON
 from tests.propose import screens
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -159,17 +160,17 @@ def prompts() -> dict[str, Prompt]:
         ),
         "mutate-tasks": OPERATORS["mutate"](brief(several), material(several)),
         "mutate-vector": OPERATORS["mutate"](brief(vector), material(vector)),
-        "repair-grid": OPERATORS["repair"](plain, replace(given, evaluation=broken)),
+        "repair-grid": COMMON["repair"](plain, replace(given, evaluation=broken)),
         "reshape-grid": OPERATORS["reshape"](plain, given),
         "initialise-ui": OPERATORS["initialise"](outlined, Material(seed=1)),
         "initialise-ui-quarter": OPERATORS["initialise"](brief(ui, budget=PromptBudget(scale=0.25)), Material(seed=1)),
         "initialise-ui-tasks": OPERATORS["initialise"](brief(screens.problem(tasks=("near", "far"))), Material(seed=1)),
         "mutate-ui": OPERATORS["mutate"](outlined, replace(tapped, include_expert=True)),
-        "repair-ui": OPERATORS["repair"](outlined, replace(tapped, evaluation=broken)),
+        "repair-ui": COMMON["repair"](outlined, replace(tapped, evaluation=broken)),
         "reshape-ui": OPERATORS["reshape"](outlined, tapped),
-        "clean-ui": OPERATORS["clean"](outlined, Material(trajectories=ui.train[:2])),
-        "clean-grid": OPERATORS["clean"](plain, Material(trajectories=grid.train[:2])),
-        "clean-grid-json": OPERATORS["clean"](brief(grid, answer_format="json"), Material(trajectories=grid.train[:2])),
+        "clean-ui": COMMON["clean"](outlined, Material(trajectories=ui.train[:2])),
+        "clean-grid": COMMON["clean"](plain, Material(trajectories=grid.train[:2])),
+        "clean-grid-json": COMMON["clean"](brief(grid, answer_format="json"), Material(trajectories=grid.train[:2])),
     }
 
 

@@ -12,6 +12,7 @@ from grace_irl.demos.split import split
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.rewards import MemoryCache
+from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.programs.program import Program
 from grace_irl.propose.briefing import brief
 from grace_irl.propose.feedback import material
@@ -64,7 +65,9 @@ def test_debug_texts_are_of_wrong_states_and_of_right_ones_beside_them(problem: 
     cache = MemoryCache()
     parent = parent_of(SOURCE, problem, sandbox, cache)
     bench = Workbench(problem, sandbox, rewards=cache)
-    found = material(bench, brief(problem), Request(9, "mutate", (parent.program.id,), seed=1), [parent])
+    found = material(
+        bench, brief(problem), Request(9, "mutate", (parent.program.id,), seed=1), [parent], OPERATORS["mutate"]
+    )
     assert found.wrong
     train = {item.trajectory.digest: item.trajectory for item in problem.train}
     assert found.debug
@@ -80,7 +83,7 @@ def test_debug_texts_are_of_wrong_states_and_of_right_ones_beside_them(problem: 
     states = sum(len(item.positive) for item in problem.train)
     assert found.overall == f"{positive} against {states - positive} states"
     assert set(found.rewards) <= set(train)
-    prompt = Prompter(bench, PromptSettings(), "code").write(
+    prompt = Prompter(bench, PromptSettings(operators=OPERATORS), "code").write(
         Request(9, "mutate", (parent.program.id,), seed=1), [parent]
     )
     assert found.overall in prompt.user
@@ -105,6 +108,8 @@ def test_debug_functions_that_fail_cost_nothing_else(
     parent = parent_of(source, problem, sandbox, cache)
     assert parent.evaluation.valid
     bench = replace(Workbench(problem, sandbox, rewards=cache), limits=Limits(wall_s=2.0, cpu_s=1.0))
-    found = material(bench, brief(problem), Request(9, "mutate", (parent.program.id,), seed=1), [parent])
+    found = material(
+        bench, brief(problem), Request(9, "mutate", (parent.program.id,), seed=1), [parent], OPERATORS["mutate"]
+    )
     assert said in found.overall
     assert found.rewards

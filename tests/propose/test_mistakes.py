@@ -15,6 +15,7 @@ from grace_irl.demos.labels import Labelled, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.rewards import MemoryCache
+from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.programs.program import Program
 from grace_irl.propose.material import drawn, of_experts, wrong_states
 from grace_irl.propose.prompter import Prompter, PromptSettings
@@ -60,7 +61,7 @@ def prompts(items: Sequence[Demonstration], seeds: int, context: Sequence[tuple[
     with InProcessSandbox() as sandbox:
         program = Program(sandbox.inspect(FIRST_NUMBER).id, FIRST_NUMBER, 10)
         parent = Parent(program, DiscriminatorEvaluator(problem, sandbox, cache=cache).evaluate([program])[0])
-        prompter = Prompter(Workbench(problem, sandbox, rewards=cache), PromptSettings(), "code")
+        prompter = Prompter(Workbench(problem, sandbox, rewards=cache), PromptSettings(operators=OPERATORS), "code")
         found = [
             prompter.write(Request(n, "mutate", (program.id,), seed=n, context=tuple(context)), [parent]).user
             for n in range(seeds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.propose import manual
 from grace_irl.propose.briefing import brief, neutral_names
-from grace_irl.propose.operators import OPERATORS
 from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.rendering import COMMON, Operator
 from tests.propose import asked, screens
 from tests.propose.client.server import ChatServer
 from tests.runs.goal_world import CLEANING
@@ -140,17 +141,18 @@ Spied = dict[str, list[Prompt]]
 @pytest.fixture
 def spied(monkeypatch: pytest.MonkeyPatch) -> Spied:
     """The prompts of every operator that is registered, by its name."""
-    found: Spied = {name: [] for name in OPERATORS}
+    found: Spied = {name: [] for name in (*OPERATORS, *COMMON)}
 
-    def spy(name: str, operator: Callable[..., Prompt]) -> Callable[..., Prompt]:
+    def spy(name: str, operator: Operator) -> Operator:
         def write(*given: object) -> Prompt:
             found[name].append(operator(*given))
             return found[name][-1]
 
-        return write
+        return replace(operator, write=write)
 
-    for name, operator in OPERATORS.items():
-        monkeypatch.setitem(OPERATORS, name, spy(name, operator))
+    for registered in (OPERATORS, COMMON):
+        for name, operator in list(registered.items()):
+            monkeypatch.setitem(registered, name, spy(name, operator))  # type: ignore[arg-type]
     return found
 
 
@@ -176,7 +178,7 @@ def test_no_operator_names_what_the_data_come_from(kind: str, mixed: bool, tmp_p
     texts = [prompt.text for prompts in spied.values() for prompt in prompts]
     assert len(sent) >= len(texts)
     pictured = {name for name, prompts in spied.items() if any(prompt.images for prompt in prompts)}
-    assert pictured == ({*OPERATORS} - {"repair"} if images else set())
+    assert pictured == ({*OPERATORS, "clean"} if images else set())
     assert any("## Task A" in text and "## Task B" in text for text in texts)
     assert any("\ntask A: accuracy" in text and "\ntask B: accuracy" in text for text in texts)
     report = (tmp_path / "run" / "report.html").read_text()

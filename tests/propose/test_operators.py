@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from grace_irl.errors import InputError
+from grace_irl.methods.grace_operators import OPERATORS, initialise, mutate
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material, chances
-from grace_irl.propose.operators import OPERATORS, clean, initialise, mutate, repair
+from grace_irl.propose.rendering import COMMON, clean, repair
 from grace_irl.propose.tokens import estimate
 from grace_irl.search.protocol import Request
 from tests.propose import asked
@@ -33,7 +34,7 @@ def test_snapshots(name: str) -> None:
 
 def test_every_snapshot_has_its_prompt_and_every_operator_a_snapshot() -> None:
     assert {path.stem for path in asked.SNAPSHOTS.glob("*.txt")} == set(PROMPTS)
-    assert {name.split("-")[0] for name in PROMPTS} == set(OPERATORS)
+    assert {name.split("-")[0] for name in PROMPTS} == {*OPERATORS, *COMMON}
 
 
 @pytest.mark.parametrize("name", sorted(PROMPTS))
@@ -48,7 +49,9 @@ def test_held_out_data_and_environments_stay_outside(name: str) -> None:
 def test_the_system_part_is_the_same_for_every_program() -> None:
     plain = brief(asked.grids())
     given = asked.material(asked.grids())
-    systems = {OPERATORS[name](plain, given).system for name in ("initialise", "mutate", "repair", "reshape")}
+    systems = {
+        {**OPERATORS, **COMMON}[name](plain, given).system for name in ("initialise", "mutate", "repair", "reshape")
+    }
     assert len(systems) == 1
     assert systems != {clean(plain, Material(trajectories=asked.grids().train)).system}
 
@@ -93,7 +96,7 @@ def test_every_part_shrinks_with_the_total() -> None:
         plain = brief(problem, context="word " * 5000, budget=PromptBudget(total=total))
         for name in ("initialise", "mutate", "reshape"):
             given = replace(asked.material(problem), source=asked.SOURCE * 100, overall="said " * 3000)
-            prompt = OPERATORS[name](plain, given)
+            prompt = {**OPERATORS, **COMMON}[name](plain, given)
             assert estimate(prompt.text) <= total
             assert re.search(r"^(Expert|Negative) 1: ", prompt.user, re.MULTILINE)
 

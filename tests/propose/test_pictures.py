@@ -14,11 +14,12 @@ import pytest
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.methods.grace_operators import initialise, mutate
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
-from grace_irl.propose.operators import clean, initialise, mutate
 from grace_irl.propose.pictures import CELL, LONGEST, PICTURES, png, require_pictures
 from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.rendering import clean
 from grace_irl.propose.tokens import estimate
 from tests.fakes.data import vector_set
 from tests.propose import asked

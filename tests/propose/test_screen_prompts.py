@@ -13,6 +13,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.rewards import MemoryCache
+from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.programs.program import Program
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
@@ -89,9 +90,9 @@ def test_every_prompt_of_a_parent(sandbox: Sandbox) -> None:
     whole, cache = problem(), MemoryCache()
     parent = parent_of(HALF, whole, sandbox, cache)
     assert not parent.evaluation.metrics["separated"]
-    prompter = Prompter(Workbench(whole, sandbox, rewards=cache), PromptSettings(), "code")
+    prompter = Prompter(Workbench(whole, sandbox, rewards=cache), PromptSettings(operators=OPERATORS), "code")
     written = {
-        name: prompter.write(Request(1, name, (parent.program.id,), seed=1), [parent]).user
+        name: prompter.write(Request(1, name, (parent.program.id,), seed=1), [parent], OPERATORS["mutate"]).user
         for name in ("initialise", "mutate", "reshape")
     }
     assert "TextView '85\\u200a°' #value desc '85 degrees'" in written["initialise"]
@@ -103,7 +104,7 @@ def test_every_prompt_of_a_parent(sandbox: Sandbox) -> None:
 
 def test_pictures_go_with_prompts(sandbox: Sandbox) -> None:
     images = pytest.importorskip("PIL.Image")
-    prompter = Prompter(Workbench(problem(), sandbox), PromptSettings(images=True), "code")
+    prompter = Prompter(Workbench(problem(), sandbox), PromptSettings(images=True, operators=OPERATORS), "code")
     prompt = prompter.write(Request(1, "initialise", (), seed=1), [])
     assert len(prompt.images) == 6
     assert "Picture 6: drawing of state 4 of Expert 3, positive" in prompt.user
@@ -113,7 +114,7 @@ def test_pictures_go_with_prompts(sandbox: Sandbox) -> None:
 def test_asking_for_goal_states_says_nothing_of_labels(sandbox: Sandbox) -> None:
     whole = problem()
     silent = replace(whole, rule="goal", items=tuple(unmarked(item.demonstration) for item in whole))
-    prompt = Prompter(Workbench(silent, sandbox), PromptSettings(), "code").clean(silent.train[0])
+    prompt = Prompter(Workbench(silent, sandbox), PromptSettings(operators=OPERATORS), "code").clean(silent.train[0])
     for word in ("positive", "GOAL", "counts", "reward"):
         assert word not in prompt.text
     assert "4: " in prompt.user
@@ -125,7 +126,7 @@ def test_held_out_screens_stay_outside(sandbox: Sandbox) -> None:
     secret = Trajectory(pack([screens.things({"secret": (177, True)}, "17:77")] * 20), extra_info="warm the secret")
     items = (train, Demonstration(secret, "expert", split="held_out"))
     whole = label(Demonstrations(Metadata("ui"), items), "last")
-    prompter = Prompter(Workbench(whole, sandbox), PromptSettings(images=True), "code")
+    prompter = Prompter(Workbench(whole, sandbox), PromptSettings(images=True, operators=OPERATORS), "code")
     text = prompter.write(Request(1, "initialise", (), seed=1), []).text
     assert "secret" not in text
     assert "177" not in text

@@ -15,7 +15,7 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.in_thread import InThread
-from grace_irl.propose.protocol import Parent, Proposal, Proposer
+from grace_irl.propose.protocol import Parent, Proposal, Proposer, Step
 from grace_irl.runs.budget import Budget, budget
 from grace_irl.runs.engine import Engine, Snapshot
 from grace_irl.runs.record import Record
@@ -183,7 +183,10 @@ class Mending(Numbers):
         broken = request.index % 2 == 0
         return replace(proposal, source=f"x = ({request.index}") if broken else proposal
 
-    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal:
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], failed: Parent, attempt: int
+    ) -> Proposal:
+        assert (step.operator, attempt) == ("repair", 1)
         self.repaired.append(request.index)
         assert failed.evaluation.status == "rejected"
         assert failed.program.source == f"x = ({request.index}"
@@ -201,11 +204,11 @@ def test_a_program_that_fails_is_sent_back_once(tmp_path: Path) -> None:
     assert engine.progress.tokens == 7 * len(store.told()) + len(even)
     told, records = store.told(), store.records()
     assert records[told[0].program_id or ""].program.source == "x = 0"
-    assert records[told[0].draft_id or ""].program.source == "x = (0"
+    assert records[told[0].drafts[0]].program.source == "x = (0"
     fates = {row.fate.program_id: row.fate for row in store.fates()}
-    assert fates[told[0].draft_id or ""].verdict == "repaired"
-    assert "line 1" in fates[told[0].draft_id or ""].reason
-    assert told[2].draft_id is None
+    assert fates[told[0].drafts[0]].verdict == "repaired"
+    assert "line 1" in fates[told[0].drafts[0]].reason
+    assert told[2].drafts == ()
     assert fates[told[2].program_id or ""].verdict == "invalid"
 
 

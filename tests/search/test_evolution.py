@@ -229,12 +229,12 @@ def test_elites_survive_a_flood_of_equals() -> None:
 
 def test_floors_follow_the_population() -> None:
     search = Evolution(SMALL, 0)
-    assert (search.floor, search.elite_floor) == (-math.inf, -math.inf)
+    assert (search.bar.floor, search.bar.elite) == (-math.inf, -math.inf)
     for number in range(4):
         request = search.ask()
         assert isinstance(request, Request)
         search.tell(answer(request, -0.1 * number))
-    assert (search.floor, search.elite_floor) == (pytest.approx(-0.3), pytest.approx(0.0))
+    assert (search.bar.floor, search.bar.elite) == (pytest.approx(-0.3), pytest.approx(0.0))
 
 
 def test_finish_decides_a_broken_off_generation() -> None:
@@ -296,7 +296,7 @@ def test_floors_are_merits() -> None:
         assert isinstance(request, Request)
         program = Program(f"p{number}", "", 10, prior=-2.0 * number)
         search.tell(Result(request, program, evaluation(-0.1)))
-    assert (search.floor, search.elite_floor) == (pytest.approx(-0.7), pytest.approx(-0.1))
+    assert (search.bar.floor, search.bar.elite) == (pytest.approx(-0.7), pytest.approx(-0.1))
 
 
 def test_no_winner_without_candidates() -> None:
@@ -307,7 +307,7 @@ def test_no_winner_without_candidates() -> None:
 @pytest.mark.parametrize("population", [1, 2, 4, 20])
 def test_whatever_its_size_a_population_takes_in_what_is_better(population: int) -> None:
     flags = {"search.population": population, "search.generations": 1, "stop.target_accuracy": None}
-    search = METHODS["grace"].make_search(resolve(flags=flags))
+    search = METHODS["grace"].search(resolve(flags=flags))
     assert isinstance(search, Evolution)
 
     def reply(request: Request) -> Result:

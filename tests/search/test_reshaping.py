@@ -83,8 +83,8 @@ def test_the_best_program_is_reshaped_after_the_search(lag: int) -> None:
     assert [(r.sample, r.samples) for r in requests[6:]] == [(0, 2), (1, 2), (0, 2), (1, 2)]
     assert requests[6].seed == requests[7].seed != requests[8].seed
     assert search.heirs == ("r8", "r9", "r7")  # most monotone first
-    assert search.population[:3] == search.heirs
-    assert "s5" in search.population
+    assert search.best[:3] == search.heirs
+    assert "s5" in search.best
 
 
 def test_fates_say_what_became_of_the_scores() -> None:
@@ -165,7 +165,7 @@ def test_it_waits_for_what_is_in_flight() -> None:
     asked = search.ask()
     assert isinstance(asked, Request)
     assert (asked.operator, asked.index) == ("reshape", 2)
-    assert (search.floor, search.elite_floor) == (float("-inf"), float("-inf"))
+    assert (search.bar.floor, search.bar.elite) == (float("-inf"), float("-inf"))
     assert search.ask() is None
 
 
@@ -189,7 +189,7 @@ def test_a_run_that_ends_before_its_search_decides_what_was_told() -> None:
     assert isinstance(request, Request)
     search.tell(searched(request))
     assert [fate.verdict for fate in search.finish()] == ["kept"]
-    assert search.population == ("s0",)
+    assert search.best == ("s0",)
 
 
 @given(

@@ -22,6 +22,7 @@ from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
 from grace_irl.runs.config import Config, resolve, to_toml
+from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
 from grace_irl.runs.expand.round import Round, read_round
@@ -107,6 +108,8 @@ def resume(
     with RunLock(RunPaths(folder).lock):
         began = _began(folder, flags, sets, parts, vouched)
         config = resolve(sets=sets, flags=flags, base=began)
+        if vouched is None:
+            require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         may = {"rounds": 0, "trust": False}
         if config.expand.model_copy(update=may) != began.expand.model_copy(update=may):
             raise InputError(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
+from grace_irl.demos import memory
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
+from grace_irl.rewards.file import load_reward
 from grace_irl.rewards.scale import Form
 from grace_irl.runs.config import ExpandConfig
+from grace_irl.work import Job, JobError, LocalExecutor, Tell
 
-if TYPE_CHECKING:
-    from grace_irl.rl.curve import Point
-
+TASK = "grace_irl.runs.expand.learner:train_policy"
 EVALUATIONS = 5
 """How often a training looks at its policy, and is saved."""
 EPISODES = 10  # of each look
@@ -107,14 +110,71 @@ def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
     return "progress" if reshaped else "raw"
 
 
+def train_policy(
+    tell: Tell,
+    *,
+    environment: dict[str, Any],
+    registered: str | None,
+    reward: str,
+    form: Form,
+    trust: bool,
+    allow_weak: bool,
+    steps: int,
+    seed: int,
+    folder: str,
+    initial: str | None,
+    path: list[str],
+) -> dict[str, Any]:
+    """A training (`grace_irl.rl.ppo.train`): the task of an executor. The policy is in its folder.
+
+    Args:
+        tell: gets each look at the policy.
+        environment: an `EnvironmentSpec`.
+        registered: the environment's registration with Gymnasium, if code of the user's own made it.
+        reward: its file.
+        form: the form in which the policy gets it.
+        trust: run the reward in this process.
+        allow_weak: of the sandbox.
+        steps: of the environment.
+        seed: of everything.
+        folder: for checkpoints.
+        initial: a policy to start from; None: a new one.
+        path: further places of the modules that the environment's name stands for.
+
+    Returns:
+        Environment steps taken, and what was paid before each look.
+    """
+    sys.path += [entry for entry in path if entry not in sys.path]
+    from grace_irl.rl.environments import register
+    from grace_irl.rl.learning import ProgramPay
+    from grace_irl.rl.matching import EnvironmentSpec
+    from grace_irl.rl.ppo import train
+    from grace_irl.rl.trained import load_policy
+
+    if registered is not None:
+        register(registered)
+    training = train(
+        EnvironmentSpec(**environment),
+        steps,
+        reward=ProgramPay(load_reward(reward, trust=trust), form, allow_weak),
+        seed=seed,
+        evaluations=EVALUATIONS,
+        episodes=EPISODES,
+        out=folder,
+        initial=None if initial is None else load_policy(initial),
+        progress=lambda look: tell({"steps": look.steps, "mean": look.mean, "success": look.success}),
+    )
+    return {"steps": training.steps, "paid": [look.paid for look in training.curve]}
+
+
 class PpoLearner:
-    """PPO (`grace_irl.rl.ppo`) in the environment that the demonstrations are from.
+    """PPO (`grace_irl.rl.ppo`) in the environment that the demonstrations are from, in a process of its own.
 
     Args:
         config: the environment, and how the reward runs.
         rule: which expert states are positive, "" where the demonstrations say.
         allow_weak: of the sandbox.
-        note: is told of each look at the policy, in one line.
+        note: gets each look at the policy, in one line.
     """
 
     def __init__(
@@ -133,6 +193,7 @@ class PpoLearner:
     def check(self, demonstrations: Demonstrations) -> None:
         """See `Learner`; finds the environment."""
         try:
+            from grace_irl.rl.environments import registration
             from grace_irl.rl.matching import environment_for
             from grace_irl.rl.observed import acts_continuously
             from grace_irl.rl.ppo import train  # noqa: F401  what is missing is said before anything is written
@@ -141,6 +202,7 @@ class PpoLearner:
                 f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"
             ) from None
         self._make = environment_for(demonstrations, self._config.env)
+        self._registered = registration(self._make.name)
         self._continuous = acts_continuously(self._make)
         self._rule = self._rule or demonstrations.metadata.label
 
@@ -148,29 +210,33 @@ class PpoLearner:
         self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
     ) -> Learnt:
         """See `Learner`."""
-        from grace_irl.rewards.file import load_reward
-        from grace_irl.rl.learning import ProgramPay
-        from grace_irl.rl.ppo import POLICY, train
-        from grace_irl.rl.trained import load_policy
+        from grace_irl.rl.ppo import POLICY
 
-        file = load_reward(reward, trust=self._config.trust)
+        def tell(look: dict[str, Any]) -> None:
+            goal = "" if look["success"] is None else f", success {look['success']:.2f}"
+            self._note(f"round {folder.parent.name}: {look['steps']} steps, true return {look['mean']:.4g}{goal}")
 
-        def progress(point: Point) -> None:
-            goal = "" if point.success is None else f", success {point.success:.2f}"
-            self._note(f"round {folder.parent.name}: {point.steps} steps, true return {point.mean:.4g}{goal}")
-
-        training = train(
-            self._make,
-            steps,
-            reward=ProgramPay(file, form_of(self._config, self._rule, reshaped=shaped), self._allow_weak),
-            seed=seed,
-            evaluations=EVALUATIONS,
-            episodes=EPISODES,
-            out=folder,
-            initial=None if initial is None else load_policy(initial),
-            progress=progress,
-        )
-        return Learnt(folder / POLICY, training.steps, tuple(point.paid for point in training.curve))
+        folder.mkdir(parents=True, exist_ok=True)
+        arguments = {
+            "environment": asdict(self._make),
+            "registered": self._registered,
+            "reward": str(reward),
+            "form": form_of(self._config, self._rule, reshaped=shaped),
+            "trust": self._config.trust,
+            "allow_weak": self._allow_weak,
+            "steps": steps,
+            "seed": seed,
+            "folder": str(folder),
+            "initial": None if initial is None else str(initial),
+            "path": [os.path.abspath(entry) for entry in sys.path],
+        }
+        log = folder / "log.txt"
+        with LocalExecutor(1, name="train") as executor:
+            try:
+                learnt = executor.submit(Job(TASK, arguments, log, memory.environment()), tell).result()
+            except JobError as error:
+                raise GraceError(f"the training of {folder.parent.name}: {error}: see {log}") from None
+        return Learnt(folder / POLICY, learnt["steps"], tuple(learnt["paid"]))
 
     def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
         """See `Learner`."""

@@ -11,9 +11,10 @@ from lxml import etree
 
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
-from grace_irl.propose.operators import OPERATORS
+from grace_irl.propose.rendering import COMMON
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.ui import COARSEST, STATE, UiView
 from grace_irl.states.texts import pack
@@ -97,7 +98,7 @@ def test_words_of_the_instruction_are_found_on_the_goal(screens: list[str]) -> N
     assert re.search(r"TextView\* #digital_clock text .*'8:25\\u200aAM' with '25', '8'", said)
 
 
-@pytest.mark.parametrize("name", sorted(OPERATORS))
+@pytest.mark.parametrize("name", sorted({**OPERATORS, **COMMON}))
 @pytest.mark.parametrize("total", [24_000, 4_500])
 def test_prompts_keep_their_total(screens: list[str], name: str, total: int) -> None:
     whole = problem(screens)
@@ -107,7 +108,7 @@ def test_prompts_keep_their_total(screens: list[str], name: str, total: int) -> 
         rewards={item.trajectory.digest: np.zeros(len(item.positive)) for item in whole.train},
         trajectories=whole.train[:1],
     )
-    prompt = OPERATORS[name](brief(whole, budget=PromptBudget(total=total)), given)
+    prompt = {**OPERATORS, **COMMON}[name](brief(whole, budget=PromptBudget(total=total)), given)
     assert estimate(prompt.text) <= total
     if name != "repair":
         assert "#digital_clock" in prompt.user

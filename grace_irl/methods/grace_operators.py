@@ -1,8 +1,8 @@
-"""Operators: from what a search asks for to a prompt (docs/prompts.md). Pure; every draw is by `Material.seed`."""
+"""Operators of GRACE: initialise, mutate, reshape (docs/prompts.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import zip_longest
 from typing import get_args
@@ -11,23 +11,22 @@ import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Role
-from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.evaluation import shown as fitness_shown
 from grace_irl.evaluate.separation import Metrics, Separation
-from grace_irl.propose.briefing import Briefing, renamed
+from grace_irl.propose.briefing import Briefing
 from grace_irl.propose.material import Material, drawn, of_experts
-from grace_irl.propose.pictures import most_of_captions, pictures
 from grace_irl.propose.protocol import Prompt
-from grace_irl.propose.sections import needed, section, wanted
-from grace_irl.propose.templates import render
-from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.rendering import Operator, compose, of_role, shown_item
+from grace_irl.propose.tokens import cut
 from grace_irl.propose.views.trajectory import Shown
 
 EXPERTS_PER_NEGATIVE = 2
 """Where not all trajectories fit: expert trajectories hold negative states, too, negative ones no positive."""
 
+
 MAX_TASKS_SCORED = 12
+
 
 FOCUS = 5
 """Wrong states of a trajectory that are shown in any case."""
@@ -36,8 +35,8 @@ FOCUS = 5
 def initialise(briefing: Briefing, material: Material) -> Prompt:
     """Asks for a program from a random subset of expert and negative trajectories. Reads `seed`."""
     items = _subset(briefing, np.random.default_rng(material.seed))
-    shown = [_shown(briefing, item, material) for item in items]
-    return _prompt(briefing, "initialise", {"trajectories": shown})
+    shown = [shown_item(briefing, item, material) for item in items]
+    return compose(briefing, "initialise", {"trajectories": shown})
 
 
 def mutate(briefing: Briefing, material: Material) -> Prompt:
@@ -45,7 +44,7 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
 
     Reads `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`, `overall` and the chances.
     """
-    return _prompt(
+    return compose(
         briefing,
         "mutate",
         mutation(briefing, material),
@@ -92,29 +91,14 @@ def _told(briefing: Briefing, place: int, material: Material) -> Shown:
     digest = item.trajectory.digest
     debug = {step: text for (name, step), text in material.debug.items() if name == digest}
     wrong = frozenset(material.wrong.get(place, np.array([], dtype=np.int64)).tolist())
-    return replace(_shown(briefing, item, material), debug=debug, wrong=wrong)
-
-
-def repair(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for a program that runs. Reads `source`, `evaluation` (message, traceback) and `problems`."""
-    evaluation = material.evaluation
-    parts = [*material.problems]
-    if evaluation is not None and not evaluation.valid:
-        parts += [f"{evaluation.status}: {evaluation.message}", evaluation.traceback.strip()]
-    return _prompt(
-        briefing,
-        "repair",
-        {},
-        source=cut(material.source.strip(), briefing.budget.of("source")),
-        fault=cut("\n".join(part for part in parts if part), briefing.budget.of("traceback")) or "It does not run.",
-    )
+    return replace(shown_item(briefing, item, material), debug=debug, wrong=wrong)
 
 
 def reshape(briefing: Briefing, material: Material) -> Prompt:
     """Asks for a reward that rises along expert trajectories. Reads `seed`, `source`, `evaluation`, `rewards`."""
     rng = np.random.default_rng(material.seed)
-    experts = [item for item in _of_role(briefing, "expert") if item.trajectory.digest in material.rewards]
-    experts = experts or _of_role(briefing, "expert")
+    experts = [item for item in of_role(briefing, "expert") if item.trajectory.digest in material.rewards]
+    experts = experts or of_role(briefing, "expert")
     places = rng.permutation(len(experts))[: max(briefing.budget.failures, len(briefing.tasks))]
     evaluation = material.evaluation
     tau = evaluation.metrics.get("monotonicity") if evaluation else None
@@ -126,33 +110,22 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
             f"1 rises at every step, 0 is flat): {tau:.2f}"
         )
     )
-    return _prompt(
+    return compose(
         briefing,
         "reshape",
-        {"trajectories": [_shown(briefing, experts[int(n)], material) for n in sorted(places)]},
+        {"trajectories": [shown_item(briefing, experts[int(n)], material) for n in sorted(places)]},
         source=cut(material.source.strip(), briefing.budget.of("source")),
         scores=scores(evaluation, briefing.names) + rising,
         rule=briefing.rule,
     )
 
 
-def clean(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for the goal states of expert trajectories (docs/runs.md, "Goal states"). Reads `trajectories`.
-
-    The answer is read by `goals.parse_goals`.
-    """
-    shown = [Shown(item, marks=False) for item in renamed(material.trajectories, briefing.names)]
-    return _prompt(briefing, "clean", {"trajectories": shown}, instructions=briefing.instructed)
-
-
-OPERATORS: Mapping[str, Callable[[Briefing, Material], Prompt]] = {
-    "initialise": initialise,
-    "mutate": mutate,
-    "repair": repair,
-    "reshape": reshape,
-    "clean": clean,
+OPERATORS: Mapping[str, Operator] = {
+    "initialise": Operator(initialise),
+    "mutate": Operator(mutate, debugged=mutation),
+    "reshape": Operator(reshape),
 }
-"""By the name that a `Request` carries."""
+"""By the name that a request carries."""
 
 
 def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
@@ -177,64 +150,12 @@ def _metrics(metrics: Metrics) -> str:
     )
 
 
-def _prompt(briefing: Briefing, name: str, shown: Mapping[str, Sequence[Shown]], **values: object) -> Prompt:
-    """Renders a template; the sections of trajectories share what the budget leaves. Pictures of them go along.
-
-    Raises:
-        InputError: the prompt does not fit into the budget's total.
-    """
-    system = briefing.clean_system if name == "clean" else briefing.system
-    view, budget = briefing.view, briefing.budget
-
-    def user(sections: Mapping[str, str]) -> str:
-        return render(name, preamble=briefing.preamble, **values, **sections)
-
-    # Every list has a text in its place: a section that would be empty is left out by its template.
-    fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
-    if briefing.images and any(shown.values()):
-        fixed += most_of_captions(briefing.items[0].trajectory.kind)
-    whole = {key: wanted(view, each) for key, each in shown.items()}
-    room = budget.room(fixed, sum(whole.values()), briefing.spared)
-    least = fixed + sum(needed(view, each) for each in shown.values())
-    if least > budget.total:
-        raise InputError(
-            f"a prompt ({name}) needs about {least} tokens; expected at most {budget.total}: "
-            "use a model with a longer context, or shorten --context"
-        )
-    sections: dict[str, str] = {}
-    titles: dict[str, Shown] = {}
-    numbers: Mapping[str, int] = {}
-    for key, each in shown.items():
-        sections[key] = ""
-        if each:
-            written = section(view, each, room * whole[key] // max(sum(whole.values()), 1), numbers)
-            sections[key], numbers = written.text, written.numbers
-            titles.update(written.titles)
-    text = user(sections)
-    if not briefing.images or not titles:
-        return Prompt(system, text)
-    drawn_states = pictures(titles)
-    return Prompt(system, f"{text.rstrip()}\n\n{drawn_states.text}\n", drawn_states.files)
-
-
-def _of_role(briefing: Briefing, role: str) -> list[Labelled]:
-    return [item for item in briefing.items if item.demonstration.role == role]
-
-
-def _shown(briefing: Briefing, item: Labelled, material: Material) -> Shown:
-    """A trajectory to learn from, with the parent's rewards where there is one."""
-    budget, negative = briefing.budget, item.demonstration.role == "negative"
-    sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
-    limit = budget.dense if briefing.rule == "all" else sparse if negative else None
-    return Shown(item, rewards=material.rewards.get(item.trajectory.digest), limit=limit)
-
-
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
     """A random subset by importance: task by task in turn, two experts to a negative."""
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []
     for role, count in (("expert", budget.experts), ("negative", budget.negatives)):
-        items = _of_role(briefing, role)
+        items = of_role(briefing, role)
         shuffled = [items[int(n)] for n in rng.permutation(len(items))]
         by_task = [[item for item in shuffled if item.task == task] for task in tasks]
         in_turn = [item for row in zip_longest(*by_task) for item in row if item is not None]

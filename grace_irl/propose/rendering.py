@@ -1,0 +1,125 @@
+"""Prompts from templates: what every operator shares, and the two that serve all methods (docs/prompts.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jinja2 import Template
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.errors import InputError
+from grace_irl.propose.briefing import Briefing, renamed
+from grace_irl.propose.material import Material
+from grace_irl.propose.pictures import most_of_captions, pictures
+from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.sections import needed, section, wanted
+from grace_irl.propose.templates import render
+from grace_irl.propose.tokens import cut, estimate
+from grace_irl.propose.views.trajectory import Shown
+
+
+def repair(briefing: Briefing, material: Material) -> Prompt:
+    """Asks for a program that runs. Reads `source`, `evaluation` (message, traceback) and `problems`."""
+    evaluation = material.evaluation
+    parts = [*material.problems]
+    if evaluation is not None and not evaluation.valid:
+        parts += [f"{evaluation.status}: {evaluation.message}", evaluation.traceback.strip()]
+    return compose(
+        briefing,
+        "repair",
+        {},
+        source=cut(material.source.strip(), briefing.budget.of("source")),
+        fault=cut("\n".join(part for part in parts if part), briefing.budget.of("traceback")) or "It does not run.",
+    )
+
+
+def clean(briefing: Briefing, material: Material) -> Prompt:
+    """Asks for the goal states of expert trajectories (docs/runs.md, "Goal states"). Reads `trajectories`.
+
+    The answer is read by `goals.parse_goals`.
+    """
+    shown = [Shown(item, marks=False) for item in renamed(material.trajectories, briefing.names)]
+    return compose(briefing, "clean", {"trajectories": shown}, instructions=briefing.instructed)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The way from what a search asks for to a prompt. Pure: every draw is by `Material.seed`.
+
+    Attributes:
+        write: the prompt.
+        debugged: the trajectories that it shows, by section, if `Material.debug` shall hold what the first parent's
+            debug_fn says of their states.
+    """
+
+    write: Callable[[Briefing, Material], Prompt]
+    debugged: Callable[[Briefing, Material], Mapping[str, Sequence[Shown]]] | None = None
+
+    def __call__(self, briefing: Briefing, material: Material) -> Prompt:
+        """The prompt."""
+        return self.write(briefing, material)
+
+
+def compose(
+    briefing: Briefing, template: str | Template, shown: Mapping[str, Sequence[Shown]], **values: object
+) -> Prompt:
+    """A prompt from a template; the sections of trajectories share what the budget leaves. Pictures of them go along.
+
+    Args:
+        template: the name of one of ours, or one of `templates.from_text`.
+        shown: trajectories by the variable of the template that takes their text.
+        **values: of the template's other variables.
+
+    Raises:
+        InputError: the prompt does not fit into the budget's total.
+    """
+    name = template if isinstance(template, str) else template.name or "own"
+    system = briefing.clean_system if name == "clean" else briefing.system
+    view, budget = briefing.view, briefing.budget
+
+    def user(sections: Mapping[str, str]) -> str:
+        return render(template, preamble=briefing.preamble, **values, **sections)
+
+    # Every list has a text in its place: a section that would be empty is left out by its template.
+    fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
+    if briefing.images and any(shown.values()):
+        fixed += most_of_captions(briefing.items[0].trajectory.kind)
+    whole = {key: wanted(view, each) for key, each in shown.items()}
+    room = budget.room(fixed, sum(whole.values()), briefing.spared)
+    least = fixed + sum(needed(view, each) for each in shown.values())
+    if least > budget.total:
+        raise InputError(
+            f"a prompt ({name}) needs about {least} tokens; expected at most {budget.total}: "
+            "use a model with a longer context, or shorten --context"
+        )
+    sections: dict[str, str] = {}
+    titles: dict[str, Shown] = {}
+    numbers: Mapping[str, int] = {}
+    for key, each in shown.items():
+        sections[key] = ""
+        if each:
+            written = section(view, each, room * whole[key] // max(sum(whole.values()), 1), numbers)
+            sections[key], numbers = written.text, written.numbers
+            titles.update(written.titles)
+    text = user(sections)
+    if not briefing.images or not titles:
+        return Prompt(system, text)
+    drawn_states = pictures(titles)
+    return Prompt(system, f"{text.rstrip()}\n\n{drawn_states.text}\n", drawn_states.files)
+
+
+def of_role(briefing: Briefing, role: str) -> list[Labelled]:
+    return [item for item in briefing.items if item.demonstration.role == role]
+
+
+def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
+    """A trajectory to learn from, with the parent's rewards where there is one."""
+    budget, negative = briefing.budget, item.demonstration.role == "negative"
+    sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
+    limit = budget.dense if briefing.rule == "all" else sparse if negative else None
+    return Shown(item, rewards=material.rewards.get(item.trajectory.digest), limit=limit)
+
+
+COMMON: Mapping[str, Operator] = {"repair": Operator(repair), "clean": Operator(clean)}
+"""Operators of all methods, by the name that a request or a step carries."""

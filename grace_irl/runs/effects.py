@@ -1,0 +1,121 @@
+"""Effects of settings: a setting that the user gives and that changes nothing in a run is refused.
+
+A declaration names what the setting needs (`grace_irl.settings.setting`), a name of `NEEDS`. Given are flags,
+environment variables, keywords, `--set`, and values of a settings file that are not the defaults: the file may be one
+that a run wrote, which holds every setting.
+
+A setting that a method does not read needs no rule: it is in no section of that method, and so it is unknown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grace_irl.errors import InputError
+from grace_irl.runs.config import Config, flat, resolve
+from grace_irl.settings import declared
+
+
+@dataclass(frozen=True)
+class Need:
+    """A condition without which a setting has no effect.
+
+    Attributes:
+        met: whether a configuration with an author of programs meets it. The author is a proposer's name, or "" for
+            an object that the caller brings.
+        lacks: what the run lacks, if not.
+        expected: how the user adds it.
+        by_author: it depends on the author.
+    """
+
+    met: Callable[[Config, str], bool]
+    lacks: str
+    expected: str
+    by_author: bool = True
+
+
+def author_of(config: Config) -> str:
+    """The name of the proposer."""
+    return config.proposer.name or ("llm" if config.model.url else "synthesis")
+
+
+def _asks_model(config: Config, author: str) -> bool:
+    """A recording answers for the first search of an expansion only; then the model goes on."""
+    return author == "llm" or (author == "replay" and config.expand.rounds > 0 and bool(config.model.url))
+
+
+def _prompts(config: Config, author: str) -> bool:
+    return _asks_model(config, author) or author not in ("", "synthesis", "replay")
+
+
+def _priced(config: Config, author: str) -> bool:
+    return author != "synthesis" and config.model.price_in + config.model.price_out > 0
+
+
+MODEL = "--llm-url URL"
+NEEDS = {
+    "a model": Need(_asks_model, "no model", MODEL),
+    "prompts": Need(_prompts, "no prompts", f"{MODEL} or --proposer manual"),
+    "tokens": Need(lambda _, author: author != "synthesis", "no model", MODEL),
+    "prices": Need(_priced, "no model with a price", "a model and --model-price-in or --model-price-out"),
+    "another author": Need(
+        lambda _, author: author not in ("", "synthesis", "replay"),
+        "no other author than the synthesiser",
+        f"{MODEL} or --proposer manual",
+    ),
+    "new answers": Need(lambda _, author: author != "replay", "no new answers", "no --replay"),
+    "replay": Need(lambda _, author: author == "replay", "no recording to replay", "--replay RUN"),
+    "goals": Need(lambda config, _: config.data.label not in ("all", "last"), "no goal labels", "--label goal", False),
+    "expansion": Need(lambda config, _: config.expand.rounds > 0, "no expansion", "--expand M", False),
+}
+
+
+def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
+    """The settings of a configuration that the user gives, by key, and how: a flag, a variable, or a key."""
+    known, found = declared(type(config)), dict[str, str]()
+    if file is not None:
+        own = flat(resolve(file))
+        found = {key: f"{key} in {file}" for key, each in known.items() if own.get(key, each.default) != each.default}
+    found |= {key: f"--set {key}" for key in (text.partition("=")[0].strip() for text in sets)}
+    for key, value in (flags or {}).items():
+        if value is not None and key in known:
+            variable = known[key].variable
+            found[key] = variable if variable in os.environ else f"--{known[key].flag}"
+    return found
+
+
+def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
+    """Those that differ from the settings that a run began with: a folder's own may be named again."""
+    before, now = flat(began), flat(config)
+    return {key: how for key, how in words(config, None, sets, flags).items() if now.get(key) != before.get(key)}
+
+
+def require_effect(config: Config, given: Mapping[str, str], author: str | None = None) -> None:
+    """Refuse settings that change nothing in this run.
+
+    Args:
+        config: of the run.
+        given: settings that the user gives, see `words`.
+        author: the proposer; None: as the configuration names it.
+
+    Raises:
+        InputError: such a setting; one line names all that lack the same thing.
+    """
+    known = declared(type(config))
+    author = author_of(config) if author is None else author
+    needs = {key: known[key].needs for key in given if key in known}
+    for name, need in NEEDS.items():
+        idle = [given[key] for key, needed in needs.items() if needed == name]
+        if idle and not need.met(config, author):
+            who = f"proposer {author!r}" if author else "a proposer of the caller's own"
+            because = f" ({who})" if need.by_author else ""
+            expected = need.expected
+            if config.model.url:  # a server is named, but the author does not ask it
+                expected = expected.replace(MODEL, "no --replay" if author == "replay" else "--proposer llm")
+            raise InputError(
+                f"{', '.join(idle)}: no effect, since this run has {need.lacks}{because}; expected {expected}, or "
+                f"{'this setting' if len(idle) == 1 else 'these settings'} left out"
+            )
