@@ -12,6 +12,8 @@ PYTHON ?= $(shell for each in python3.11 python3; do $$each $(NEW_ENOUGH) && { e
 ARGS ?=
 # Which benchmark `make bench` runs; it lists them without.
 NAME ?=
+# The room that `make check` looks at: a folder of grace_irl, with its tests in the folder of that name in tests.
+ROOM ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --progress-bar off
@@ -20,7 +22,7 @@ FULL := $(VENV)/full.stamp
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help fit test browser lint types format bench lock protos clean distclean
+.PHONY: help fit test check room browser lint types format bench lock protos clean distclean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -30,6 +32,21 @@ fit: $(CORE) ## Recover a reward from the demonstrations that ship, and print it
 
 test: $(FULL) ## Run all tests
 	$(BIN)/python -m pytest $(ARGS)
+
+# Tests of a room leave those out that are marked slow: `make test` runs them. The suites of grace_irl.testing come with
+# every room, because whoever changes one may break what another promises.
+SUITES = $(shell grep -rl --include='test_*.py' '^from grace_irl\.testing' tests)
+
+ROOMS = $(notdir $(patsubst %/__init__.py,%,$(wildcard grace_irl/*/__init__.py)))
+
+check: room $(FULL) ## Check one room, in under two minutes: make check ROOM=search
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m 'not slow' $(wildcard tests/$(ROOM)) $(SUITES) $(ARGS)
+
+room:
+	@test -d 'grace_irl/$(or $(ROOM),-)' || { echo "make: ROOM=$(ROOM); expected one of $(ROOMS)" >&2; exit 2; }
 
 browser: ## Install Chromium for the tests of the report (Debian and Ubuntu, as root); without one they are skipped
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium

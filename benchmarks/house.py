@@ -2,6 +2,7 @@
 
     python benchmarks/house.py                     # grace_irl and the baselines
     python benchmarks/house.py --room search       # one room
+    python benchmarks/house.py --rooms             # one line for each room
     python benchmarks/house.py --names             # the class names with two meanings, and where they stand
 
 A code line holds at least one token that is no comment, docstring or import. Generated protocol buffers
@@ -84,13 +85,39 @@ def modules(room: str = "", without_new: bool = False) -> Iterator[Module]:
             yield measured(path)
 
 
+def room_of(path: str) -> str:
+    """The room of a file: its folder in the package; "" stands for files beside the rooms."""
+    parts = path.split("/")
+    return parts[0] if parts[0] != "grace_irl" else parts[1] if len(parts) > 2 else ""
+
+
+def print_rooms(found: list[Module]) -> None:
+    """One line for each room, and its fullest file."""
+    rooms = defaultdict[str, list[Module]](list)
+    for each in found:
+        rooms[room_of(each.path)].append(each)
+    print(f"{'room':<12} {'files':>5} {'code':>6} {'imports':>7} {'median':>6}  fullest file")
+    for room, parts in sorted(rooms.items()):
+        code, imports = sum(each.code for each in parts), sum(each.imports for each in parts)
+        fullest = max(parts, key=lambda each: each.code)
+        median = statistics.median(each.code for each in parts)
+        print(
+            f"{room or '(beside)':<12} {len(parts):>5} {code:>6} {imports / max(imports + code, 1):>7.1%} {median:>6g}"
+            f"  {fullest.path} ({fullest.code})"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--room", default="", help="one room of grace_irl, e.g. search")
     parser.add_argument("--names", action="store_true", help="list class names with two meanings")
+    parser.add_argument("--rooms", action="store_true", help="print one line for each room")
     parser.add_argument("--without-new", action="store_true", help="leave out what the second plan added")
     options = parser.parse_args()
     found = list(modules(options.room, options.without_new))
+    if options.rooms:
+        print_rooms(found)
+        return
     places = defaultdict[str, list[str]](list)
     for each in found:
         for name in each.classes:

@@ -13,9 +13,10 @@ If the section is called `toy`, the TOML key is `toy.tries` (also for `--set toy
 environment variable `GRACE_IRL_TRIES` and the keyword of `grace_irl.fit` `tries`. Without `flag` these are
 `--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`.
 
-A method adds settings by such classes: its `sections` maps names to them (`grace_irl.methods`). They belong to the
-configuration of a run with that method and of no other, so that a run never takes a setting that its method does not
-read. `config.own(ToySettings)` gives the values.
+A method adds settings by such classes: its `sections` maps names to them (`grace_irl.methods.method.Method`). They
+belong to the configuration of a run with that method and of no other; `config.own(ToySettings)` gives the values. Its
+`reads` names the settings of all runs that it reads, of those that a method may leave unread. So a run never takes a
+setting that its method does not read.
 
 `python -m grace_irl.settings` writes what is made from the declarations: docs/settings.md, and the types of the
 keywords, `grace_irl/keywords.py`. A test holds both files to the declarations.
@@ -226,6 +227,7 @@ takes all others by `--set` and `--config`. They have no environment variables a
 def page() -> str:
     """docs/settings.md."""
     from grace_irl.compare.settings import Comparison
+    from grace_irl.methods.registry import METHODS
     from grace_irl.runs.config import Config
 
     parts = [PAGE, "\n## The whole run\n\n", _table(each for each in declared(Config).values() if "." not in each.key)]
@@ -233,6 +235,10 @@ def page() -> str:
         kind = info.annotation
         if isinstance(kind, type) and issubclass(kind, Section):
             parts += [f"\n## `{name}`\n\n{inspect.getdoc(kind)}\n\n", _table(declared(kind, name).values())]
+    for method in METHODS.values():
+        for name, section in method.sections.items():
+            title = f"\n## `{name}`, of method `{method.name}`\n\n{inspect.getdoc(section)}\n\n"
+            parts += [title, _table(declared(section, name).values())]
     return "".join([*parts, COMPARISON, _table(declared(Comparison).values())])
 
 
@@ -273,10 +279,11 @@ ARGUMENTS = ("demos", "negatives", "proposer")
 
 def keywords() -> str:
     """`grace_irl/keywords.py`."""
-    from grace_irl.runs.config import Config
+    from grace_irl.methods.registry import METHODS
+    from grace_irl.runs.config import settings_of
 
     lines = []
-    for each in declared(Config).values():
+    for each in {key: each for method in METHODS for key, each in settings_of(method).items()}.values():
         if each.flag and each.keyword not in ARGUMENTS:
             choices = ", ".join(f'"{choice}"' for choice in each.choices if choice)
             kind = "Paths" if each.many else f"Literal[{choices}]" if choices else each.kind.__name__

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.programs.characters import unseen
+from grace_irl.programs.parsing import unseen
 from grace_irl.text import packed, quoted
 
 characters = st.characters(codec=None, exclude_categories=())

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from grace_irl.errors import InputError
 from grace_irl.methods.account import Figures
-from grace_irl.programs.characters import canonical
+from grace_irl.programs.parsing import canonical
 from grace_irl.runs.record import plain
 from grace_irl.text import HarmlessStream, harmless, line
 

@@ -10,7 +10,7 @@ import typer
 
 from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, settings_of
+from grace_irl.runs.config import Config, is_read, settings_of
 from grace_irl.settings import Setting, mirror
 
 COMMON = ("--out", "--resume")
@@ -18,8 +18,9 @@ COMMON = ("--out", "--resume")
 
 
 def settings(method: str) -> Sequence[Setting]:
-    """The settings of a method, each of which is a flag."""
-    return tuple(settings_of(method or Config().method).values())
+    """The settings that a method reads, each of which is a flag."""
+    method = method or Config().method
+    return tuple(each for each in settings_of(method).values() if is_read(each.key, method))
 
 
 def fit(

@@ -16,8 +16,7 @@ from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_s
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, shown
 from grace_irl.evaluate.log_pi import LogPi
-from grace_irl.evaluate.metrics import metrics_of, monotonicity, task_metrics
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
 from grace_irl.evaluate.rewards import MemoryCache, RewardCache, RewardSource
 from grace_irl.evaluate.separation import Separation
 from grace_irl.programs.program import Program

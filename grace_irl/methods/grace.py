@@ -11,8 +11,8 @@ from grace_irl.methods.separated import SeparationAccount
 if TYPE_CHECKING:
     from grace_irl.demos.labels import Problem
     from grace_irl.evaluate.evaluation import Evaluator
+    from grace_irl.propose.material import Workbench
     from grace_irl.propose.rendering import Operator
-    from grace_irl.propose.workbench import Workbench
     from grace_irl.runs.config import Config
     from grace_irl.search.protocol import Search
 

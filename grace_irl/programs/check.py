@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from grace_irl.programs import contract
-from grace_irl.programs.characters import canonical, unseen
 from grace_irl.programs.contract import SourceProblem
-from grace_irl.programs.parsing import parse
+from grace_irl.programs.parsing import canonical, parse, unseen
 
 
 @dataclass(frozen=True)

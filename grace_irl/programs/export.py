@@ -15,8 +15,17 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from grace_irl.errors import GraceError, InputError
-from grace_irl.programs.characters import seen, unseen
-from grace_irl.programs.parsing import every_token, literal, matters, normalised, statements, tokens, why_not_compiled
+from grace_irl.programs.parsing import (
+    every_token,
+    literal,
+    matters,
+    normalised,
+    seen,
+    statements,
+    tokens,
+    unseen,
+    why_not_compiled,
+)
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.propose.asking import Asking
 from grace_irl.propose.goals import GOALS_SCHEMA, GoalAnswer, parse_goals
+from grace_irl.propose.llm import Asking
 from grace_irl.propose.prompter import Prompter
 from grace_irl.propose.protocol import Prompt
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from grace_irl.propose.briefing import Briefing
-from grace_irl.propose.material import Material, ParentMaterial, chances, wrong_states
+from grace_irl.propose.material import Material, ParentMaterial, Workbench, chances, wrong_states
 from grace_irl.propose.protocol import Parent
 from grace_irl.propose.rendering import Operator
 from grace_irl.propose.views.trajectory import Shown, foremost
-from grace_irl.propose.workbench import Workbench
 from grace_irl.sandbox.protocol import DebugRequest
 from grace_irl.search.protocol import Request
 

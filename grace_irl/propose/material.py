@@ -1,17 +1,20 @@
-"""The material of one prompt, beside what all prompts of a run share."""
+"""The material of one prompt, and the workbench of a proposer: data, sandbox and memory of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.labels import Labelled
+from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import ranking
+from grace_irl.evaluate.rewards import MemoryCache, RewardCache
+from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.search.protocol import Request
 
 Wrong = Mapping[int, NDArray[np.int64]]
@@ -145,3 +148,30 @@ def chances(request: Request) -> Chances:
         incorrect_only=bool(drawn.get("incorrect_only", False)),
         expert_only=bool(drawn.get("expert_only", False)),
     )
+
+
+def _silent(_: str) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workbench:
+    """The data, the sandbox and the memory of a run.
+
+    Attributes:
+        problem: labelled demonstrations; proposers look at `problem.train` only.
+        sandbox: for what programs say of themselves (debug functions).
+        seed: of the run.
+        limits: of one run in the sandbox.
+        rewards: what programs that were scored gave each state, by trajectory digest.
+        folder: of the run, for files that belong to it.
+        note: tells the user something in one line.
+    """
+
+    problem: Problem
+    sandbox: Sandbox
+    seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+    rewards: RewardCache = field(default_factory=MemoryCache)
+    folder: Path = Path()
+    note: Callable[[str], None] = _silent

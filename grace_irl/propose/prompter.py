@@ -9,11 +9,10 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.errors import InputError
 from grace_irl.propose.briefing import Briefing, PromptBudget, brief
 from grace_irl.propose.feedback import material
-from grace_irl.propose.material import Material
+from grace_irl.propose.material import Material, Workbench
 from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt, Step
 from grace_irl.propose.rendering import COMMON, Operator
 from grace_irl.propose.tokens import estimate
-from grace_irl.propose.workbench import Workbench
 from grace_irl.search.protocol import Request
 
 SPARE = 0.95  # of the context that is left; counting tokens without the model's tokenizer errs by a few per cent

@@ -14,7 +14,7 @@ _TITLE = 6  # tokens of "### Negative 12: " and the line's end
 
 
 @dataclass(frozen=True)
-class Section:
+class PromptSection:
     """A section of a prompt.
 
     Attributes:
@@ -38,7 +38,7 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
     return _tasks(shown) + _LEFT_OUT + _head(shown[0]) + least(view, shown[0]) if shown else 0
 
 
-def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> Section:
+def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> PromptSection:
     """Trajectories under headings, by task and role, in about `tokens` tokens.
 
     If not everything fits, goal states are no longer written twice. Then as many trajectories as fit in
@@ -81,7 +81,7 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
         lines.append(write(view, each, shares[n] - _head(each)))
     if len(kept) < len(shown):
         lines.append(f"[{len(shown) - len(kept)} more trajectories left out]")
-    return Section("\n".join(lines), titles, counted)
+    return PromptSection("\n".join(lines), titles, counted)
 
 
 def share(whole: Sequence[int], shortest: Sequence[int], tokens: int) -> list[int]:

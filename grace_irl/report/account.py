@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Account:
+class RunAccount:
     """The facts at the head of a report.
 
     Attributes:
@@ -61,7 +61,7 @@ class Account:
 NOTES = 20  # the last ones
 
 
-def account(store: Store, config: Config, environment: str) -> Account:
+def account(store: Store, config: Config, environment: str) -> RunAccount:
     """The facts of a run.
 
     Args:
@@ -72,7 +72,7 @@ def account(store: Store, config: Config, environment: str) -> Account:
     named = [short(name) for name in config.data.demos]
     title = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
     spent = spending(store, Prices(config.model.price_in, config.model.price_out))
-    return Account(
+    return RunAccount(
         title=title or "demonstrations given by a program",
         parts=tuple(_parts(store.trajectories())),
         facts=tuple(_facts(store, config, spent, environment, events)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import ranking
 from grace_irl.report.data import Valued
 
 Floats = NDArray[np.float64]

@@ -185,7 +185,7 @@ class VectorRow:
         return digits(max(spreads, default=0.0))
 
 
-class Figures:
+class GalleryFigures:
     """What the report shows of states of one kind; of a kind without figures, nothing.
 
     Args:
@@ -225,7 +225,7 @@ class Figures:
         return []
 
 
-class GridFigures(Figures):
+class GridFigures(GalleryFigures):
     """Grids as drawings with one legend."""
 
     def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
@@ -233,16 +233,16 @@ class GridFigures(Figures):
         self._grids = GridPictures(states) if states else None
 
     def drawing(self, state: Any, label: str) -> Markup | None:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return self._grids.draw(state, f"the grid of {label}") if self._grids else None
 
     @property
     def legend(self) -> list[Entry]:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return self._grids.legend if self._grids else []
 
 
-class VectorFigures(Figures):
+class VectorFigures(GalleryFigures):
     """Vectors as a table of their fields."""
 
     def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
@@ -254,7 +254,7 @@ class VectorFigures(Figures):
         return data.metadata.fields if data.metadata is not None else ()
 
     def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return [VectorRow(field, numbers(field, shots, self._trajectories)) for field in self._fields]
 
 
@@ -266,17 +266,17 @@ class RecordFigures(VectorFigures):
         return [spelled(*place) for place in places(first.states)]
 
 
-class ScreenFigures(Figures):
+class ScreenFigures(GalleryFigures):
     """Screens as pictures and outlines."""
 
     wide = True
 
     def screen(self, trajectory: Trajectory, step: int) -> ScreenFigure | None:
-        """See `Figures`."""
+        """See `GalleryFigures`."""
         return screen_view(trajectory, step)
 
 
-FIGURES: dict[str, type[Figures]] = {
+FIGURES: dict[str, type[GalleryFigures]] = {
     VECTOR.name: VectorFigures,
     GRID.name: GridFigures,
     SCREEN.name: ScreenFigures,
@@ -306,7 +306,7 @@ class Gallery:
         shots = [*evidence.low, *evidence.high, *(shot for story in evidence.stories for shot in story.shots)]
         shown = [shot for shot in shots if shot.of.row.digest in data.trajectories]
         states = [data.trajectories[shot.of.row.digest].states[shot.step] for shot in shown]
-        self.figures = FIGURES.get(kind, Figures)(data, evidence, states)
+        self.figures = FIGURES.get(kind, GalleryFigures)(data, evidence, states)
 
     def instruction(self, of: Valued) -> str:
         """What a trajectory was told, or ""."""

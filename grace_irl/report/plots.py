@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from grace_irl.methods.account import Account
 from grace_irl.report.charts import NARROW, ChartLine, Dot, chart, histogram, reach, tallest, thinned
+from grace_irl.report.data import TrainingCurve
 from grace_irl.report.evidence import SIDES, EvidencePanel, Story, split
-from grace_irl.report.trainings import TrainingCurve
 from grace_irl.runs.budget import kinds
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store

@@ -14,12 +14,11 @@ from grace_irl.methods.registry import method
 from grace_irl.report import data as datas
 from grace_irl.report import plots
 from grace_irl.report.account import account
-from grace_irl.report.data import valued
+from grace_irl.report.data import trainings, valued
 from grace_irl.report.evidence import EvidencePanel, gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, highlighted, render
 from grace_irl.report.plots import Plot
-from grace_irl.report.trainings import trainings
 from grace_irl.report.verdict import cautions, warnings
 from grace_irl.runs.config import Config
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of

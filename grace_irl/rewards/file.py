@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
-from grace_irl.programs.characters import canonical, unseen
 from grace_irl.programs.export import calibration_of, threshold_of
+from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
 from grace_irl.rewards.scale import Form, Scale
 from grace_irl.rewards.view import StateView

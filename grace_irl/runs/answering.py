@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
-from grace_irl.programs.characters import canonical
+from grace_irl.programs.parsing import canonical
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Follower, Following, Parent, Proposal, Proposer, Step, Stoppable
 from grace_irl.runs.record import Record

@@ -436,15 +436,36 @@ def method_named(file: Path) -> str:
     return ""
 
 
+OPTIONAL = ("data.", "search.", "fitness.", "expand.", "stop.target_accuracy")
+"""Settings of all runs that a method may leave unread: it names those that it reads (`Method.reads`)."""
+ALWAYS = ("data.demos", "data.negatives", "search.lag", "search.samples")
+"""Of these, the settings that the loop reads for every method."""
+
+
+def is_read(key: str, method: str) -> bool:
+    """Whether a setting has an effect with a method.
+
+    Raises:
+        InputError: an unknown method.
+    """
+    from grace_irl.methods.registry import method as method_of
+
+    return key in ALWAYS or not key.startswith(OPTIONAL) or key.startswith(method_of(method).reads)
+
+
 def other_method(name: str, method: str) -> str:
-    """Another method with a setting of this key, section or flag (with its dashes); "" if there is none."""
-    from grace_irl.methods.registry import METHODS
+    """Another method that reads a setting of this key, section or flag (with its dashes); "" if there is none."""
+    from grace_irl.methods.registry import names
 
-    def has(each: Setting) -> bool:
-        return f"--{each.flag}" == name or each.key == name or each.key.startswith(f"{name}.")
-
-    others = (each for each in METHODS if each != method)
-    return next((each for each in others if any(map(has, settings_of(each).values()))), "")
+    for other in names():
+        with contextlib.suppress(InputError):  # a distribution that cannot be read
+            known = settings_of(other).values() if other != method else ()
+            if any(
+                name in (f"--{each.flag}", each.key, each.key.partition(".")[0]) and is_read(each.key, other)
+                for each in known
+            ):
+                return other
+    return ""
 
 
 def validated(tree: Mapping[str, Any]) -> Config:

@@ -4,7 +4,8 @@ A declaration names what the setting needs (`grace_irl.settings.setting`), a nam
 environment variables, keywords, `--set`, and values of a settings file that are not the defaults: the file may be one
 that a run wrote, which holds every setting.
 
-A setting that a method does not read needs no rule: it is in no section of that method, and so it is unknown.
+A method names the settings of all runs that it reads (`Method.reads`); the others are refused with it. A setting in a
+section of another method is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, flat, resolve
+from grace_irl.runs.config import Config, flat, is_read, resolve
 from grace_irl.settings import declared
 
 
@@ -105,6 +106,12 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
         InputError: such a setting; one line names all that lack the same thing.
     """
     known = declared(type(config))
+    unread = [how for key, how in given.items() if not is_read(key, config.method)]
+    if unread:
+        raise InputError(
+            f"{', '.join(unread)}: no effect with method {config.method!r}; expected another --method, or "
+            f"{'this setting' if len(unread) == 1 else 'these settings'} left out"
+        )
     author = author_of(config) if author is None else author
     needs = {key: known[key].needs for key in given if key in known}
     for name, need in NEEDS.items():

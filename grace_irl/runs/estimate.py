@@ -16,10 +16,10 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.client import ChatClient
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter
 from grace_irl.propose.protocol import Parent, Prompt
 from grace_irl.propose.tokens import cut, estimate
-from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import proposers
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.config import Config

@@ -17,8 +17,8 @@ from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.methods.registry import method
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
-from grace_irl.propose.workbench import Workbench
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting

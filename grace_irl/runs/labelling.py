@@ -15,9 +15,9 @@ from grace_irl.demos.labels import Labelled, Problem, label, unmarked
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.columns import require_both_sides
-from grace_irl.propose.asking import Asking
 from grace_irl.propose.cleaning import ANSWERS, Cleaner
 from grace_irl.propose.goals import GoalAnswer, last_words
+from grace_irl.propose.llm import Asking
 from grace_irl.runs.config import Config
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths

@@ -11,7 +11,6 @@ from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method
 from grace_irl.programs.export import program_of
-from grace_irl.propose.asking import Asking
 from grace_irl.propose.briefing import PromptBudget
 from grace_irl.propose.chat import Chat
 from grace_irl.propose.client import ChatClient, ChatSettings
@@ -19,12 +18,12 @@ from grace_irl.propose.client.settings import key_variable, origin
 from grace_irl.propose.given import Given, GivenProgram, Replay, Seeded
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.in_thread import InThread
-from grace_irl.propose.llm import LlmProposer, Served
+from grace_irl.propose.llm import Asking, LlmProposer, Served
 from grace_irl.propose.manual import Manual
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Proposer
-from grace_irl.propose.workbench import Workbench
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs.config import Config
 from grace_irl.runs.effects import author_of

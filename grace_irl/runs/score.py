@@ -17,8 +17,7 @@ from grace_irl.evaluate.calibration import Calibration, calibrate
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.log_pi import log_pi
-from grace_irl.evaluate.metrics import metrics_of, monotonicity, task_metrics
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.programs.export import calibration_of
 from grace_irl.rewards.file import load_reward

@@ -11,8 +11,8 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.methods.registry import method
 from grace_irl.propose.goals import GoalAnswer
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
-from grace_irl.propose.workbench import Workbench
 from grace_irl.runs.budget import Prices, budget
 from grace_irl.runs.config import Config
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end

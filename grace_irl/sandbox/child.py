@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from grace_irl.programs import contract
-from grace_irl.programs.characters import canonical
 from grace_irl.programs.check import SourceReading, read
+from grace_irl.programs.parsing import canonical
 from grace_irl.programs.program import Identity, identify, text_id
 from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.job import AnswerMap

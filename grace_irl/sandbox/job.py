@@ -18,7 +18,7 @@ from grace_irl.sandbox import memory
 from grace_irl.sandbox.candidate import ProgramFailure
 from grace_irl.sandbox.ending import Ended
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Status
-from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, Job
+from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, JobLayout
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of ECMA-48: control sequences, operating system commands, single ones."""
@@ -51,7 +51,7 @@ class JobMemory:
         message: int = MESSAGE_BYTES,
         first: int = 0,
     ) -> None:
-        layout = Job.plan(len(source), positions, states, len(debug), 4 * debug_chars, message, first)
+        layout = JobLayout.plan(len(source), positions, states, len(debug), 4 * debug_chars, message, first)
         self._job, self._debug_chars = layout, debug_chars
         head = bytearray(layout.rewards_at)
         counts = layout.pack()
@@ -169,7 +169,7 @@ class AnswerMap:
 
     def __init__(self, fd: int) -> None:
         self._map = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE)
-        self.job = Job._make(HEADER.unpack_from(self._map))
+        self.job = JobLayout._make(HEADER.unpack_from(self._map))
         self.mapped = len(self._map)
         self.transitions = False
         at = self.job.rewards_at

@@ -27,7 +27,7 @@ from grace_irl.sandbox.candidate import ProgramFailure
 from grace_irl.sandbox.child import prepare, score
 from grace_irl.sandbox.job import AnswerMap
 from grace_irl.sandbox.parcel import Content, Views, seal_parcel
-from grace_irl.sandbox.wire import SOURCE_AT, Job
+from grace_irl.sandbox.wire import SOURCE_AT, JobLayout
 from grace_irl.states import kind_of
 
 
@@ -252,7 +252,7 @@ def rehearse() -> None:
 
 def _play(parcel: int) -> None:
     source = _PROGRAM.encode()
-    job = Job.plan(len(source), 1, _STATES)
+    job = JobLayout.plan(len(source), 1, _STATES)
     fd = memory.create(job.size)
     memory.write_all(fd, job.pack(), 0)
     memory.write_all(fd, source, SOURCE_AT)

@@ -73,7 +73,7 @@ def _more(sock: socket.socket, size: int) -> bytes:
     return data
 
 
-class Job(NamedTuple):
+class JobLayout(NamedTuple):
     """Layout of a job's memory; these numbers themselves lie at offset 0.
 
     In: the source, strict mode's second order, debug requests. Out: the answer, rewards, message,
@@ -118,7 +118,7 @@ class Job(NamedTuple):
         debug_bytes: int = 0,
         message: int = MESSAGE_BYTES,
         first: int = 0,
-    ) -> Job:
+    ) -> JobLayout:
         """Lay a job out."""
         answer_at = _aligned(SOURCE_AT + source)
         second_at = answer_at + 64

@@ -58,7 +58,7 @@ class GridKind(StateKind):
 
     def numbers(self, states: States) -> NDArray[np.float64]:
         """See `StateKind`."""
-        return np.asarray(states.reshape(len(states), -1), np.float64)
+        return np.asarray(states.reshape(len(states), self.size(states)), np.float64)
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""

@@ -137,7 +137,7 @@ class RecordKind(StateKind):
     def numbers(self, states: States) -> NDArray[np.float64] | None:
         """See `StateKind`: those of `places`, in their order; texts have none."""
         arrays = [array for array in states.parts.values() if array.dtype.kind != "S"]
-        flat = [np.asarray(array.reshape(len(array), -1), np.float64) for array in arrays]
+        flat = [np.asarray(array.reshape(len(array), math.prod(array.shape[1:])), np.float64) for array in arrays]
         return np.concatenate(flat, axis=1) if flat else None
 
     def identity(self, states: States) -> tuple[object, object]:

@@ -310,7 +310,12 @@ class ToySettings(Section):
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     known = methods.METHODS
     made = methods.Method(
-        "toy", "a toy", known["grace"].search, known["grace"].evaluator, sections={"toy": ToySettings}
+        "toy",
+        "a toy",
+        known["grace"].search,
+        known["grace"].evaluator,
+        sections={"toy": ToySettings},
+        reads=("data.", "search.generations"),
     )
     monkeypatch.setitem(known, "toy", made)
 
@@ -331,6 +336,19 @@ class TestAMethodsOwnSection:
     def test_a_flag_of_another_method_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["fit", "--demos", "x", "--tries", "3"]) == 2
         assert "--tries has no effect with this method; expected it with --method toy" in capsys.readouterr().err
+
+    def test_settings_that_it_does_not_read_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        toy = ["fit", "--demos", "x", "--method", "toy"]
+        shown = flags_in(help_of(capsys, *toy, "--help-all"))
+        assert {"--generations", "--label", "--search-lag", "--max-calls", "--model"} <= shown
+        assert not {"--elite", "--calibrate", "--expand", "--target-accuracy"} & shown
+        assert main([*toy, "--elite", "3"]) == 2
+        assert "--elite has no effect with this method; expected it with --method grace" in capsys.readouterr().err
+        assert main([*toy, "--set", "search.elite=3", "--set", "fitness.calibrate=true", "--generations", "3"]) == 2
+        said = capsys.readouterr().err
+        assert "--set search.elite, --set fitness.calibrate: no effect with method 'toy'; expected another --me" in said
+        with pytest.raises(InputError, match="--elite: no effect with method 'toy'"):
+            grace_irl.fit("x", method="toy", elite=3)
 
     def test_its_flags(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert {"--tries", "--toy-daring"} <= flags_in(help_of(capsys, "fit", "--method", "toy", "--help-all"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import ranking
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 import grace_irl
 from grace_irl.cli.app import COMMANDS, GROUPS
-from tests.frame.tree import ROOT
+from tests.frame.tree import ROOT, texts
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -78,6 +78,28 @@ def test_make_says_when_there_is_no_python(python: str, tmp_path: Path) -> None:
     done = run("make", f"VENV={tmp_path / 'venv'}", f"PYTHON={python}", "fit")
     assert done.returncode != 0
     assert f"{python or 'no Python'} found; expected Python 3.11 or newer" in done.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+@needs_make
+def test_a_room_is_checked_by_its_tests_the_suites_lint_and_types() -> None:
+    done = run("make", "--dry-run", "check", "ROOM=search")
+    assert done.returncode == 0, done.stderr
+    steps = [line.split("/bin/", 1)[1] for line in done.stdout.splitlines() if "/bin/" in line][-4:]
+    assert [step.split()[0] for step in steps] == ["ruff", "ruff", "mypy", "python"]
+    tests = steps[-1].split()
+    assert "tests/search" in tests
+    suites = {str(path) for path, text in texts(".py") if "\nfrom grace_irl.testing" in text}
+    assert suites == {path for path in tests if path.endswith(".py")}
+
+
+@needs_make
+@pytest.mark.parametrize("room", ["", "nowhere"])
+def test_a_room_that_is_none_is_refused(room: str, tmp_path: Path) -> None:
+    done = run("make", f"VENV={tmp_path / 'venv'}", f"ROOM={room}", "check")
+    assert done.returncode == 2
+    assert f"ROOM={room}; expected one of " in done.stderr
+    assert " search " in done.stderr
     assert not (tmp_path / "venv").exists()
 
 

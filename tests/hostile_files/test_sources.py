@@ -20,8 +20,8 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.programs.characters import canonical, seen, unseen
 from grace_irl.programs.check import read
+from grace_irl.programs.parsing import canonical, seen, unseen
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.store import Store

@@ -16,9 +16,9 @@ from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.programs.program import Program
 from grace_irl.propose.briefing import brief
 from grace_irl.propose.feedback import material
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
-from grace_irl.propose.workbench import Workbench
 from grace_irl.sandbox import Limits, Sandbox, open_sandbox
 from grace_irl.search.protocol import Request
 from tests.fakes.data import vector_set

@@ -17,10 +17,9 @@ from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.programs.program import Program
-from grace_irl.propose.material import drawn, of_experts, wrong_states
+from grace_irl.propose.material import Workbench, drawn, of_experts, wrong_states
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
-from grace_irl.propose.workbench import Workbench
 from grace_irl.runs.run import opened
 from grace_irl.search.protocol import Request
 from tests.fakes.in_process_sandbox import InProcessSandbox

@@ -14,7 +14,7 @@ import pytest
 from grace_irl.demos.labels import label
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import ranking
 from grace_irl.programs.check import read
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser

@@ -15,9 +15,9 @@ from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.programs.program import Program
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
-from grace_irl.propose.workbench import Workbench
 from grace_irl.sandbox import Sandbox, open_sandbox
 from grace_irl.search.protocol import Request
 from grace_irl.states.texts import pack

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.demos.trajectory import Metadata, Trajectory
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.separated import SeparationAccount
-from grace_irl.report.data import Data, Valued
+from grace_irl.report.data import Data, Valued, read_curve, trainings
 from grace_irl.report.evidence import gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, fixed, highlighted, line, number, share
-from grace_irl.report.trainings import read, trainings
 from grace_irl.report.verdict import cautions, warnings
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
@@ -123,9 +122,9 @@ def test_curves_that_are_not_whole_are_none(tmp_path: Path) -> None:
     look = {"steps": 5, "mean": 1.0, "success": None, "paid": 2}
     for text in ("", "[", "{}x", '{"steps": 1}', "[1]", '[{"steps": 1}]', json.dumps([{**look, "mean": "x"}]), "null"):
         (tmp_path / "curve.json").write_text(text)
-        assert read(tmp_path / "curve.json") == ()
+        assert read_curve(tmp_path / "curve.json") == ()
     (tmp_path / "curve.json").write_text(json.dumps([look, {**look, "more": []}]))
-    assert len(read(tmp_path / "curve.json")) == 2
+    assert len(read_curve(tmp_path / "curve.json")) == 2
 
 
 def test_a_training_says_on_which_reward(tmp_path: Path) -> None:

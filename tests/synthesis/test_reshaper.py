@@ -16,8 +16,7 @@ from grace_irl.demos import load
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Metadata
 from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.evaluate.metrics import monotonicity
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import monotonicity, ranking
 from grace_irl.programs.check import read
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal

@@ -15,7 +15,7 @@ import pytest
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.evaluate.ranking import ranking
+from grace_irl.evaluate.metrics import ranking
 from grace_irl.programs.check import read
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal

@@ -21,7 +21,7 @@ from grace_irl.demos.parquet.rows import (
     TEXT_COLUMNS,
     WORD_COLUMNS,
     BatchRows,
-    Column,
+    ParquetColumn,
     Words,
 )
 from grace_irl.demos.parquet.screenshots import SetPictures, SetScreenshot
@@ -67,9 +67,9 @@ class ParquetEpisode:
         source.require(length * (8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)), self._where)
         self._text = {name: text and source.shared(text) for name in TEXT_COLUMNS for text in [rows.text(name, row)]}
         self._states = source.states(self._where, rows, row, length, allocate)
-        self._columns = {name: Column(length, np.empty) for name in STATE_COLUMNS}
-        self._columns |= {name: Column(length - 1, np.empty) for name in STEP_COLUMNS}
-        self._columns["action"] = Column(length - 1, allocate)
+        self._columns = {name: ParquetColumn(length, np.empty) for name in STATE_COLUMNS}
+        self._columns |= {name: ParquetColumn(length - 1, np.empty) for name in STEP_COLUMNS}
+        self._columns["action"] = ParquetColumn(length - 1, allocate)
         self._words = [Words(name, length - 1) for name in WORD_COLUMNS]
         self._screenshots: list[SetScreenshot | None] = []
 

@@ -178,7 +178,7 @@ class BatchRows:
         return numbers_of(part.flatten()).reshape(stop - start, width)
 
 
-class Column:
+class ParquetColumn:
     """One array of a trajectory, filled from batches; None if a batch lacks it."""
 
     def __init__(self, length: int, allocate: Allocate) -> None:

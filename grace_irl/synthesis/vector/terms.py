@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_cdt
 
-from grace_irl.programs.characters import seen
+from grace_irl.programs.parsing import seen
 from grace_irl.states.record import RECORD, RecordStates, places, spelled
 from grace_irl.synthesis.grid.scene import Agent
 from grace_irl.text import packed, quoted

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.labels import Problem, label
-from grace_irl.evaluate.ranking import Ranking, ranking
+from grace_irl.evaluate.metrics import Ranking, ranking
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 
 ROOT = Path(__file__).parents[3]

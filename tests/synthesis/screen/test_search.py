@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grace_irl.demos.labels import Problem
-from grace_irl.evaluate.ranking import Ranking, ranking
+from grace_irl.evaluate.metrics import Ranking, ranking
 from grace_irl.synthesis.screen.pattern import NodePattern
 from grace_irl.synthesis.screen.reading import Around, Clause, ScreenReading, Spoken, Test
 from grace_irl.synthesis.screen.search import SearchSpace
