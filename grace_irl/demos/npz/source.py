@@ -238,7 +238,7 @@ class NpzSource:
 
 
 PART = "/"
-"""What stands between `observations` and the name of a part."""
+"""The separator of `observations` and the name of a part."""
 
 
 def part_names(names: Iterable[str], array: str) -> list[str]:

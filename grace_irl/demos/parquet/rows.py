@@ -298,7 +298,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 PART = "state/"
-"""What the names of columns of named parts begin with."""
+"""The beginning of the names of columns of named parts."""
 
 FOREIGN_PART = "observation."
 """The same in robots' data sets (LeRobot's), which join nested names with dots."""
