@@ -23,7 +23,7 @@ _Z_MOST = 5.0  # features are cut there, in deviations
 
 
 def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
-    """How well each trajectory's states are told from the expert's, by a classifier that saw neither.
+    """Separation of each trajectory's states from the expert's, by a classifier that saw neither.
 
     Logistic regression on all numbers of a state and their squares. Trajectories are dealt to two folds (a single one
     is cut in two by time); what lies in a fold is judged by the classifier that was fitted to the other one.
@@ -34,7 +34,7 @@ def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]],
 
     Returns:
         `(len(others),)`: the probability that a state of the trajectory looks less like an expert's than an expert's
-        state does, ties one half. 1 where they are told apart, 0.5 where they are not.
+        state does, ties one half. 1 if they are told apart, 0.5 if they are not.
 
     Raises:
         ValueError: no trajectory on a side.
@@ -169,7 +169,7 @@ def _at_goals(
     ours: Sequence[Floats],
     config: Config,
 ) -> list[bool]:
-    """Whether each rollout comes to a goal, where experts went on behind it."""
+    """Whether each rollout comes to a goal, if experts went on behind it."""
     marked = [np.array(each.goals) for each in experts]
     goal = min(np.fmax.reduce(values[at]) for values, at in zip(theirs, marked, strict=True))
     found = [each.terminated and bool(values[-1] >= goal) for each, values in zip(played, ours, strict=True)]
