@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from grace_irl.errors import InputError
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import INSTRUCTION, StateView, state_of
+from grace_irl.rewards.view import INSTRUCTION, StateView, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 if TYPE_CHECKING:  # Stable-Baselines3 is a package of its own, which Gymnasium's vector environments do without
@@ -80,7 +79,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._payment.close()
         super().close()
 
-    def _state(self, observation: Any) -> NDArray[Any]:
+    def _state(self, observation: Any) -> Any:
         return state_of(observation) if self._view is None else self._view.state(self.env, observation)
 
     def _instruction(self, info: dict[str, Any]) -> str:
@@ -107,7 +106,6 @@ class RewardVectorEnv(VectorWrapper):
             from `infos["instruction"]` as an episode begins, else from a `mission` of the environments.
         runner: runs the program; this wrapper's alone, and closed with it.
         scale: the form of the reward.
-        states: reads the states `(n, ...)` out of observations `(n, ...)`, and one out of one, if they are neither.
 
     Raises:
         InputError: observations are normalised underneath: programs expect them as the environment gives them.
@@ -118,7 +116,6 @@ class RewardVectorEnv(VectorWrapper):
         venv: VectorEnv,
         runner: RewardRunner,
         scale: Scale = Scale(),
-        states: Callable[[Any], Any] = state_of,
     ) -> None:
         inner: Any = venv
         while isinstance(inner, VectorWrapper):
@@ -129,7 +126,7 @@ class RewardVectorEnv(VectorWrapper):
                 )
             inner = inner.env
         super().__init__(venv)
-        self._payment, self._states = Payment(runner, scale), states
+        self._payment = Payment(runner, scale)
         self._mode = AutoresetMode(venv.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._over = np.zeros(venv.num_envs, bool)
         self._missions: bool | None = None
@@ -141,7 +138,9 @@ class RewardVectorEnv(VectorWrapper):
             chosen = np.array(options[MASK], bool)
         observations, infos = self.env.reset(seed=seed, options=options)
         self._over &= ~chosen
-        self._payment.turn((), None, (), self._begins(np.flatnonzero(chosen), self._states(observations), infos))
+        self._payment.turn(
+            (), None, (), self._begins(np.flatnonzero(chosen), states_of(observations, self.num_envs), infos)
+        )
         return observations, infos
 
     def step(
@@ -149,7 +148,7 @@ class RewardVectorEnv(VectorWrapper):
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """One step everywhere, paid by the program."""
         observations, originals, terminated, truncated, infos = self.env.step(actions)
-        states = self._states(observations)
+        states = states_of(observations, self.num_envs)
         over = np.asarray(terminated, bool) | np.asarray(truncated, bool)
         stepped = np.arange(self.num_envs)
         reached, starting = states, stepped[:0]
@@ -188,7 +187,7 @@ class RewardVectorEnv(VectorWrapper):
             )
         reached = np.array(states)
         for slot in ended:
-            reached[slot] = self._states(found[slot])
+            reached[slot] = state_of(found[slot])
         return reached
 
     def _begins(self, slots: NDArray[np.int64], states: NDArray[Any], infos: dict[str, Any]) -> list[Begin]:

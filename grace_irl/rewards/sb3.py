@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 from grace_irl.errors import InputError
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import INSTRUCTION, SHOWN, state_of
+from grace_irl.rewards.view import INSTRUCTION, SHOWN, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 
@@ -32,19 +32,12 @@ class RewardVecEnv(VecEnvWrapper):
             from `info["instruction"]` of a sub-environment's `reset`, else from a `mission` of it.
         runner: runs the program; this wrapper's alone, and closed with it.
         scale: the form of the reward.
-        states: reads the states `(n, ...)` out of observations `(n, ...)`, and one out of one, if they are neither.
 
     Raises:
         InputError: observations are normalised underneath: programs expect them as the environment gives them.
     """
 
-    def __init__(
-        self,
-        venv: VecEnv,
-        runner: RewardRunner,
-        scale: Scale = Scale(),
-        states: Callable[[Any], Any] = state_of,
-    ) -> None:
+    def __init__(self, venv: VecEnv, runner: RewardRunner, scale: Scale = Scale()) -> None:
         inner: Any = venv
         while isinstance(inner, VecEnvWrapper):
             if isinstance(inner, VecNormalize) and inner.norm_obs:
@@ -54,7 +47,7 @@ class RewardVecEnv(VecEnvWrapper):
                 )
             inner = inner.venv
         super().__init__(venv)
-        self._payment, self._states = Payment(runner, scale), states
+        self._payment = Payment(runner, scale)
         self._actions: NDArray[Any] | None = None
         self._has_mission = bool(venv.has_attr("mission"))
         self._shown = False
@@ -101,17 +94,17 @@ class RewardVecEnv(VecEnvWrapper):
         if self._shown:
             slots = [slot for slot, info in enumerate(infos) if SHOWN in info]
             return slots, [infos[slot][SHOWN] for slot in slots]
-        states = self._states(observations)
+        states = states_of(observations, self.num_envs)
         if over:
             states = np.array(states)
             for slot in over:
-                states[slot] = self._states(infos[slot]["terminal_observation"])
+                states[slot] = state_of(infos[slot]["terminal_observation"])
         return list(range(self.num_envs)), states
 
     def _begins(self, slots: Iterable[int], observations: Any) -> list[Begin]:
         """The episodes that begin in these slots."""
         told = self.venv.unwrapped.reset_infos
-        states = None if self._shown else self._states(observations)
+        states = None if self._shown else states_of(observations, self.num_envs)
         return [
             Begin(slot, told[slot][SHOWN] if states is None else states[slot], self._instruction(slot, told[slot]))
             for slot in slots

@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 
 from grace_irl.cli import main
+from grace_irl.demos import load, save
 from grace_irl.demos.goals import save_goals
 from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.run import opened
@@ -138,6 +139,22 @@ def test_what_a_round_was_killed_in_is_done_again_with_the_same_goal_states(
     assert len(model.cleaning) == 6
     assert main(["fit", "--resume", str(folder), "--goals", str(goals)]) == 2
     assert "--goals is" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_experts_alone_get_their_first_negatives_by_expansion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = tmp_path / "expert.parquet"
+    save(load([corridor.saved(tmp_path, marked=True)]).select(role="expert"), alone)
+    with ChatServer(answer=corridor.Model()) as server:
+        assert main(arguments(str(alone), tmp_path / "run", "--llm-url", server.url)) == 0, capsys.readouterr().err
+    _, last = rounds_of(tmp_path / "run")
+    assert last.new_accuracy is not None
+    assert last.new_accuracy < 0.99  # what experts alone cannot show
+    assert last.changed
+    assert last.accuracy == 1.0
+    assert corridor.OWN_END in (tmp_path / "run" / "reward.py").read_text()
 
 
 def forgetful(prompt: str) -> str:

@@ -14,7 +14,7 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 from grace_irl.cli import main
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.settings import digest_of, read_settings
-from grace_irl.demos import load
+from grace_irl.demos import load, save
 from grace_irl.demos.goals import save_goals
 from grace_irl.runs.run import opened
 from tests.cli import corridor
@@ -53,7 +53,7 @@ def test_each_seed_has_a_draw_that_all_its_methods_share(tmp_path: Path, capsys:
     assert (len(drawn), digest_of(drawn)) == (6, data["grace", 1])
     assert len(contest.drawn(1).problem(1).demonstrations.select(role="expert", split="train")) == 2
     table = (tmp_path / "out" / "table.md").read_text()
-    assert "each seed draws 3 expert and 3 negative trajectories of each task for all its methods" in table
+    assert "each seed draws 3 trajectories of each task and role for all its methods" in table
     run = tmp_path / "out" / "jobs" / "grace-1" / "fit" / "rounds" / "0" / "run"
     assert main(["show", str(run), "--json"]) == 0
     again = compared(["compare", "--resume", str(tmp_path / "out"), "--seeds", "3", "--json"], capsys)
@@ -123,3 +123,20 @@ def test_goal_states_are_settled_once_for_all_draws(by: str, tmp_path: Path, cap
             assert [row.positives for row in rows] == [1] * 4  # two of each task
             assert {row.digest for row in rows} == set(goals)
             assert config.data.label == "goal"
+
+
+@pytest.mark.slow
+def test_experts_alone_are_enough_for_a_comparison(tmp_path: Path, capsys: Capture) -> None:
+    """Where their other states are negative; a set without a rule says in one line which it takes."""
+    save(load([corridor.saved(tmp_path, marked=True)]).select(role="expert"), tmp_path / "expert.parquet")
+    words = ["compare", "--demos", str(tmp_path / "expert.parquet"), "--env", ENDS, "--methods", "grace,bc", *QUICK]
+    words += [*SEARCH, "--seeds", "1", "--draw-demos", "2", "--json"]
+    assert main([*words, "--label", "all", "--out", str(tmp_path / "none")]) == 2
+    assert "no negative trajectory, and label rule all" in capsys.readouterr().err
+    with ChatServer(answer=corridor.Model(wrong=0)) as server:
+        words += ["--llm-url", server.url, "--set", "model.answer_format=code"]
+        found = compared([*words, "--out", str(tmp_path / "out")], capsys)
+    assert [each["method"] for each in found["results"]] == ["grace", "bc"]
+    settled = read_settings(tmp_path / "out")
+    assert settled.fit.data.label == "goal"  # a later version keeps it
+    assert "each seed draws 2 trajectories of each task and role" in (tmp_path / "out" / "table.md").read_text()
