@@ -15,16 +15,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-SHARED = ("torch", "stable_baselines3", "gymnasium", "minigrid", "mujoco", "scipy.stats", "grace_irl.cli", "grace_irl.rl")
-    "torch",
-    "stable_baselines3",
-    "gymnasium",
-    "minigrid",
-    "mujoco",
-    "scipy.stats",
-    "grace_irl.cli",
-    "grace_irl.rl.ppo",
-)
+SHARED = ("torch", "stable_baselines3", "gymnasium", "minigrid", "mujoco", "scipy.stats", "grace_irl.cli")
 """Imported once: together they take seconds, which every script would take for itself."""
 
 
