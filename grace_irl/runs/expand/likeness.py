@@ -139,7 +139,7 @@ def like_experts(
     experts = list(demonstrations.select(role="expert"))
     rule = config.data.label or demonstrations.metadata.label or "all"
     if rule == "all":
-        return _alike([each.trajectory.states for each in experts], [each.states for each in played], config)
+        return _alike([_rows(each.trajectory) for each in experts], [_rows(each) for each in played], config)
     if rule == "goal":
         experts = [each for each in experts if each.goals]
     ended = [each for each in experts if each.trajectory.terminated and _ends_in_goal(each, rule)]
@@ -173,12 +173,12 @@ def _at_goals(
     marked = [np.array(each.goals) for each in experts]
     goal = min(np.fmax.reduce(values[at]) for values, at in zip(theirs, marked, strict=True))
     found = [each.terminated and bool(values[-1] >= goal) for each, values in zip(played, ours, strict=True)]
-    known: dict[str, list[NDArray[np.generic]]] = {}
+    known: dict[str, list[Floats]] = {}
     for expert, at in zip(experts, marked, strict=True):
-        known.setdefault(expert.trajectory.extra_info, []).append(expert.trajectory.states[at])
+        known.setdefault(expert.trajectory.extra_info, []).append(_rows(expert.trajectory)[at])
     for text, states in known.items():
         mine = [
-            (number, each.states[values >= goal])
+            (number, _rows(each)[values >= goal])
             for number, (each, values) in enumerate(zip(played, ours, strict=True))
             if each.extra_info == text and not found[number] and (values >= goal).any()
         ]
@@ -188,6 +188,12 @@ def _at_goals(
     return found
 
 
-def _alike(experts: Sequence[NDArray[np.generic]], played: Sequence[NDArray[np.generic]], config: Config) -> list[bool]:
+def _rows(trajectory: Trajectory) -> Floats:
+    """The numbers of each state, `(T+1, n)`."""
+    found = trajectory.state_kind.numbers(trajectory.states)
+    return np.zeros((len(trajectory.states), 1)) if found is None else found
+
+
+def _alike(experts: Sequence[Floats], played: Sequence[Floats], config: Config) -> list[bool]:
     """Whether the classifier cannot tell the states of each trajectory from the experts'."""
     return [bool(chance <= config.expand.alike) for chance in resemblance(experts, played, config.seed)]
