@@ -9,8 +9,9 @@ from typing import Annotated, cast
 import typer
 
 from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
+from grace_irl.config import Config
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, is_read, settings_of
+from grace_irl.runs.config import is_read, settings_of
 from grace_irl.settings import Setting, mirror
 
 COMMON = ("--out", "--resume")

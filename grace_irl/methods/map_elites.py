@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from grace_irl.config import Config
 from grace_irl.methods.grace import discriminator, operators
 from grace_irl.methods.method import Method
 from grace_irl.methods.separated import SeparationAccount
 from grace_irl.search.protocol import Fate, Request, Result, Search
 from grace_irl.search.ranks import Scored, merit, winners
 from grace_irl.settings import Section, setting
-
-if TYPE_CHECKING:
-    from grace_irl.runs.config import Config
 
 Niche = tuple[int, int]
 

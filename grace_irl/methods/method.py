@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from grace_irl.config import Config
 from grace_irl.evaluate.evaluation import Evaluation, Evaluator
 from grace_irl.methods.account import Account, Figures
 from grace_irl.settings import Section
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from grace_irl.propose.material import Workbench
     from grace_irl.propose.protocol import Following
     from grace_irl.propose.rendering import Operator
-    from grace_irl.runs.config import Config
     from grace_irl.search.protocol import Search
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, ProposerConfig
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, with_rule
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.split import split
@@ -22,7 +23,7 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
-from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
+from grace_irl.runs.config import flat, resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grace_irl.config import Config
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.methods.registry import method
 from grace_irl.programs.export import export_source, sound
 from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
-from grace_irl.runs.config import Config, flat
+from grace_irl.runs.config import flat
 from grace_irl.runs.record import Record, TrajectoryRow, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked

@@ -138,7 +138,7 @@ def test_resume_and_replay(installed: Path, model: tuple[ChatServer, Model], tmp
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--method", "toy", "--elite", "3"), "--elite: no effect with method 'toy'"),
+        (("--method", "toy", "--elite", "3"), "--elite has no effect with this method"),
         (("--method", "toi"), "method 'toi' is unknown; expected one of grace, map-elites, toy"),
         (("--tries", "3", "--demos", "x"), "--tries"),
     ],
