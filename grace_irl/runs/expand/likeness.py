@@ -139,7 +139,12 @@ def like_experts(
     experts = list(demonstrations.select(role="expert"))
     rule = config.data.label or demonstrations.metadata.label or "all"
     if rule == "all":
-        return _alike([each.trajectory.states for each in experts], [each.states for each in played], config)
+        return _alike(
+            [each.trajectory.states for each in experts],
+            [each.states for each in played],
+            config.expand.alike,
+            config.seed,
+        )
     if rule == "goal":
         experts = [each for each in experts if each.goals]
     ended = [each for each in experts if each.trajectory.terminated and _ends_in_goal(each, rule)]
@@ -182,12 +187,14 @@ def _at_goals(
             for number, (each, values) in enumerate(zip(played, ours, strict=True))
             if each.extra_info == text and not found[number] and (values >= goal).any()
         ]
-        same = _alike(states, [each for _, each in mine], config) if mine else []
+        same = _alike(states, [each for _, each in mine], config.expand.alike, config.seed) if mine else []
         for (number, _), alike in zip(mine, same, strict=True):
             found[number] = alike
     return found
 
 
-def _alike(experts: Sequence[NDArray[np.generic]], played: Sequence[NDArray[np.generic]], config: Config) -> list[bool]:
+def _alike(
+    experts: Sequence[NDArray[np.generic]], played: Sequence[NDArray[np.generic]], most: float, seed: int
+) -> list[bool]:
     """Whether the classifier cannot tell the states of each trajectory from the experts'."""
-    return [bool(chance <= config.expand.alike) for chance in resemblance(experts, played, config.seed)]
+    return [bool(chance <= most) for chance in resemblance(experts, played, seed)]
