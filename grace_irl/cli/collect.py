@@ -15,6 +15,7 @@ from grace_irl.cli.options import MaxMemory
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError
+from grace_irl.states.vector import VECTOR
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def collect(
     path = Path(cast(Path, out))
     require_new(path, force=force)
     # A place that no writer takes is found out before the episodes are played, and not after.
-    open_writer(path, Metadata("vector"), cast("Format | None", format_))
+    open_writer(path, Metadata(VECTOR.name), cast("Format | None", format_))
     from grace_irl.rl.collect import EpisodeTally
     from grace_irl.rl.collect import collect as play
 

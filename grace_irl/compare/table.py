@@ -75,7 +75,7 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
     draws = (
-        f"each seed draws {count} expert and {count} negative trajectories of each task for all its methods"
+        f"each seed draws {count} trajectories of each task and role for all its methods"
         if (count := comparison.draw_demos)
         else "all seeds have the same demonstrations"
     )

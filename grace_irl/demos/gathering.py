@@ -66,7 +66,8 @@ class Gathering:
         """All that was read; nobody writes to it any more."""
         release_buffers()
         for item in self._items:
-            for array in (item.trajectory.states, item.trajectory.actions):
+            parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
+            for array in (*parts, item.trajectory.actions):
                 if array is not None:
                     array.flags.writeable = False
         return tuple(self._items)

@@ -6,9 +6,11 @@ import json
 import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
+import numpy as np
+
+from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS
 from grace_irl.states.kind import PartLayout, StateKind
@@ -33,6 +35,7 @@ class Header:
         shape: of a state; None for a side that varies between trajectories.
         dtype: numpy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: of one action, () for a number, or None without actions.
+        parts: of a state that has named parts, in the order of their names; else ().
     """
 
     metadata: Metadata
@@ -41,11 +44,14 @@ class Header:
     shape: tuple[int | None, ...] = ()
     dtype: str = ""
     action_shape: tuple[int, ...] | None = None
+    parts: tuple[PartLayout, ...] = ()
 
     def to_json(self) -> str:
         """The object, with sorted keys, so that equal headers are equal bytes."""
         about = {**asdict(self), **asdict(self.metadata), "format": FORMAT_VERSION}
         del about["metadata"]
+        if not self.parts:
+            del about["parts"]
         return json.dumps(about, sort_keys=True, ensure_ascii=False)
 
     @classmethod
@@ -75,8 +81,10 @@ class Header:
                 shape=tuple(None if n is None else int(n) for n in about.get("shape", ())),
                 dtype=str(about.get("dtype", "")),
                 action_shape=None if action_shape is None else tuple(int(n) for n in action_shape),
+                parts=tuple(_part(part) for part in about.get("parts", ())),
             )
-            if any(n is not None and n < 0 for n in (*header.shape, *(header.action_shape or ()))):
+            sides = (side for part in header.parts for side in part.shape)
+            if any(n is not None and n < 0 for n in (*header.shape, *(header.action_shape or ()), *sides)):
                 raise ValueError("a shape with a side below 0")
             header.to_json().encode()  # half of a character is text to JSON, and to nothing else
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -94,7 +102,20 @@ class Header:
             if value not in allowed:
                 found = f"{where}: {name} {reprlib.repr(value)} in the metadata"
                 raise InputError(f"{found}; expected one of {', '.join(map(repr, allowed))}")
+        header.metadata.state_kind.require_names([part.name for part in header.parts] or ["-"], where)
         return header
+
+
+def _part(about: Sequence[Any]) -> PartLayout:
+    """A part as `to_json` has it.
+
+    Raises:
+        ValueError, TypeError: another form, or a type that is no number's.
+    """
+    name, dtype, shape = about
+    if dtype and np.dtype(str(dtype)).kind not in "biuf":
+        raise ValueError(f"a part of {str(dtype)[:40]!r}")
+    return PartLayout(str(name), str(dtype), tuple(int(side) for side in shape))
 
 
 def require_numbers(kind: StateKind, where: str, format: str) -> None:
@@ -103,7 +124,7 @@ def require_numbers(kind: StateKind, where: str, format: str) -> None:
     Raises:
         InputError: a kind whose states are texts.
     """
-    if kind.stores(PartLayout("", "", ())):
+    if kind.parsed:
         raise InputError(
             f"{where}: states of kind {kind.name!r}, texts of any length, which {format} does not hold; "
             "expected a .parquet file: convert them to one"
@@ -120,6 +141,8 @@ class HeaderBuilder:
         self._shape: tuple[int | None, ...] = ()
         self._dtype = ""
         self._action_shape: tuple[int, ...] | None = None
+        self._parts: tuple[PartLayout, ...] = ()
+        self._first: Trajectory | None = None
 
     def add(self, demonstration: Demonstration) -> None:
         """Takes note of one demonstration."""
@@ -128,6 +151,13 @@ class HeaderBuilder:
         self._tasks[demonstration.task] = None
         kind = trajectory.state_kind
         shape = kind.shape(trajectory.states)
+        parts = tuple(part for part in kind.layout(trajectory.states) if part.name)
+        if parts:
+            self._first = self._first or trajectory
+            if kind.signature(trajectory.states) != kind.signature(self._first.states):
+                said = kind.unlike(trajectory.states, self._first.states, self._first.source or "the first")
+                raise InputError(f"{trajectory.source or 'trajectory'}: {said}: write them to files of their own")
+            self._parts = self._parts or parts
         self._shape = _common(self._shape, shape) if self._shape else shape
         self._dtype = self._dtype or kind.type_name(trajectory.states)
         if trajectory.actions is not None:
@@ -138,7 +168,9 @@ class HeaderBuilder:
         role: StatedRole = "mixed" if self._roles else None
         if len(self._roles) == 1:
             (role,) = self._roles
-        return Header(self._metadata, role, tuple(self._tasks), self._shape, self._dtype, self._action_shape)
+        return Header(
+            self._metadata, role, tuple(self._tasks), self._shape, self._dtype, self._action_shape, self._parts
+        )
 
 
 def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:

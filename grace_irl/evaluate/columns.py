@@ -21,10 +21,10 @@ class Columns:
     """States as rows, trajectories one after the other; n rows of m trajectories, K tasks.
 
     Attributes:
-        positive: `(n,)` True where the state belongs to S_e.
-        log_pi: `(n,)` log pi(a | s), or None where it is 0 everywhere.
+        positive: `(n,)` True if the state belongs to S_e.
+        log_pi: `(n,)` log pi(a | s), or None if it is 0 everywhere.
         lengths: `(m,)` rows of each trajectory.
-        first_step: the step of a trajectory's first row: 1 where rows are transitions, else 0.
+        first_step: the step of a trajectory's first row: 1 if rows are transitions, else 0.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
         share: `(2, K)` what a negative (row 0) and a positive (row 1) state of each task weighs in the
@@ -65,7 +65,7 @@ class Columns:
         return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task)
 
     def of_task(self, number: int) -> Columns | None:
-        """The rows of one task, weighed as if it were the only one; None where it lacks one side."""
+        """The rows of one task, weighed as if it were the only one; None if it lacks one side."""
         if self.share[0, number] == 0:
             return None
         whole = np.zeros_like(self.share)
@@ -82,7 +82,7 @@ class Columns:
 def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats | None:
     """`(2, K)` weights of a negative and a positive state of each task, from their numbers `(K,)`.
 
-    Tasks that lack one of the two sides weigh nothing. None where every task lacks one.
+    Tasks that lack one of the two sides weigh nothing. None if every task lacks one.
     """
     whole = (positives > 0) & (negatives > 0)
     if not whole.any():
@@ -96,7 +96,7 @@ def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats
 def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> Columns | None:
     """Columns of a split for programs that reward states or, with `takes_action`, transitions.
 
-    The first state of a trajectory has no transition reward, and no row then. None where the split has no
+    The first state of a trajectory has no transition reward, and no row then. None if the split has no
     task with both positive and negative states.
     """
     if not items:

@@ -29,7 +29,7 @@ class Group:
         x: `(k,)` rewards.
         sign: +1 for positive, -1 for negative states: both log-terms are log sigmoid(sign * logit).
         weight: of each, one number or `(k,)`.
-        log_pi: `(k,)` or None where it is 0.
+        log_pi: `(k,)` or None if it is 0.
     """
 
     x: Floats
@@ -48,7 +48,7 @@ class Group:
 class Objective:
     """f as a function of (scale, offset), concave in both: a weighed sum of log sigmoid(sign * logit).
 
-    The logit is `scale * (x - centre) / unit + offset - log pi`. Where log pi is 0, equal rewards are merged:
+    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged:
     a step-like reward over a million states becomes a handful of numbers.
     """
 
@@ -84,7 +84,7 @@ class Objective:
         return Objective([replace(group, x=group.x * factor) for group in self.groups], self.centre, self.unit)
 
     def clipped(self, centre: float, reach: float) -> Objective:
-        """The same for rewards that are no farther from `centre` than `reach`; itself where none is."""
+        """The same for rewards that are no farther from `centre` than `reach`; itself if none is."""
         if all(centre - group.x.min() <= reach and group.x.max() - centre <= reach for group in self.groups):
             return self
         low, high = centre - reach, centre + reach
@@ -136,7 +136,7 @@ class Objective:
 
 
 def _total(weight: Floats | float, like: Floats, values: Floats | None = None) -> float:
-    """Sum of weight times values (ones where none are given), over the rows of `like`."""
+    """Sum of weight times values (ones if none are given), over the rows of `like`."""
     if isinstance(weight, float):
         return weight * (len(like) if values is None else float(values.sum()))
     return float(weight.sum()) if values is None else float(weight @ values)

@@ -112,7 +112,7 @@ def task_metrics(
 
 
 def monotonicity(rewards: Iterable[NDArray[np.float64]]) -> float | None:
-    """Mean over trajectories of Kendall's tau-b of reward against time; None where none has two states.
+    """Mean over trajectories of Kendall's tau-b of reward against time; None if none has two states.
 
     Args:
         rewards: one `(T+1,)` array per expert trajectory; a leading NaN (transition rewards) is left out.

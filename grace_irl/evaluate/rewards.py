@@ -21,7 +21,7 @@ class RewardCache(Protocol):
     """Rewards by program id and trajectory digest. Methods may be called from several threads."""
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, Floats]:
-        """What is known of these digests: `(T+1,)` each."""
+        """Known rewards of these digests: `(T+1,)` each."""
         ...
 
     def put(self, program_id: str, rewards: Mapping[str, Floats]) -> None:
@@ -102,7 +102,7 @@ class RewardSource:
     """Rewards of programs over one set of trajectories.
 
     Trajectories are handed to the sandbox once, equal ones once. Each run sees them in a fresh random order
-    that is drawn from the operating system and told to nobody: an honest program gives the same rewards in
+    that is drawn from the operating system and kept secret: an honest program gives the same rewards in
     any order.
     """
 
@@ -124,16 +124,16 @@ class RewardSource:
         return tuple(self._by_digest)
 
     def states(self, digests: Sequence[str]) -> int:
-        """How many states these trajectories hold."""
+        """Number of states of these trajectories."""
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
     def _parsed_bytes(self, digests: Sequence[str]) -> int:
-        """How many bytes these trajectories hold, each state as wide as the widest, where programs parse them."""
+        """Bytes of these trajectories, each state as wide as the widest, if programs parse them."""
         trajectories = (self._by_digest[digest] for digest in digests)
         return sum(each.state_kind.nbytes(each.states) for each in trajectories if each.state_kind.parsed)
 
     def known(self, program: Program) -> dict[str, Floats]:
-        """What the cache knows of this program."""
+        """The rewards of this program in the cache."""
         return self._cache.get(program.id, self._by_digest)
 
     def run(self, program: Program, digests: Sequence[str], mode: Mode = "batch") -> tuple[Outcome, dict[str, Floats]]:
@@ -163,7 +163,7 @@ class RewardSource:
         return outcome, rewards
 
     def differs_in_strict_mode(self, program: Program, digests: Sequence[str], known: dict[str, Floats]) -> Outcome:
-        """Runs in strict mode and compares with what batch mode gave; status "mismatch" where they differ."""
+        """Runs in strict mode and compares with what batch mode gave; status "mismatch" if they differ."""
         outcome, strict = self.run(program, digests, "strict")
         if outcome.status == "ok":
             for digest, values in strict.items():

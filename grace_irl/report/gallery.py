@@ -20,6 +20,7 @@ from grace_irl.report.page import digits
 from grace_irl.report.screens import ScreenFigure, screen_view
 from grace_irl.states.blocks import Legend
 from grace_irl.states.grid import GRID
+from grace_irl.states.record import RECORD, places, spelled
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
 from grace_irl.svg import text
@@ -51,7 +52,7 @@ def fields(
 ) -> tuple[tuple[Field, ...], int]:
     """The fields that are shown, in order, and how many are left out."""
     sides = [_moments(valued, trajectories, positive=side) for side in (True, False)]
-    width = next(iter(trajectories.values())).states.shape[1]
+    width = _rows(next(iter(trajectories.values())), slice(0, 1)).shape[1]
     found = []
     for index in range(width):
         name = names[index] if index < len(names) else ""
@@ -70,7 +71,7 @@ def _moments(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Mean and deviation of each field over the training states of one side."""
     parts = [
-        trajectories[each.row.digest].states[each.positive == positive]
+        _rows(trajectories[each.row.digest], each.positive == positive)
         for each in valued
         if each.row.split == "train" and each.row.digest in trajectories
     ]
@@ -78,11 +79,17 @@ def _moments(
     return (states.mean(axis=0), states.std(axis=0)) if len(states) else None
 
 
+def _rows(trajectory: Trajectory, chosen: Any) -> NDArray[np.float64]:
+    """The numbers of some states, `(n, width)`."""
+    found = trajectory.state_kind.numbers(trajectory.states[chosen])
+    return np.zeros((0, 0)) if found is None else found
+
+
 def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Trajectory]) -> list[float | None]:
     """A field's number in each state; None where the state is not there."""
     found = (trajectories.get(shot.of.row.digest) for shot in shots)
     return [
-        None if each is None else float(each.states[shot.step][field.index])
+        None if each is None else float(_rows(each, slice(shot.step, shot.step + 1))[0, field.index])
         for each, shot in zip(found, shots, strict=True)
     ]
 
@@ -241,12 +248,22 @@ class VectorFigures(GalleryFigures):
     def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
         super().__init__(data, evidence, states)
         self._trajectories = data.trajectories
-        names = data.metadata.fields if data.metadata is not None else ()
-        self._fields, self.fields_left_out = fields(evidence.trajectories, data.trajectories, names)
+        self._fields, self.fields_left_out = fields(evidence.trajectories, data.trajectories, self._names(data))
+
+    def _names(self, data: Data) -> Sequence[str]:
+        return data.metadata.fields if data.metadata is not None else ()
 
     def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
         """See `GalleryFigures`."""
         return [VectorRow(field, numbers(field, shots, self._trajectories)) for field in self._fields]
+
+
+class RecordFigures(VectorFigures):
+    """Records as a table of their numbers, by part and place."""
+
+    def _names(self, data: Data) -> Sequence[str]:
+        first = next(iter(data.trajectories.values()))
+        return [spelled(*place) for place in places(first.states)]
 
 
 class ScreenFigures(GalleryFigures):
@@ -263,6 +280,7 @@ FIGURES: dict[str, type[GalleryFigures]] = {
     VECTOR.name: VectorFigures,
     GRID.name: GridFigures,
     SCREEN.name: ScreenFigures,
+    RECORD.name: RecordFigures,
 }
 """What the report shows of states, for the kinds that have figures."""
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grace_irl.errors import InputError
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import INSTRUCTION, StateView, state_of
+from grace_irl.rewards.view import INSTRUCTION, StateView, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 if TYPE_CHECKING:  # Stable-Baselines3 is a package of its own, which Gymnasium's vector environments do without
@@ -79,7 +79,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._payment.close()
         super().close()
 
-    def _state(self, observation: Any) -> NDArray[Any]:
+    def _state(self, observation: Any) -> Any:
         return state_of(observation) if self._view is None else self._view.state(self.env, observation)
 
     def _instruction(self, info: dict[str, Any]) -> str:
@@ -138,7 +138,9 @@ class RewardVectorEnv(VectorWrapper):
             chosen = np.array(options[MASK], bool)
         observations, infos = self.env.reset(seed=seed, options=options)
         self._over &= ~chosen
-        self._payment.turn((), None, (), self._begins(np.flatnonzero(chosen), state_of(observations), infos))
+        self._payment.turn(
+            (), None, (), self._begins(np.flatnonzero(chosen), states_of(observations, self.num_envs), infos)
+        )
         return observations, infos
 
     def step(
@@ -146,7 +148,7 @@ class RewardVectorEnv(VectorWrapper):
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """One step everywhere, paid by the program."""
         observations, originals, terminated, truncated, infos = self.env.step(actions)
-        states = state_of(observations)
+        states = states_of(observations, self.num_envs)
         over = np.asarray(terminated, bool) | np.asarray(truncated, bool)
         stepped = np.arange(self.num_envs)
         reached, starting = states, stepped[:0]

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 from grace_irl.errors import InputError
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
-from grace_irl.rewards.view import INSTRUCTION, SHOWN, state_of
+from grace_irl.rewards.view import INSTRUCTION, SHOWN, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 
@@ -94,7 +94,7 @@ class RewardVecEnv(VecEnvWrapper):
         if self._shown:
             slots = [slot for slot, info in enumerate(infos) if SHOWN in info]
             return slots, [infos[slot][SHOWN] for slot in slots]
-        states = state_of(observations)
+        states = states_of(observations, self.num_envs)
         if over:
             states = np.array(states)
             for slot in over:
@@ -104,7 +104,7 @@ class RewardVecEnv(VecEnvWrapper):
     def _begins(self, slots: Iterable[int], observations: Any) -> list[Begin]:
         """The episodes that begin in these slots."""
         told = self.venv.unwrapped.reset_infos
-        states = None if self._shown else state_of(observations)
+        states = None if self._shown else states_of(observations, self.num_envs)
         return [
             Begin(slot, told[slot][SHOWN] if states is None else states[slot], self._instruction(slot, told[slot]))
             for slot in slots

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Metadata
-from grace_irl.errors import InputError
+from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
 """Keys of an observation, and of the information that `reset` gives, that hold what a program is shown."""
@@ -48,17 +48,14 @@ class StateView(Protocol):
         ...
 
 
-def state_of(observation: Any) -> NDArray[Any]:
-    """The state in an observation: the array itself, or what a dict holds under "state".
-
-    Raises:
-        InputError: neither.
-    """
+def state_of(observation: Any) -> Any:
+    """The state in an observation: what a dict holds under "state", else a dict itself as a record, else the array."""
     if isinstance(observation, dict):
-        if STATE not in observation:
-            raise InputError(
-                f"observations with keys {', '.join(map(str, observation))}; expected an array, a dict with "
-                f"{STATE!r}, or a view that makes states of them"
-            )
-        observation = observation[STATE]
+        return np.asarray(observation[STATE]) if STATE in observation else observation
     return np.asarray(observation)
+
+
+def states_of(observations: Any, count: int) -> NDArray[Any]:
+    """The states in the observations of a vector environment, `(count, ...)`; of records, `(count,)` dicts."""
+    found = state_of(observations)
+    return rows_of(found, count) if isinstance(found, dict) else found

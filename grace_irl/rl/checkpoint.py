@@ -25,6 +25,7 @@ import torch
 
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
+from grace_irl.rl.views import space_of
 from grace_irl.states import kind_of_state
 from grace_irl.toml import from_json
 
@@ -209,7 +210,7 @@ class CheckpointPolicy:
             raise InputError(
                 f"--policy {self._path}: {error.name} is not installed; install the extra, pip install 'grace-irl[rl]'"
             ) from None
-        space = kind.space(state)
+        space = space_of(kind, state)
         options = dict(self._options)
         if "activation_fn" in options:
             options["activation_fn"] = getattr(importlib.import_module("torch.nn"), options["activation_fn"])

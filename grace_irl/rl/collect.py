@@ -146,10 +146,12 @@ def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) 
         rewards.append(float(reward))
         log_probs.append(log_prob)
     known = None not in log_probs
+    kind = view.metadata.state_kind
     trajectory = Trajectory(
-        np.stack(states),
+        kind.online(states),
         np.stack(actions),
         instruction,
+        kind=kind.name,
         rewards=np.array(rewards, np.float64),
         log_probs=np.array(log_probs, np.float64) if known else None,
         terminated=bool(terminated),

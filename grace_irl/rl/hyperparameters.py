@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from grace_irl.states.grid import GRID
+from grace_irl.states.record import RECORD
+from grace_irl.states.vector import VECTOR
+
 _PPO = (
     *("n_steps", "batch_size", "n_epochs", "learning_rate", "gamma", "gae_lambda"),
     *("ent_coef", "vf_coef", "clip_range", "max_grad_norm"),
@@ -64,7 +68,7 @@ class Hyperparameters:
 _ZOO = "rl-baselines3-zoo, hyperparams/ppo.yml, {}; its one environment of 512 steps became 8 of 64"
 
 TABLE: dict[str, Hyperparameters] = {
-    "grid": Hyperparameters(
+    GRID.name: Hyperparameters(
         source="rl-starter-files (scripts/train.py: 16 x 128 steps, 4 epochs, minibatches of 256, entropy 0.01), with "
         "the gae_lambda 0.99 of BabyAI (Chevalier-Boisvert et al. 2019); learning rate as measured here",
         n_envs=16,
@@ -110,12 +114,14 @@ TABLE: dict[str, Hyperparameters] = {
         log_std_init=-2.0,
         ortho_init=False,
     ),
-    "vector": Hyperparameters(
+    VECTOR.name: Hyperparameters(
         source="the defaults of Stable-Baselines3, 8 x 256 steps; normalised as MuJoCo in the zoo. Hopper and "
         "HalfCheetah, too: with the zoo's tuned settings Hopper stood still on the true reward (docs/training.md)"
     ),
 }
-"""By the name of an environment without its version; "grid" and "vector" are for all others of that kind."""
+"""By the name of an environment without its version; the names of kinds of state are for all others of that kind."""
+
+TABLE[RECORD.name] = TABLE[VECTOR.name]
 
 
 def hyperparameters(environment_id: str, kind: str) -> Hyperparameters:
@@ -123,7 +129,7 @@ def hyperparameters(environment_id: str, kind: str) -> Hyperparameters:
 
     Args:
         environment_id: a Gymnasium id, or "".
-        kind: of its states, "grid" or "vector".
+        kind: name of its states' kind.
     """
     name = environment_id.split("/")[-1].rsplit("-v", 1)[0]
     return TABLE.get(name, TABLE[kind])

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from grace_irl.rl.observers import MAX_WORDS, WORDS, Observer
 from grace_irl.states.grid import GRID
+from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 CODES = 32
@@ -221,5 +222,6 @@ def _vectors(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
 NETWORKS: dict[str, Callable[[Any], tuple[type[ActorCriticPolicy], dict[str, Any]]]] = {
     VECTOR.name: _vectors,
     GRID.name: _grids,
+    RECORD.name: _vectors,
 }
 """The network that reads an observer's observations, by the kind of its states."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from grace_irl.rewards.view import StateView
 from grace_irl.rl.views import MINIGRID
 from grace_irl.states import kind_named
 from grace_irl.states.grid import GRID
+from grace_irl.states.layout import StateLayout
+from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 MAX_WORDS = 32
@@ -24,6 +27,9 @@ MAX_WORDS = 32
 
 WORDS = 1024
 """Numbers that words are mapped to, from 1 on; 0 stands for no word."""
+
+TEXT_WORDS = 8
+"""Words of a text of a record that a policy reads; the rest is cut."""
 
 MINIGRID_AGENT = 10
 """Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
@@ -47,10 +53,6 @@ class Observer(Protocol):
 
     def observe(self, state: NDArray[Any], instruction: str) -> NDArray[Any]:
         """One observation `(k,)`."""
-        ...
-
-    def states(self, observations: NDArray[Any]) -> NDArray[Any]:
-        """The states `(batch, ...)` in observations `(batch, k)`, or one state in one observation."""
         ...
 
     def flagged(self) -> Observer:
@@ -134,6 +136,51 @@ class GridObserver:
         return self
 
 
+@dataclass(frozen=True)
+class RecordObserver:
+    """The numbers of all parts in a row, and a number for each of the first words of each text.
+
+    Attributes:
+        numbers: names of the parts of numbers.
+        texts: names of the parts that are texts.
+        size: numbers of an observation.
+    """
+
+    kind: ClassVar[str] = RECORD.name
+    wants_gpu: ClassVar[bool] = False
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+    size: int
+
+    @classmethod
+    def of(cls, state: Any) -> RecordObserver:
+        """The observer of states like this one."""
+        parts = StateLayout.of(RECORD, state).parts
+        numbers = tuple(part.name for part in parts if not part.is_text)
+        texts = tuple(part.name for part in parts if part.is_text)
+        size = sum(math.prod(part.shape) for part in parts if not part.is_text) + TEXT_WORDS * len(texts)
+        return cls(numbers, texts, size)
+
+    @property
+    def space(self) -> Any:
+        """`(size,)` float64, unbounded."""
+        return VectorObserver(self.size).space
+
+    def observe(self, state: Any, instruction: str) -> NDArray[np.float64]:
+        """See the class; instructions are not read."""
+        del instruction
+        parts = RECORD.separated(state)
+        found = [np.ravel(parts[name]).astype(np.float64) for name in self.numbers]
+        for name in self.texts:
+            words = word_numbers(parts[name])[:TEXT_WORDS]
+            found.append(np.array([*words, *[0] * (TEXT_WORDS - len(words))], np.float64) / WORDS)
+        return np.concatenate(found)
+
+    def flagged(self) -> VectorObserver:
+        """See `Observer`."""
+        return VectorObserver(self.size + 1)
+
+
 def word_numbers(instruction: str) -> list[int]:
     """A number in 1 … WORDS for each of the first MAX_WORDS words, by a hash: no vocabulary has to be kept.
 
@@ -165,6 +212,7 @@ def _grid_observer(view: StateView, state: NDArray[Any]) -> Observer:
 OBSERVERS: dict[str, Callable[[StateView, Any], Observer]] = {
     VECTOR.name: lambda _, state: VectorObserver(len(state)),
     GRID.name: _grid_observer,
+    RECORD.name: lambda _, state: RecordObserver.of(state),
 }
 """Makers of the observers of each kind of state, from a view and one state."""
 

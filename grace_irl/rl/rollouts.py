@@ -74,10 +74,12 @@ class Lane:
                 self._components[name] = self._components.get(name, 0.0) + float(value)
         if not (terminated or truncated):
             return None
+        kind = self.environment.view.metadata.state_kind
         trajectory = Trajectory(
-            np.stack(self._states),
+            kind.online(self._states),
             np.stack(self._actions),
             self.environment.instruction,
+            kind=kind.name,
             rewards=np.array(self._rewards),
             log_probs=np.array(self._log_probs),
             terminated=bool(terminated),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.states import kind_of_space
 from grace_irl.states.grid import GRID
+from grace_irl.states.kind import StateKind
+from grace_irl.states.layout import StateLayout
 
 # Components of the observation, in order, as Gymnasium's documentation of each environment lists them
 # ("Observation Space" of Hopper, HalfCheetah, Walker2d; v2, v4 and v5 agree). `z_torso`: height in metres;
@@ -80,6 +83,9 @@ class SpaceView:
         return False
 
 
+LONGEST_TEXT = 1 << 16
+"""Characters of a text of an observation."""
+
 MINIGRID = "minigrid-full"
 """The view of whole grids of MiniGrid."""
 
@@ -126,3 +132,23 @@ def encode_grid(environment: Any) -> NDArray[np.uint8]:
     column, row = environment.agent_pos
     state[column, row] = (OBJECT_TO_IDX["agent"], COLOR_TO_IDX["red"], environment.agent_dir)
     return state
+
+
+def space_of(kind: StateKind, state: Any) -> Any:
+    """The Gymnasium space of states like this one, as wide as their type allows: a `Box`, or a `Dict` of named parts.
+
+    Raises:
+        ImportError: Gymnasium is not installed.
+    """
+    from gymnasium.spaces import Box, Dict, Text
+
+    spaces: dict[str, Any] = {}
+    for part in StateLayout.of(kind, state).parts:
+        if part.is_text:
+            spaces[part.name] = Text(LONGEST_TEXT, min_length=0, charset=string.printable)
+            continue
+        dtype: Any = np.dtype(part.dtype).type
+        whole = np.issubdtype(dtype, np.integer)
+        low, high = (0, np.iinfo(dtype).max) if whole else (-np.inf, np.inf)
+        spaces[part.name] = Box(low, high, part.shape, dtype)
+    return spaces[""] if list(spaces) == [""] else Dict(spaces)

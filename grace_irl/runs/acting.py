@@ -24,10 +24,10 @@ from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_set
 from grace_irl.settings import declared
 
 DATA = ("data.demos", "data.negatives")
-"""What demonstrations in memory stand for."""
+"""The name that stands for demonstrations in memory."""
 
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
-"""What each run of an expansion has of its own."""
+"""Settings that each run of an expansion has of its own."""
 
 NAMED = (
     *DATA,
@@ -40,7 +40,7 @@ DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers"
 """Settings that change no result of a run that goes on: without the user's word they have their defaults."""
 
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
-"""What a file of settings (`--config`) never says."""
+"""Settings that a file (`--config`) never gives."""
 
 
 def runs_code(env: str) -> bool:
@@ -138,7 +138,7 @@ def authorised(
 
 
 def shareable(config: Config) -> Config:
-    """What a recording gives: search, fitness, stop rules and labels, and nothing that acts for whoever replays it."""
+    """The settings of a recording: search, fitness, stop rules and labels, and nothing that acts for the user."""
     data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
     if runs_code(expand.env):
@@ -155,7 +155,7 @@ def shareable(config: Config) -> Config:
 
 
 def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[str, object]:
-    """What this command's own words set."""
+    """Settings of this command's own words."""
     keys = {text.partition("=")[0].strip() for text in sets} | {
         key for key, value in (flags or {}).items() if value is not None
     }
@@ -164,7 +164,7 @@ def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[st
 
 
 def _flag(key: str, value: object) -> str:
-    """How the user says it."""
+    """The flag by which the user gives it."""
     flag = declared(Config)[key].flag
     if not flag:
         return f"--set {key}={_shown(value)}"
@@ -197,7 +197,7 @@ def new_token() -> str:
 
 
 def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
-    """Notes that this user made a folder; nothing where the user has no state directory that can be written.
+    """Notes that this user made a folder; nothing if the user has no state directory that can be written.
 
     Args:
         token: that the folder holds.

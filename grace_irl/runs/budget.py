@@ -12,10 +12,10 @@ from grace_irl.runs.store import Store
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands after a result was told.
+    """State of a run after a result.
 
     Attributes:
-        calls: proposals told.
+        calls: proposals whose results the search has.
         tokens: in and out.
         cost: of those tokens.
         seconds: of search, over all sittings.
@@ -24,7 +24,7 @@ class Progress:
         best: metrics of the best program; {} without one.
         stale: generations complete since the best last improved.
         fruitless: answers in a row that were no program.
-        exhausted: of those, answers in a row that said that there is nothing new to propose.
+        exhausted: of those, answers in a row of a proposer with nothing new.
     """
 
     calls: int = 0
@@ -41,13 +41,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Prices:
-    """What a million tokens cost, in any currency."""
+    """Price of a million tokens, in any currency."""
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Of so many tokens."""
+        """The cost of tokens."""
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / 1e6
 
 
@@ -55,13 +55,13 @@ class StopRule(Protocol):
     """A reason to stop."""
 
     def check(self, progress: Progress) -> str:
-        """Why to stop now, in a few words; "" to go on."""
+        """The reason to stop now, in a few words; "" to go on."""
         ...
 
 
 @dataclass(frozen=True)
 class MaxCalls:
-    """Stops after so many proposals."""
+    """Stops after a number of proposals."""
 
     limit: int
 
@@ -72,7 +72,7 @@ class MaxCalls:
 
 @dataclass(frozen=True)
 class MaxTokens:
-    """Stops after so many tokens; answers in flight are lost."""
+    """Stops after a number of tokens; answers in flight are lost."""
 
     limit: int
 
@@ -94,7 +94,7 @@ class MaxCost:
 
 @dataclass(frozen=True)
 class MaxSeconds:
-    """Stops after so many seconds of search."""
+    """Stops after a number of seconds of search."""
 
     limit: float
 
@@ -124,7 +124,7 @@ class TargetAccuracy:
 
 @dataclass(frozen=True)
 class Plateau:
-    """Stops after so many generations without improvement."""
+    """Stops after a number of generations without improvement."""
 
     generations: int
 
@@ -136,7 +136,7 @@ class Plateau:
 
 @dataclass(frozen=True)
 class Fruitless:
-    """Stops when so many answers in a row are no program, or half as many say that nothing new is left."""
+    """Stops after a number of answers in a row that are no program, or half as many of a proposer with nothing new."""
 
     answers: int
 
@@ -156,11 +156,11 @@ class Budget:
         self._seconds = min((rule.limit for rule in self._rules if isinstance(rule, MaxSeconds)), default=None)
 
     def may_ask(self, asked: int) -> bool:
-        """Whether one more proposal may be asked for, when so many were."""
+        """Whether the search may ask for one more proposal, after `asked` of them."""
         return self._calls is None or asked < self._calls
 
     def seconds_left(self, seconds: float) -> float | None:
-        """How long to wait for a result when so many seconds are over; None without a limit."""
+        """Seconds to wait for a result when `seconds` are over; None without a limit."""
         return None if self._seconds is None else max(0.0, self._seconds - seconds)
 
     def check(self, progress: Progress) -> str:
@@ -184,7 +184,7 @@ def budget(
 ) -> Budget:
     """A budget of the rules that are given."""
     rules: list[StopRule] = []
-    # What the user asked for comes before what ran out, so that the reason shown is the best news.
+    # The user's own goals come before what ran out, so that the reason shown is the best news.
     if target_accuracy is not None:
         rules.append(TargetAccuracy(target_accuracy))
     if max_calls is not None:
@@ -204,7 +204,7 @@ def budget(
 
 @dataclass(frozen=True)
 class Spending:
-    """Sums over every answer that was kept, repairs and answers not told yet included.
+    """Sums over every answer that was kept, repairs and answers in flight included.
 
     Attributes:
         answers: of the proposer.
@@ -228,7 +228,7 @@ class Spending:
 
 
 def spending(store: Store, prices: Prices) -> Spending:
-    """What the answers of a run took so far."""
+    """Cost of the answers of a run so far."""
     rows = store.spent()
     tokens_in, tokens_out = sum(row[0] for row in rows), sum(row[1] for row in rows)
     return Spending(
@@ -242,5 +242,5 @@ def spending(store: Store, prices: Prices) -> Spending:
 
 
 def kinds(failures: Iterable[str]) -> dict[str, int]:
-    """How often answers failed, by kind: what stands before the first colon ("length", "refusal", "no_class", …)."""
+    """The number of failed answers by kind: the text before the first colon ("length", "refusal", "no_class", …)."""
     return dict(Counter(failure.partition(":")[0] for failure in failures).most_common())

@@ -33,7 +33,7 @@ from grace_irl.search.protocol import Request
 ANSWER = 1_200  # tokens: the median of a large model's 34 recorded answers on BabyAI is 1,378, the least 930
 REPAIRS = 0.25  # share of programs that is sent back once, in a typical run
 DRAWN = 5  # prompts that are built of each kind
-PATIENCE, TIMEOUT = 0.0, 10.0  # seconds: a server is asked for its name, not waited for
+PATIENCE, TIMEOUT = 0.0, 10.0  # seconds: for a server's name; nothing waits for it
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
 
@@ -54,10 +54,10 @@ class PromptSize:
 
 @dataclass(frozen=True)
 class Total:
-    """What a whole run takes.
+    """Cost of a whole run.
 
     Attributes:
-        programs: asked for.
+        programs: requested ones.
         calls: of the model, repairs included.
         repairs: of those, programs that are sent back.
         tokens_in, tokens_out: the prompt of a call counts once, however many answers it brings.
@@ -99,8 +99,8 @@ class Estimate:
 
     Attributes:
         proposer: "llm" or "manual".
-        model: its name, or "" where no server said it.
-        samples: answers asked for in one call.
+        model: its name, or "" if no server gave it.
+        samples: answers of one call.
         prompts: sizes by operator.
         answer_typical, answer_most: tokens of one answer.
         typical, most: whole runs.
@@ -123,7 +123,7 @@ class Estimate:
 
 
 def estimated(config: Config) -> Estimate:
-    """What a run under this configuration will take. Reads the demonstrations; asks a server for its name, at most.
+    """The cost of a run under this configuration. Reads the demonstrations; asks a server for its name, at most.
 
     Raises:
         InputError: settings or data that cannot be used, prompts that do not fit, or a proposer that asks no model.
@@ -240,7 +240,7 @@ def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
 def _total(
     config: Config, prompts: dict[str, PromptSize], first: int, rounds: int, answer: int, *, most: bool
 ) -> Total:
-    """A run of `first` programs to begin with and so many rounds of mutation."""
+    """A run of `first` programs to begin with, and rounds of mutation."""
     search, samples = config.search, config.search.samples or 1
     left = config.stop.max_calls if config.stop.max_calls is not None else math.inf
     given = len(programs_of(config.proposer.start_from, search.population))
@@ -250,7 +250,7 @@ def _total(
     programs["reshape"] = int(min(search.reshape, left - sum(programs.values())))
     asked = {**programs, "initialise": max(programs["initialise"] - seeded, 0)}
     calls = {name: math.ceil(count / samples) for name, count in asked.items()}
-    # What the first population lacks is asked for again, at worst one by one; rounds do not share a call.
+    # The first population is filled by further calls, at worst one by one; rounds do not share a call.
     beyond = max(asked["initialise"] - search.population, 0)
     calls["initialise"] = math.ceil((asked["initialise"] - beyond) / samples) + beyond
     whole, part = divmod(asked["mutate"], search.population)

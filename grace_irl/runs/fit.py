@@ -125,6 +125,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
             note(labelling.choice.line)
         if left := untested(labelling.demonstrations):
             note(left)
+        if parts.proposer is None and (left := proposers.unread(config, problem)):
+            note(left)
         return _work(folder, config, labelling, evaluator, sandbox, store, parts)
 
 

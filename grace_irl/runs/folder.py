@@ -1,4 +1,4 @@
-"""A run's folder: where it may be made, and that it appears whole or not at all."""
+"""A run's folder: its paths, and its making, whole or not at all."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from grace_irl.runs.store import Store
 
 @dataclass(frozen=True)
 class RunPaths:
-    """Where a run keeps what (docs/runs.md)."""
+    """Paths inside a run's folder (docs/runs.md)."""
 
     folder: Path
 
     @property
     def resume(self) -> str:
-        """What to add to `grace-irl fit` to go on with this run, as a shell reads it."""
+        """The words behind `grace-irl fit` that go on with this run, as a shell reads them."""
         return f"--resume {shlex.quote(str(self.folder))}"
 
     @property
@@ -55,7 +55,7 @@ class RunPaths:
 
     @property
     def report(self) -> Path:
-        """What the run did and found, as a page for a browser."""
+        """The report: a page for a browser."""
         return self.folder / "report.html"
 
     @property
@@ -110,9 +110,9 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
     """Makes the run's folder whole or not at all: beside its place, then renamed.
 
     Args:
-        folder: where it goes.
+        folder: its place.
         config: of the run.
-        problem: what it is about; without a mark where the goal states are still to be asked for.
+        problem: what it is about; without a mark if the goal states are not known yet.
         goals: what is known of goal states.
         reason: for the label rule.
 
@@ -192,7 +192,7 @@ class RunLock:
 
 
 def _opened(path: Path) -> int:
-    """The file, made where it is not there; never what a link leads to, and never a pipe that is waited for."""
+    """The file, made if it is not there; never what a link leads to, and never a pipe that is waited for."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o644)

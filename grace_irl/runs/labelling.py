@@ -54,7 +54,7 @@ class Labelling:
     Attributes:
         demonstrations: split.
         choice: which expert states are positive, and why.
-        answers: what was said of goal states so far, in order; for the rule "goal".
+        answers: those about goal states so far, in order; for the rule "goal".
     """
 
     demonstrations: Demonstrations
@@ -63,7 +63,7 @@ class Labelling:
 
     @property
     def rule(self) -> LabelRule:
-        """Which expert states are positive."""
+        """The rule for positive expert states."""
         return self.choice.rule
 
     @property
@@ -156,7 +156,7 @@ def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], N
     Args:
         demonstrations: as the run got them.
         folder: of a run that has settled its labels; of one with another rule the demonstrations stay as they are.
-        note: is told where the run's file of goal states was edited since then, which counts for new runs only.
+        note: gets a line if the run's file of goal states was edited since then, which counts for new runs only.
 
     Raises:
         InputError: a file of goal states that cannot be read.
@@ -224,7 +224,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
     Args:
         labelling: everything known.
         folder, store: of the run.
-        note: is told what was found.
+        note: gets the findings.
         resume: as for `ask`.
 
     Raises:
@@ -252,7 +252,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
 
 
 def _edited(labelling: Labelling, folder: Path) -> dict[str, tuple[int, ...]]:
-    """What a run's file of goal states says otherwise than the run knows it."""
+    """The difference of a run's file of goal states from the run's own."""
     path = RunPaths(folder).goals
     if labelling.rule != "goal" or not path.exists():
         return {}

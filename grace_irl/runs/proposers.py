@@ -225,7 +225,21 @@ def as_shown(config: Config, problem: Problem) -> Problem:
     """The problem as whoever writes programs gets it: without names of fields, if the configuration says so."""
     if config.data.field_names:
         return problem
+    if problem.metadata.state_kind.has_parts:
+        raise InputError(
+            f"--no-field-names: {problem.metadata.state_kind.plural} are dicts, and programs need the names of their "
+            "parts; expected vectors: scramble the demonstrations instead (grace-irl demos scramble)"
+        )
     return replace(problem, metadata=replace(problem.metadata, fields=()))
+
+
+def unread(config: Config, problem: Problem) -> str:
+    """One line on what of the states the proposer does not read; "" if it reads everything."""
+    if kind(config.proposer.name).chat is not None:
+        return ""
+    from grace_irl.synthesis.synthesiser import unread as unread_by_synthesiser
+
+    return unread_by_synthesiser(problem)
 
 
 def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:

@@ -47,7 +47,7 @@ def facts(
     label: str,
     fields: str = "",
 ) -> list[tuple[str, str]]:
-    """What to say of a program: how good, from which data, by what.
+    """Facts about a program: its scores, its data, its origin.
 
     Args:
         fields: what a vector's fields are called, if the program has other names for them; else "".
@@ -114,7 +114,7 @@ class Reuse:
 
 
 def reuse(store: Store) -> Reuse:
-    """What the programs that were told share."""
+    """The functions that the scored programs share."""
     records = store.records()
     programs = {name: record.program for name, record in records.items()}
     order = _order(list(records.values()))

@@ -36,7 +36,7 @@ Content = list[tuple[str, str, str, str]]
 
 @dataclass(frozen=True)
 class _Head:
-    """The header, but for the settings: how many answers were told, and what the run was about."""
+    """The header, but for the settings: the number of answers, and the data of the run."""
 
     calls: int
     data: Content = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Place:
-    """Which request a line answers; attempt 1 is a repair."""
+    """The request that a line answers; attempt 1 is a repair."""
 
     index: int
     attempt: int
@@ -63,7 +63,7 @@ class Recorded:
 
     Attributes:
         config: as the header has it; see `shareable`.
-        calls: answers that the run was told.
+        calls: answers of the run.
         content: what the run was about; [] in a recording of the old format, which does not say.
     """
 
@@ -82,7 +82,7 @@ class Recorded:
         self._goals = tuple(goals)
 
     def goals(self) -> Sequence[GoalAnswer]:
-        """What was said of goal states."""
+        """Answers about goal states."""
         return self._goals
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
@@ -158,7 +158,7 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
 
 
 def content_of(rows: Sequence[TrajectoryRow]) -> Content:
-    """What a run is about, whatever the files are called."""
+    """The data of a run, whatever the names of the files."""
     return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 

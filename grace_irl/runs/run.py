@@ -58,7 +58,7 @@ class Best:
 
     @property
     def separation(self) -> Separation:
-        """How the reward separates expert from negative states.
+        """Separation of expert from negative states by the reward.
 
         Raises:
             GraceError: the method does not score by the discriminator.
@@ -81,7 +81,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Run:
-    """What a fit gave.
+    """Result of a fit.
 
     Attributes:
         folder: the run's folder.
@@ -90,16 +90,16 @@ class Run:
         reason: why the run ended, in a few words.
         seconds: wall time of the search, over all sittings.
         programs: different programs tried.
-        calls: proposals asked for.
+        calls: number of proposals.
         generations: complete ones.
         proposer: its name.
         method: its name.
-        tokens: of the answers told, in and out.
+        tokens: of the answers, in and out.
         cost: of those tokens, by the prices in the configuration.
         rounds: of an expansion (`grace_irl.runs.expand.expansion`), whose last search this is; () of a run alone.
         favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.expand.round`).
         label: the rule for which expert states are positive, and why it was chosen.
-        notes: what the user was told on the way.
+        notes: messages to the user on the way.
     """
 
     folder: Path
@@ -121,19 +121,19 @@ class Run:
 
     @property
     def report_path(self) -> Path:
-        """The page that says what the run did and found, where it could be written."""
+        """The page that says what the run did and found, if it could be written."""
         return RunPaths(self.folder).report
 
     @property
     def reshaped(self) -> bool:
-        """Whether the reward is a version that was asked for because it rises more steadily."""
+        """Whether the reward is a version of reshaping, which rises more steadily."""
         if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
             return True
         return self.best.program.operator == "reshape"
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user interrupted a fit; everything told so far is saved in `folder`."""
+    """The user interrupted a fit; everything so far is saved in `folder`."""
 
     def __init__(self, folder: Path, best: Best | None) -> None:
         super().__init__(f"interrupted; {folder} can be resumed")
@@ -186,7 +186,7 @@ class Generation:
 
     Attributes:
         number: from 0, the first population.
-        calls: answers told.
+        calls: number of answers.
         kept, dropped, invalid, duplicate, repaired: how many candidates met that fate, old members included.
         failed: answers without a program.
         new_functions: different functions and classes that no program of an earlier generation has.

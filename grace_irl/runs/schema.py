@@ -155,7 +155,7 @@ DEFINITION_COLUMNS = "program, digest, name, within, calls, first, last"
 
 
 def definition_rows(program: Program) -> list[tuple[object, ...]]:
-    """What the table `definitions` holds of a program."""
+    """Rows of a program in the table `definitions`."""
     return [
         (program.id, place, each.digest, each.name, each.within, each.calls, each.first, each.last)
         for place, each in enumerate(program.functions)
@@ -163,7 +163,7 @@ def definition_rows(program: Program) -> list[tuple[object, ...]]:
 
 
 def function_rows(program: Program) -> list[tuple[object, ...]]:
-    """What the table `functions` would hold, were this program the first with each of its functions."""
+    """Rows of the table `functions`, if this program were the first with each of its functions."""
     return [(each.digest, each.name, program.id, segment(program.source, each)) for each in program.functions]
 
 
@@ -178,7 +178,7 @@ def definitions(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Definition, 
 
 
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, zlib.error)
-"""What reading a row raises that is not as it was written."""
+"""Errors of reading a damaged row."""
 
 _KINDS: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "TEXT": (str,), "REAL": (float, int), "BLOB": (bytes,)}
 
@@ -220,7 +220,7 @@ class ColumnTypes:
 
     @contextmanager
     def reading(self, table: str) -> Iterator[None]:
-        """What is raised within is damage of this table.
+        """Reports an error within as damage of this table.
 
         Raises:
             InputError: in its place.

@@ -8,10 +8,11 @@ from typing import Any
 from grace_irl.errors import InputError
 from grace_irl.states.grid import GRID
 from grace_irl.states.kind import PartLayout, StateKind, States
+from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
 
-KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, SCREEN)}
+KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, SCREEN, RECORD)}
 """Every kind by its name, in the order in which they are asked whether they recognise states."""
 
 

@@ -58,7 +58,7 @@ class GridKind(StateKind):
 
     def numbers(self, states: States) -> NDArray[np.float64]:
         """See `StateKind`."""
-        return np.asarray(states.reshape(len(states), -1), np.float64)
+        return np.asarray(states.reshape(len(states), self.size(states)), np.float64)
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""
@@ -66,7 +66,7 @@ class GridKind(StateKind):
 
     def stores(self, part: PartLayout) -> bool:
         """See `StateKind`."""
-        return not part.name and not part.is_text and np.dtype(part.dtype).kind in "iu"
+        return not part.name and bool(part.shape) and np.dtype(part.dtype or "S").kind in "iu"
 
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
         """See `StateKind`."""

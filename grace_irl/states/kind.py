@@ -113,6 +113,7 @@ class StateKind(ABC):
         parsed: programs parse states, which takes CPU by the byte.
         annotated: episodes may carry screenshots and actions in words.
         plain_space: a Gymnasium space alone tells that its observations are states of this kind.
+        has_parts: states are dicts of named parts, whose names programs need.
         named_fields: the numbers of a state may have names (`Metadata.fields`).
         label: the label rule of data of which nothing else is known ("last": tasks end where a goal is reached).
         view: the view of states in files that do not say theirs.
@@ -129,6 +130,7 @@ class StateKind(ABC):
     parsed: ClassVar[bool] = False
     annotated: ClassVar[bool] = False
     plain_space: ClassVar[bool] = False
+    has_parts: ClassVar[bool] = False
     named_fields: ClassVar[bool] = False
     label: ClassVar[Literal["all", "last"]] = "all"
     view: ClassVar[str] = ""
@@ -236,6 +238,13 @@ class StateKind(ABC):
     def stores(self, part: PartLayout) -> bool:
         """Whether a state of this kind may have such a part, judged by its name and type."""
 
+    def require_names(self, names: Sequence[str], where: str) -> None:  # noqa: B027 - most kinds have one part
+        """Refuses names of parts that a file has, before anything of them is read.
+
+        Raises:
+            InputError: too many, or names that cannot be kept.
+        """
+
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
         """The shape of a state that a file keeps as so many numbers in a row.
 
@@ -292,18 +301,6 @@ class StateKind(ABC):
         """Whether observations of a Gymnasium space may be states of this kind."""
         del space
         return False
-
-    def space(self, state: Any) -> Any:
-        """The Gymnasium space of states like this one, as wide as their type allows.
-
-        Raises:
-            ImportError: Gymnasium is not installed.
-        """
-        from gymnasium.spaces import Box
-
-        array = np.asarray(state)
-        low, high = (-np.inf, np.inf) if array.dtype.kind == "f" else (0, np.iinfo(array.dtype).max)
-        return Box(low, high, array.shape, array.dtype.type)
 
     def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
         """How a trajectory's states differ from the observations of a space: theirs, and the space's; None if they may

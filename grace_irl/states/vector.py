@@ -70,7 +70,7 @@ class VectorKind(StateKind):
 
     def numbers(self, states: States) -> NDArray[np.float64]:
         """See `StateKind`."""
-        return np.asarray(states.reshape(len(states), -1), np.float64)
+        return np.asarray(states.reshape(len(states), self.size(states)), np.float64)
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""
@@ -78,7 +78,7 @@ class VectorKind(StateKind):
 
     def stores(self, part: PartLayout) -> bool:
         """See `StateKind`."""
-        return not part.name and not part.is_text and np.dtype(part.dtype).kind in "fiu"
+        return not part.name and bool(part.shape) and np.dtype(part.dtype or "S").kind in "fiu"
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """See `StateKind`: float64, whatever a file stores."""

@@ -16,6 +16,7 @@ from grace_irl.demos.labels import Problem
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
 from grace_irl.states.grid import GRID
+from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
 from grace_irl.synthesis.grid.scene import perceive
@@ -23,7 +24,7 @@ from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
-from grace_irl.synthesis.vector.terms import GridNumbers, VectorNumbers
+from grace_irl.synthesis.vector.terms import MOST_NUMBERS, GridNumbers, RecordNumbers, VectorNumbers
 
 
 class Sketcher(Protocol):
@@ -182,9 +183,28 @@ def _screens(problem: Problem, seed: int) -> list[Sketcher]:
     return [UiSketcher(problem.train)]
 
 
+def _records(problem: Problem, seed: int) -> list[Sketcher]:
+    del seed
+    return [AdditiveSketcher(problem.train, RecordNumbers.of(problem.train[0].trajectory.states))]
+
+
+def unread(problem: Problem) -> str:
+    """One line on what of the states the synthesiser does not read; "" if it reads everything."""
+    if not problem.metadata.state_kind.has_parts or not problem.train:
+        return ""
+    parts = RecordNumbers.left_out(problem.train[0].trajectory.states)
+    named = ", ".join(map(repr, parts[:5])) + (", …" if len(parts) > 5 else "")
+    return (
+        f"the synthesiser reads no texts and no parts of over {MOST_NUMBERS} numbers: it leaves {named}"
+        if parts
+        else ""
+    )
+
+
 SKETCHERS: dict[str, Callable[[Problem, int], list[Sketcher]]] = {
     VECTOR.name: _vectors,
     GRID.name: _grids,
     SCREEN.name: _screens,
+    RECORD.name: _records,
 }
 """The sketchers of each kind, given training data and a seed; the programs of the first sketcher come first."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 
 from grace_irl.cli import main
+from grace_irl.demos import load, save
 from grace_irl.demos.goals import save_goals
 from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.run import opened
@@ -20,6 +26,7 @@ from tests.cli import corridor
 from tests.propose.client.server import ChatServer
 
 STEPS = 2048
+ROOT = Path(__file__).parents[2]
 SHORT = [
     *("--population", "1", "--elite", "0", "--generations", "1", "--held-out", "0", "--samples-per-call", "1"),
     *("--answer-format", "code", "--concurrency", "1", "--workers", "1"),
@@ -132,6 +139,57 @@ def test_what_a_round_was_killed_in_is_done_again_with_the_same_goal_states(
     assert len(model.cleaning) == 6
     assert main(["fit", "--resume", str(folder), "--goals", str(goals)]) == 2
     assert "--goals is" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_experts_alone_get_their_first_negatives_by_expansion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = tmp_path / "expert.parquet"
+    save(load([corridor.saved(tmp_path, marked=True)]).select(role="expert"), alone)
+    with ChatServer(answer=corridor.Model()) as server:
+        assert main(arguments(str(alone), tmp_path / "run", "--llm-url", server.url)) == 0, capsys.readouterr().err
+    _, last = rounds_of(tmp_path / "run")
+    assert last.new_accuracy is not None
+    assert last.new_accuracy < 0.99  # what experts alone cannot show
+    assert last.changed
+    assert last.accuracy == 1.0
+    assert corridor.OWN_END in (tmp_path / "run" / "reward.py").read_text()
+
+
+def forgetful(prompt: str) -> str:
+    """Answers by the prompt alone, so that whoever asks again gets the same: first programs pay at either end."""
+    model = corridor.Model(wrong=0 if "# The program" in prompt else 1)
+    return model(prompt)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reached", ["training", "rollouts.parquet", "run"])
+def test_killed_in_a_round_it_ends_as_if_it_had_not_been(
+    reached: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demos, whole, folder = corridor.saved(tmp_path), tmp_path / "whole", tmp_path / "killed"
+    with ChatServer(answer=forgetful) as server:
+        flags = ["--label", "goal", "--llm-url", server.url]
+        assert main(arguments(demos, whole, *flags)) == 0, capsys.readouterr().err
+        command = [sys.executable, "-m", "grace_irl", *arguments(demos, folder, *flags)]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        this, deadline = folder / "rounds" / "1", time.monotonic() + 300
+        while not (this / reached).exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        _, said = process.communicate()
+        assert process.returncode == -signal.SIGKILL, said
+        assert (this / reached).exists()
+        assert len(rounds_of(folder)) == 1  # round 1 is not complete
+        asked = sum(corridor.CLEANING in json.dumps(payload) for payload in server.payloads)
+        assert main(["fit", "--resume", str(folder)]) == 0, capsys.readouterr().err
+        assert sum(corridor.CLEANING in json.dumps(payload) for payload in server.payloads) == asked == 12
+    assert rounds_of(folder) == rounds_of(whole)
+    assert len(rounds_of(folder)) == 2
+    assert (folder / "reward.py").read_text() == (whole / "reward.py").read_text()
+    assert positives(folder, 1) == positives(whole, 1)
+    assert set(positives(folder, 1).values()) == {1}
 
 
 @pytest.mark.slow

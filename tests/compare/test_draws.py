@@ -14,8 +14,12 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 from grace_irl.cli import main
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.settings import digest_of, read_settings
-from grace_irl.demos import load
+from grace_irl.demos import load, save
+from grace_irl.demos.goals import save_goals
+from grace_irl.runs.run import opened
+from tests.cli import corridor
 from tests.compare.corridor import MAKE, SEARCH, write_demonstrations
+from tests.propose.client.server import ChatServer
 
 Capture = pytest.CaptureFixture[str]
 QUICK = ["--steps", "30", "--episodes", "2", "--looks", "1", "--trust-reward", "--tune", "bc.updates=2"]
@@ -32,7 +36,7 @@ def begun(tmp_path: Path, *words: str) -> list[str]:
 def compared(words: Sequence[str], capsys: Capture) -> dict[str, Any]:
     capsys.readouterr()
     assert main([*words]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert [each["failure"] for each in found["results"]] == [""] * len(found["results"])
     return found
 
@@ -49,7 +53,7 @@ def test_each_seed_has_a_draw_that_all_its_methods_share(tmp_path: Path, capsys:
     assert (len(drawn), digest_of(drawn)) == (6, data["grace", 1])
     assert len(contest.drawn(1).problem(1).demonstrations.select(role="expert", split="train")) == 2
     table = (tmp_path / "out" / "table.md").read_text()
-    assert "each seed draws 3 expert and 3 negative trajectories of each task for all its methods" in table
+    assert "each seed draws 3 trajectories of each task and role for all its methods" in table
     run = tmp_path / "out" / "jobs" / "grace-1" / "fit" / "rounds" / "0" / "run"
     assert main(["show", str(run), "--json"]) == 0
     again = compared(["compare", "--resume", str(tmp_path / "out"), "--seeds", "3", "--json"], capsys)
@@ -78,3 +82,61 @@ def test_a_draw_that_cannot_be_is_refused_before_anything_is_written(
     assert main(begun(tmp_path, "--methods", "bc", *words)) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+ENDS = f"{corridor.__file__}:ends"
+
+
+def goals_file(place: Path) -> str:
+    """Goal states of all experts, as a person would give them."""
+    experts = [item for item in corridor.demonstrations() if item.role == "expert"]
+    save_goals(place, {item.trajectory.digest: (corridor.goal_of(item),) for item in experts}, experts)
+    return str(place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["file", "server"])
+def test_goal_states_are_settled_once_for_all_draws(by: str, tmp_path: Path, capsys: Capture) -> None:
+    """Also those of trajectories that a seed does not draw: the next seed may."""
+    folder, model = tmp_path / "out", corridor.Model(wrong=0)
+    words = ["--demos", corridor.saved(tmp_path), "--env", ENDS, "--methods", "grace,bc", "--seeds", "2", *QUICK]
+    words += ["--draw-demos", "2", "--label", "goal", *SEARCH, "--set", "search.samples=1"]
+    words += ["--set", "model.answer_format=code", "--out", str(folder), "--json"]
+    with ChatServer(answer=model) as server:
+        named = ["--goals", goals_file(tmp_path / "mine.toml")] if by == "file" else []
+        found = compared(["compare", *words, *named, "--llm-url", server.url], capsys)
+        (tmp_path / "mine.toml").unlink(missing_ok=True)  # read once
+        again = compared(["compare", "--resume", str(folder), "--seeds", "3", "--json"], capsys)
+    assert len(model.cleaning) == (0 if by == "file" else 6)
+    data = {(each["method"], each["seed"]): each["data"] for each in again["results"]}
+    assert data.items() > {(each["method"], each["seed"]): each["data"] for each in found["results"]}.items()
+    assert all(data["grace", seed] == data["bc", seed] for seed in range(3))
+    assert len(set(data.values())) > 1
+    contest = Contest.of(read_settings(folder)).marked(folder)
+    for seed in range(3):
+        drawn = contest.drawn(seed).demonstrations.select(role="expert")
+        assert {item.goals for item in drawn} <= {(goal,) for goal in range(1, 8)}
+        goals = {item.trajectory.digest: (corridor.goal_of(item) - 1,) for item in drawn}
+        assert {item.trajectory.digest: item.goals for item in drawn} == goals
+        with opened(folder / "jobs" / f"grace-{seed}" / "fit") as (store, config):
+            rows = [row for row in store.trajectories() if row.role == "expert"]
+            assert [row.positives for row in rows] == [1] * 4  # two of each task
+            assert {row.digest for row in rows} == set(goals)
+            assert config.data.label == "goal"
+
+
+@pytest.mark.slow
+def test_experts_alone_are_enough_for_a_comparison(tmp_path: Path, capsys: Capture) -> None:
+    """Where their other states are negative; a set without a rule says in one line which it takes."""
+    save(load([corridor.saved(tmp_path, marked=True)]).select(role="expert"), tmp_path / "expert.parquet")
+    words = ["compare", "--demos", str(tmp_path / "expert.parquet"), "--env", ENDS, "--methods", "grace,bc", *QUICK]
+    words += [*SEARCH, "--seeds", "1", "--draw-demos", "2", "--json"]
+    assert main([*words, "--label", "all", "--out", str(tmp_path / "none")]) == 2
+    assert "no negative trajectory, and label rule all" in capsys.readouterr().err
+    with ChatServer(answer=corridor.Model(wrong=0)) as server:
+        words += ["--llm-url", server.url, "--set", "model.answer_format=code"]
+        found = compared([*words, "--out", str(tmp_path / "out")], capsys)
+    assert [each["method"] for each in found["results"]] == ["grace", "bc"]
+    settled = read_settings(tmp_path / "out")
+    assert settled.fit.data.label == "goal"  # a later version keeps it
+    assert "each seed draws 2 trajectories of each task and role" in (tmp_path / "out" / "table.md").read_text()

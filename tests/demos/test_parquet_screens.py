@@ -115,7 +115,7 @@ def test_texts_that_are_not_utf8(tmp_path: Path) -> None:
         load([path])
     broken = Trajectory(np.array([b"<hierarchy/>", b"\xff"]), source="the odd one")
     whole = Demonstrations(Metadata("ui"), (Demonstration(broken, "expert"),))
-    with pytest.raises(InputError, match="the odd one: a screen that is not UTF-8"):
+    with pytest.raises(InputError, match="the odd one: a text that is not UTF-8"):
         save(whole, tmp_path / "set.parquet")
     assert not (tmp_path / "set.parquet").exists()
 

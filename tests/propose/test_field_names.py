@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from grace_irl.api import fit
 from grace_irl.cli import main
 from grace_irl.compare import comparison
 from grace_irl.compare.settings import Settings
+from grace_irl.demos import load, save
 from grace_irl.errors import InputError
+from grace_irl.rewards.file import load_reward
 from tests.propose.client.server import ChatServer
 from tests.propose.test_neutral import Model, two_tasks
 
@@ -78,3 +81,34 @@ def test_compare_hands_it_to_its_search(demos: str, monkeypatch: pytest.MonkeyPa
     for flags in (["--no-field-names"], []):
         assert main(["compare", "--demos", demos, "--out", str(tmp_path / "out"), *flags]) == 2
     assert [settings.fit.data.field_names for settings in given] == [False, True]
+
+
+@pytest.mark.slow
+def test_a_whole_comparison_holds_no_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From the prompts of every seed to the reward that a later seed is trained on."""
+    pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
+    from tests.compare.corridor import MAKE, SEARCH, write_demonstrations
+
+    names, listed = ("torso height", "foot speed"), "x0 torso height, x1 foot speed"
+    found = load([str(write_demonstrations(tmp_path / "plain"))])
+    save(replace(found, metadata=replace(found.metadata, fields=names)), tmp_path / "set.parquet")
+    words = ["--demos", str(tmp_path / "set.parquet"), "--env", MAKE, "--methods", "grace", "--seeds", "2", *SEARCH]
+    words += ["--steps", "30", "--episodes", "2", "--looks", "1", "--set", "search.samples=1", "--trust-reward"]
+    words += ["--set", "model.answer_format=code", "--set", "search.generations=2"]
+    for flags in ([], ["--no-field-names"]):
+        folder = tmp_path / f"out{len(flags)}"
+        with ChatServer(answer=(model := Model())) as server:
+            asked = ["compare", *words, *flags, "--out", str(folder), "--llm-url", server.url, "--json"]
+            assert main(asked) == 0, capsys.readouterr().err
+            assert main(["compare", "--resume", str(folder), "--seeds", "3", "--json"]) == 0
+        results = json.loads(capsys.readouterr().out.strip().splitlines()[-1])["results"]
+        assert [each["failure"] for each in results] == [""] * 3
+        assert model.prompts
+        assert {all(name in prompt for name in names) for prompt in model.prompts} == {not flags}
+        assert {any(name in prompt for name in names) for prompt in model.prompts} == {not flags}
+        for seed in range(3):
+            job = folder / "jobs" / f"grace-{seed}"
+            assert (listed in (job / "fit" / "reward.py").read_text()) == bool(flags)  # people read them
+            assert load_reward(job / "reward.py").source
+    table = (tmp_path / "out1" / "table.md").read_text()
+    assert not [name for name in names if name in table]

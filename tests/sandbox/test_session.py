@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from grace_irl.errors import GraceError, InputError
-from grace_irl.rewards.sandboxed import SandboxedScorer
+from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits
@@ -234,6 +234,6 @@ def test_states_of_another_shape_or_type_are_bad_input(pool: ZygotePool) -> None
         with pytest.raises(InputError, match=r"shape \(3,\); expected \(2,\)"):
             session.turn((0,), None, np.zeros((1, 3)))
         assert session.turn((0,), None, np.zeros((1, 2))).rewards.tolist() == [2]  # nothing was sent
-    scorer = SandboxedScorer(COUNTER, "reward.py", pool=pool)
+    runner = SandboxedRunner(COUNTER, "reward.py")
     with pytest.raises(InputError, match="a state that is ndarray; expected vector"):
-        scorer.turn((), None, (), [Begin(0, np.array(["a", "b"]), "")])
+        runner.turn((), None, (), [Begin(0, np.array(["a", "b"]), "")])

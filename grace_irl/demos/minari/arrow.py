@@ -25,8 +25,11 @@ from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import is_text, numbers_of
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
-from grace_irl.states import kind_of_parts
+from grace_irl.states import kind_named, kind_of_parts
+from grace_irl.states.grid import GRID
 from grace_irl.states.kind import PartLayout
+from grace_irl.states.record import MOST_PARTS, RECORD
+from grace_irl.states.vector import VECTOR
 
 MAGIC = b"ARROW1\0\0"
 
@@ -72,6 +75,16 @@ class ArrowEpisodes:
             raise InputError(f"{where}: {'/'.join(names)} is {column.type}; expected texts")
         return (column[0].as_py() or "") if len(column) else ""
 
+    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
+        """See `Episodes.texts`."""
+        found: list[str] = []
+        for column in self._columns(index, names, where):
+            if not is_text(column.type) or column.null_count:
+                raise InputError(f"{where}: {'/'.join(names)} is {column.type}; expected texts without nulls")
+            self._memory.require(column.nbytes + TEXT_BYTES * len(column), f"{where}: {'/'.join(names)}")
+            found += column.to_pylist()
+        return found
+
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """See `Episodes.holds`."""
         kind: pa.DataType = pa.struct(list(self._batches(index, where)[0].schema))
@@ -99,7 +112,7 @@ class ArrowEpisodes:
         width = column.type.list_size
         if shape is not None and int(np.prod(shape)) != width:
             raise InputError(f"{where}: lists of {width} numbers; expected arrays of shape {shape}")
-        return _plain(column.flatten(), where).reshape(len(column), *(shape or (width,)))
+        return _plain(column.flatten(), where).reshape(len(column), *((width,) if shape is None else shape))
 
     def _batches(self, index: int, where: str) -> list[pa.RecordBatch]:
         if self._read is None or self._read[0] != index:
@@ -170,6 +183,9 @@ def _plain(column: pa.Array, where: str) -> NDArray[Any]:
     return numbers_of(column)
 
 
+TEXT_BYTES = 64
+"""Of a text in a list, besides its characters."""
+
 TEXT_KEYS = ("mission", "instruction", "goal_text")
 
 _EXPECTED = "expected a Box of one dimension, a Box (h, w, 3) of integers, or a Dict of them"
@@ -207,26 +223,39 @@ class Layout:
 
     Attributes:
         kind: of the states.
-        fields: their names, if several boxes are joined.
-        boxes: by the names of the parts that are joined; "" is the observation itself.
+        fields: their names, if several boxes are joined to one vector.
+        boxes: the parts of numbers by name; "" is the observation itself.
+        texts: names of the parts that are texts.
         text: the name of the part that is the instruction, or None.
+        joined: the boxes are joined to one vector.
     """
 
-    def __init__(self, serialised: object, where: str) -> None:
+    def __init__(self, serialised: object, where: str, kind: str = "") -> None:
         space = described(serialised, "observation_space", where)
         self.text: str | None = None
         self.boxes: dict[str, Box] = {}
         self.fields: tuple[str, ...] = ()
+        self.texts: tuple[str, ...] = ()
         if space.get("type") == "Dict":
-            stated = space.get("subspaces")
-            named = stated.items() if isinstance(stated, Mapping) else ()
-            parts = {name: part for name, part in named if isinstance(part, Mapping)}
-            self.text = next((key for key in TEXT_KEYS if parts.get(key, {}).get("type") == "Text"), None)
-            boxes = {name: box_of(part, where) for name, part in parts.items() if part.get("type") == "Box"}
-            if "image" in boxes:
-                self.boxes = {"image": boxes["image"]}
-            else:
-                self.boxes = {name: boxes[name] for name in sorted(boxes) if len(boxes[name].shape) == 1}
+            leaves = dict(_leaves(space, where))
+            self.text = next((key for key in TEXT_KEYS if leaves.get(key, {}).get("type") == "Text"), None)
+            boxes = {name: box_of(part, where) for name, part in leaves.items() if part.get("type") == "Box"}
+            if not kind and "image" in boxes:
+                kind = GRID.name
+            vectors = {name: boxes[name] for name in sorted(boxes) if len(boxes[name].shape) == 1}
+            others = set(leaves) - {self.text}
+            if not kind:  # a vector beside its instruction, else a record
+                kind = VECTOR.name if set(vectors) == others and len(vectors) == 1 else RECORD.name
+            self.kind = kind_named(kind)
+            if self.kind.has_parts:
+                others = others or set(leaves)
+                self.text = self.text if self.text not in others else None
+                self.kind.require_names(sorted(others), where)
+                self.texts = tuple(sorted(name for name in others if leaves[name].get("type") == "Text"))
+                numbers = sorted(others - {*self.texts})
+                self.boxes = {name: numbers_of_space(name, leaves[name], where) for name in numbers}
+                return
+            self.boxes = {"image": boxes["image"]} if "image" in boxes else vectors
         elif space.get("type") == "Box":
             self.boxes = {"": box_of(space, where)}
         shapes = [box.shape for box in self.boxes.values()]
@@ -240,10 +269,60 @@ class Layout:
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
 
+    def whole(self, parts: Mapping[str, NDArray[Any]]) -> Any:
+        """The states of the stored parts, as their kind has them."""
+        if self.kind.has_parts:
+            return self.kind.whole(parts)
+        arrays = list(parts.values())
+        return self.kind.whole({"": arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)})
+
     @property
     def size(self) -> int:
         """Numbers of one state."""
         return sum(box.size for box in self.boxes.values())
+
+
+def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The parts of a `Dict` that are no `Dict`s themselves, with nested names joined by "/"."""
+    stack: list[tuple[str, object]] = [("", space)]
+    count = 0
+    while stack:
+        name, part = stack.pop()
+        if not isinstance(part, Mapping):
+            raise InputError(f"{where}: part {name[:80]!a} of the observations is no space; {_EXPECTED}")
+        if part.get("type") != "Dict":
+            yield name, part
+            continue
+        inner = part.get("subspaces")
+        named = inner.items() if isinstance(inner, Mapping) else ()
+        stack += [(f"{name}/{key}" if name else str(key), each) for key, each in named]
+        count += len(named)
+        if count > MOST_PARTS:
+            raise InputError(f"{where}: observations of over {MOST_PARTS:,} parts; expected fewer")
+
+
+def numbers_of_space(name: str, space: Mapping[str, Any], where: str) -> Box:
+    """The numbers of a part of a record: a `Box`, or a `Discrete`, `MultiDiscrete` or `MultiBinary` as int64.
+
+    Raises:
+        InputError: another space: a part is never left out.
+    """
+    kind = space.get("type")
+    if kind == "Box":
+        return box_of(space, where)
+    if kind == "Discrete":
+        return Box((), np.dtype(np.int64))
+    if kind in ("MultiDiscrete", "MultiBinary"):
+        counts: Any = space.get("nvec") if kind == "MultiDiscrete" else space.get("n")
+        shape = counts if isinstance(counts, list) else [counts]
+        if kind == "MultiDiscrete":
+            shape = [len(shape)] if isinstance(counts, list) else [None]
+        if all(type(side) is int and 0 <= side < 1 << 31 for side in shape):
+            return Box(tuple(shape), np.dtype(np.int64))
+    raise InputError(
+        f"{where}: part {name[:80]!a} of the observations is a {str(kind)[:40]}; expected Box, Discrete, "
+        "MultiDiscrete, MultiBinary or Text: create the dataset without it"
+    )
 
 
 def described(serialised: object, name: str, where: str) -> Mapping[str, Any]:

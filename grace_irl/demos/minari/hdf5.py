@@ -135,6 +135,15 @@ class Hdf5Episodes:
         text = found[0]
         return text.decode() if isinstance(text, bytes) else str(text)
 
+    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
+        """See `Episodes.texts`."""
+        found = self._dataset(index, names, where)
+        about = self._h5py.check_string_dtype(found.dtype)
+        if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
+            raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected texts")
+        self._memory.require(found.shape[0] * max(found.dtype.itemsize, 64), f"{where}: {'/'.join(names)}")
+        return [text.decode() if isinstance(text, bytes) else str(text) for text in found[()].tolist()]
+
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """See `Episodes.holds`."""
         return isinstance(self._opened((f"episode_{index}", *names), where, missing=True), self._h5py.Dataset)

@@ -29,6 +29,7 @@ from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
+from grace_irl.states.texts import pack
 from grace_irl.toml import from_json
 
 MOST = 1 << 40
@@ -85,6 +86,14 @@ class Episodes(Protocol):
         """
         ...
 
+    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
+        """All texts of an episode, one for each state.
+
+        Raises:
+            InputError: see `array`.
+        """
+        ...
+
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """Whether an episode has this part, and it has no parts itself."""
         ...
@@ -112,7 +121,9 @@ class MinariSource:
         about = read_json(folder / "metadata.json", memory)
         if not isinstance(about, dict):
             raise InputError(f"{path}: its metadata are no object; expected what Minari writes: write it again")
-        self._layout = Layout(about.get("observation_space"), str(path))
+        stated = self._stated(about)
+        kind = "" if stated is None else stated.metadata.kind
+        self._layout = Layout(about.get("observation_space"), str(path), kind)
         self._actions = described(about.get("action_space"), "action_space", str(path))
         if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):
             shape = next(iter(self._layout.boxes.values())).shape
@@ -123,11 +134,11 @@ class MinariSource:
         self._count, steps = (_count(about.get(name), f"{path}: {name}") for name in ("total_episodes", "total_steps"))
         if not self._count:
             raise InputError(f"{path}: no episodes; expected at least one trajectory")
-        self.header = self._header(about)
+        self.header = self._guessed(about) if stated is None else stated
         self._rows = steps + self._count
         self._action_shape = box_of(self._actions, str(path)).shape if self._actions.get("type") == "Box" else None
         numbers = self._layout.size + int(np.prod(self._action_shape or (1,), dtype=object))
-        self.capacity = total_bytes(2 * self._count, self._rows * numbers * WIDEST)
+        self.capacity = total_bytes((1 + len(self._layout.boxes)) * self._count, self._rows * numbers * WIDEST)
         self._episodes = self._opened(str(about.get("data_format")), folder, memory)
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
@@ -168,24 +179,32 @@ class MinariSource:
         steps = int(about["total_steps"])
         if not 0 <= steps < left:
             raise InputError(f"{where}: {steps} steps; expected at most {left - 1} of what metadata.json counts")
-        parts = []
+        parts: dict[str, NDArray[Any]] = {}
         for name, box in self._layout.boxes.items():
-            part = episodes.array(index, ("observations", name) if name else ("observations",), box.shape, where)
+            part = episodes.array(
+                index, ("observations", *name.split("/")) if name else ("observations",), box.shape, where
+            )
             if len(part) != steps + 1:
                 raise InputError(f"{where}: {len(part)} observations for {steps} steps; expected {steps + 1}")
             if part.shape[1:] != box.shape:
                 raise InputError(f"{where}: observations of shape {part.shape[1:]}; expected {box.shape}, as its space")
-            parts.append(part)
-        states = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        placed = allocate(states.shape, states.dtype)
-        placed[...] = states
+            parts[name] = part
+        for name in self._layout.texts:
+            texts = episodes.texts(index, ("observations", *name.split("/")), where)
+            if len(texts) != steps + 1:
+                raise InputError(f"{where}: {len(texts)} texts for {steps} steps; expected {steps + 1}")
+            parts[name] = pack([self._layout.kind.canonical(text, where) for text in texts])
+        kind, states = self._layout.kind, self._layout.whole(parts)
+        placed = {name: allocate(part.shape, part.dtype) for name, part in kind.parts(states).items()}
+        for name, part in kind.parts(states).items():
+            placed[name][...] = part
         text = "" if self._layout.text is None else episodes.text(index, ("observations", self._layout.text), where)
         ends = {name: self._column(index, name, where) for name in ("rewards", "terminations", "truncations")}
         log_probs = None
         if episodes.holds(index, ("infos", "log_prob"), where):
             log_probs = episodes.array(index, ("infos", "log_prob"), None, where).reshape(-1)[:steps].astype(np.float64)
         trajectory = build(
-            placed,
+            kind.whole(placed),
             where,
             self.header.metadata.fields,
             kind=self.header.metadata.kind,
@@ -218,11 +237,15 @@ class MinariSource:
     def _column(self, index: int, name: str, where: str) -> NDArray[Any]:
         return self._episodes.array(index, (name,), None, where)
 
-    def _header(self, about: Mapping[str, Any]) -> Header:
-        if KEY in about:
-            header = Header.from_json(str(about[KEY]), str(self.path))
-            require_numbers(header.metadata.state_kind, str(self.path), "Minari")
-            return header
+    def _stated(self, about: Mapping[str, Any]) -> Header | None:
+        """The header that a writer of this project left, or None."""
+        if KEY not in about:
+            return None
+        header = Header.from_json(str(about[KEY]), str(self.path))
+        require_numbers(header.metadata.state_kind, str(self.path), "Minari")
+        return header
+
+    def _guessed(self, about: Mapping[str, Any]) -> Header:
         environment = ""
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.

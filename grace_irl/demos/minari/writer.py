@@ -18,9 +18,16 @@ from grace_irl.demos.minari.source import datasets_root
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
+from grace_irl.states.grid import GRID
 
 BUFFERED_STATES = 50_000
 """States gathered before they go to disk."""
+
+MISSION = "mission"
+"""The part that is the instruction."""
+
+IMAGES = {GRID.name: "image"}
+"""The part that states are, in datasets that have one and an instruction whatever it says."""
 
 MAX_MISSION = 4096
 """Characters of a mission text; Minari's space wants a bound."""
@@ -84,7 +91,7 @@ class MinariWriter(SetWriter):
         shape = self._header.header().shape
         if None in shape:
             raise InputError(
-                f"{where}: a state of shape {trajectory.states.shape[1:]} after others; Minari "
+                f"{where}: a state of shape {trajectory.state_kind.shape(trajectory.states)} after others; Minari "
                 "holds one "
                 "shape: expected a .parquet file"
             )
@@ -151,18 +158,34 @@ class MinariWriter(SetWriter):
         os.replace(self._root / self._id, self._place)
 
     def _observation_space(self) -> Any:
-        from gymnasium.spaces import Box, Dict, Text
+        from gymnasium.spaces import Box, Text
 
-        states = self._pending[0].trajectory.states
-        if states.dtype.kind == "f":
-            low, high = -np.inf, np.inf
-        else:
-            low, high = float(np.iinfo(states.dtype).min), float(np.iinfo(states.dtype).max)
-        box = Box(low, high, states.shape[1:], states.dtype.type)
         mission = Text(MAX_MISSION, min_length=0, charset=string.printable)
-        if self._metadata.kind == "grid":
-            return Dict({"image": box, "mission": mission})
-        return Dict({"observation": box, "mission": mission}) if self._with_text else box
+        trajectory = self._pending[0].trajectory
+        spaces: dict[str, Any] = {}
+        for part in trajectory.state_kind.layout(trajectory.states):
+            if part.is_text:
+                spaces[part.name] = Text(MAX_MISSION, min_length=0, charset=string.printable)
+                continue
+            dtype: Any = np.dtype(part.dtype).type
+            whole = np.issubdtype(dtype, np.integer)
+            low, high = (np.iinfo(dtype).min, np.iinfo(dtype).max) if whole else (-np.inf, np.inf)
+            spaces[part.name] = Box(low, high, part.shape, dtype)
+        nested = _nested(self._named(spaces, mission))
+        return nested if isinstance(nested, Box) else _space(nested)
+
+    def _named(self, parts: dict[str, Any], mission: Any) -> dict[str, Any]:
+        """Parts with the names that Minari's datasets have, and the instruction among them."""
+        if list(parts) != [""]:
+            if not self._with_text:
+                return parts
+            if MISSION in parts or any(name.startswith(f"{MISSION}/") for name in parts):
+                raise InputError(f"{self._place}: a part named {MISSION!r} beside instructions; expected another name")
+            return parts | {MISSION: mission}
+        name = IMAGES.get(self._metadata.kind, "")
+        if name:
+            return {name: parts[""], MISSION: mission}
+        return {"observation": parts[""], MISSION: mission} if self._with_text else parts
 
     def _action_space(self) -> Any:
         from gymnasium.spaces import Box, Discrete
@@ -181,12 +204,13 @@ class MinariWriter(SetWriter):
 
         trajectory = demonstration.trajectory
         states, steps = trajectory.states, trajectory.num_steps
-        mission = [trajectory.extra_info] * len(states)
-        observations: Any = states
-        if self._metadata.kind == "grid":
-            observations = {"image": states, "mission": mission}
-        elif self._with_text:
-            observations = {"observation": states, "mission": mission}
+        kind = trajectory.state_kind
+        texts = {part.name for part in kind.layout(states) if part.is_text}
+        parts = {
+            name: [text.decode() for text in array.tolist()] if name in texts else array
+            for name, array in kind.parts(states).items()
+        }
+        observations: Any = _nested(self._named(parts, [trajectory.extra_info] * len(states)))
         actions = np.zeros(steps, np.int64) if trajectory.actions is None else trajectory.actions
         if self._actions is not None and actions.max(initial=0) >= self._actions:
             raise InputError(
@@ -207,6 +231,26 @@ class MinariWriter(SetWriter):
             truncations=list(ends & trajectory.truncated),
             infos=infos,
         )
+
+
+def _nested(parts: dict[str, Any]) -> Any:
+    """Parts as nested dicts by their names; the part itself if its name is empty."""
+    if "" in parts:
+        return parts[""]
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        *outer, last = name.split("/")
+        inside = found
+        for piece in outer:
+            inside = inside.setdefault(piece, {})
+        inside[last] = part
+    return found
+
+
+def _space(nested: dict[str, Any]) -> Any:
+    from gymnasium.spaces import Dict
+
+    return Dict({name: _space(each) if isinstance(each, dict) else each for name, each in nested.items()})
 
 
 def _episode_metadata(demonstration: Demonstration) -> dict[str, Any]:

@@ -12,7 +12,7 @@ a pickle and stays unread. Whatever else is pickled is refused.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states import kind_of_parts
 from grace_irl.states.kind import Allocate, PartLayout
+from grace_irl.states.texts import pack
 
 INTEGER_BYTES = 40
 """Of a Python integer in a list."""
@@ -59,7 +60,9 @@ class NpzSource:
             ) from None
         self._names = {name.removesuffix(".npy") for name in self._archive.namelist()}
         self._imitation = "obs" in self._names and "observations" not in self._names
-        needed = ["obs", "acts", "indices"] if self._imitation else ["observations", "episode_lengths"]
+        self._parts = part_names(self._names, "observations")
+        arrays = [_array("observations", name) for name in self._parts]
+        needed = ["obs", "acts", "indices"] if self._imitation else [*arrays, "episode_lengths"]
         missing = [name for name in needed if name not in self._names]
         if missing:
             raise InputError(
@@ -68,30 +71,23 @@ class NpzSource:
                 "actions and episode_lengths, or imitation's obs, acts and indices"
             )
         self._lengths = self._episode_lengths()
-        states = self._open("observations")
+        states = {name: self._open(_array("observations", name)) for name in self._parts}
         self.header = self._header(states)
         actions = self._open("actions") if self._has("actions") else None
         self._rows = int(self._lengths.sum())
         rows = self._rows + len(self._lengths)
-        sizes = [member.row_bytes for member in (states, actions) if member is not None]
-        self.capacity = total_bytes(2 * len(self._lengths), rows * sum(sizes))
+        sizes = [member.row_bytes for member in (*states.values(), actions) if member is not None]
+        self.capacity = total_bytes((1 + len(states)) * len(self._lengths), rows * sum(sizes))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
-        names = ("observations", "actions", "rewards", "log_probs", "terminals", "next_observations")
-        rows = {name: self._open(name) for name in names if self._has(name)}
-        if self._has("final_observations"):
-            rows["final_observations"] = self._open("final_observations")
+        rows = {name: self._open(name) for name in ("actions", "rewards", "log_probs", "terminals") if self._has(name)}
+        parts = {name: self._part(name) for name in self._parts}
         for name, member in rows.items():
-            expected = len(self._lengths) if name == "final_observations" else self._rows
-            if name not in ("observations", "next_observations") and len(member) != expected:
-                raise InputError(f"{self.path}: {len(member)} {name} for {expected} rows; expected one each")
-            like = rows["observations"] if name.endswith("_observations") else member
-            if member.dtype.kind not in "biuf" or (member.shape[1:], member.dtype) != (like.shape[1:], like.dtype):
-                raise InputError(
-                    f"{self.path}: {name} are {member.dtype} of shape {member.shape}; expected numbers, and states "
-                    "of one shape and type"
-                )
+            if len(member) != self._rows:
+                raise InputError(f"{self.path}: {len(member)} {name} for {self._rows} rows; expected one each")
+            if member.dtype.kind not in "biuf":
+                raise InputError(f"{self.path}: {name} are {member.dtype} of shape {member.shape}; expected numbers")
         members = {name: self._open(name) for name in EPISODE_ARRAYS if self._has(name)}
         nbytes = sum(member.nbytes for member in members.values()) + INTEGER_BYTES * len(self._lengths)
         self._memory.require(nbytes, f"{self.path}: {len(self._lengths):,} episodes")
@@ -104,35 +100,26 @@ class NpzSource:
                 )
         for index, length in enumerate(self._lengths.tolist()):
             about = {name: values[index] for name, values in per_episode.items()}
-            yield self._episode(index, length, rows, about, role, allocate)
+            yield self._episode(index, length, rows, parts, about, role, allocate)
 
     def _episode(
         self,
         index: int,
         length: int,
         rows: Mapping[str, Member],
+        parts: Mapping[str, _Part],
         about: Mapping[str, Any],
         role: Role | None,
         allocate: Allocate,
     ) -> Demonstration:
         where = f"{self.path}: episode {index}"
-        observations = rows["observations"]
-        final = self._imitation or "next_observations" in rows or "final_observations" in rows
-        states = allocate((length + final, *observations.shape[1:]), observations.dtype)
-        observations.take(states if self._imitation else states[:length])
-        if "final_observations" in rows:
-            rows["final_observations"].take(states[length:])
-        elif "next_observations" in rows:
-            following = rows["next_observations"].rows(length)
-            if not np.array_equal(following[:-1], states[1:length], equal_nan=following.dtype.kind == "f"):
-                raise InputError(
-                    f"{where}: next_observations are not the observations one row later; "
-                    "expected rows in order, and episode_lengths that cut them where episodes end"
-                )
-            states[length:] = following[-1:]
+        kind = self.header.metadata.state_kind
+        found = {name: part.states(length, where, allocate) for name, part in parts.items()}
+        states = kind.whole(found)
+        final = self._imitation or any(part.goes_on for part in parts.values())
         # Without a final state, what the last action led to is not recorded.
         steps = len(states) - 1
-        parts = {name: rows[name].floats(length)[:steps] for name in ("rewards", "log_probs") if name in rows}
+        numbers = {name: rows[name].floats(length)[:steps] for name in ("rewards", "log_probs") if name in rows}
         actions = None
         if "actions" in rows:
             member = rows["actions"]
@@ -147,8 +134,8 @@ class NpzSource:
             kind=self.header.metadata.kind,
             actions=actions,
             extra_info=str(about.get("instructions", "")),
-            rewards=parts.get("rewards"),
-            log_probs=parts.get("log_probs"),
+            rewards=numbers.get("rewards"),
+            log_probs=numbers.get("log_probs"),
             terminated=ended,
             truncated=bool(about.get("truncated", False)),
         )
@@ -162,7 +149,7 @@ class NpzSource:
     def _episode_lengths(self) -> NDArray[np.int64]:
         if not self._imitation:
             lengths = self._open("episode_lengths").whole()
-            rows = len(self._open("observations"))
+            rows = len(self._open(_array("observations", self._parts[0])))
             least = 0 if "final_observations" in self._names else 1
             if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < least).any():
                 raise InputError(
@@ -184,7 +171,7 @@ class NpzSource:
                     "each trajectory but the first begins"
                 )
             lengths = np.diff(np.concatenate([[0], indices.astype(np.int64), [rows]]))
-            if (lengths < 0).any() or len(self._open("observations")) != rows + len(lengths):
+            if (lengths < 0).any() or len(self._open(_array("observations", self._parts[0]))) != rows + len(lengths):
                 raise InputError(
                     f"{self.path}: {len(self._open('observations'))} obs for {rows} acts in {len(lengths)} "
                     "trajectories; "
@@ -194,18 +181,49 @@ class NpzSource:
             raise InputError(f"{self.path}: no episodes; expected at least one trajectory")
         return lengths.astype(np.int64)
 
-    def _header(self, states: Member) -> Header:
+    def _header(self, states: Mapping[str, Member]) -> Header:
+        layout = [PartLayout(name, _stored(member), member.shape[1:]) for name, member in states.items()]
         if KEY in self._names:
             header = Header.from_json(str(self._open(KEY).whole()), str(self.path))
             require_numbers(header.metadata.state_kind, str(self.path), "npz")
-            return replace(header, role="mixed") if header.role is None and "roles" in self._names else header
-        kind = kind_of_parts([PartLayout("", states.dtype.str, states.shape[1:])])
-        if kind is None:
+            header = replace(header, role="mixed") if header.role is None and "roles" in self._names else header
+        else:
+            kind = kind_of_parts(layout)
+            if kind is None:
+                raise InputError(
+                    f"{self.path}: observations of shape {next(iter(states.values())).shape}; expected (N, n) for "
+                    "vectors or (N, h, w, 3) for grids"
+                )
+            header = Header(Metadata(kind.name), role="mixed" if "roles" in self._names else None)
+        kind = header.metadata.state_kind
+        kind.require_names([part.name for part in layout], str(self.path))
+        for part in layout:
+            if (part.name or part.is_text) and not kind.stores(part):
+                member = states[part.name]
+                raise InputError(
+                    f"{self.path}: {_array('observations', part.name)} are {member.dtype} of shape {member.shape}; "
+                    f"expected numbers{' or texts' if part.name else ''}"
+                )
+        return header
+
+    def _part(self, name: str) -> _Part:
+        """A part of the states, and the array of what follows each row or episode, if there is one.
+
+        Raises:
+            InputError: arrays that do not fit together.
+        """
+        states = self._open(_array("observations", name))
+        following = {kind: _array(kind, name) for kind in ("final_observations", "next_observations")}
+        kind = next((kind for kind, array in following.items() if self._has(array)), "")
+        part = _Part(self.path, states, self._open(following[kind]) if kind else None, kind, self._imitation)
+        expected = len(self._lengths) if kind == "final_observations" else self._rows
+        if part.following is not None and len(part.following) != expected:
             raise InputError(
-                f"{self.path}: observations of shape {states.shape}; expected (N, n) for vectors or (N, h, "
-                "w, 3) for grids"
+                f"{self.path}: {len(part.following)} {following[kind]} for {expected} rows; expected one each"
             )
-        return Header(Metadata(kind.name), role="mixed" if "roles" in self._names else None)
+        if len(states) != self._rows + (len(self._lengths) if self._imitation else 0):
+            raise InputError(f"{self.path}: {len(states)} observations of {name!r}; expected {self._rows}")
+        return part
 
     def _has(self, name: str) -> bool:
         return self._name(name) in self._names
@@ -217,6 +235,92 @@ class NpzSource:
         if self._imitation:
             return {plain: theirs for theirs, plain in IMITATION.items()}.get(name, name)
         return name
+
+
+PART = "/"
+"""The separator of `observations` and the name of a part."""
+
+
+def part_names(names: Iterable[str], array: str) -> list[str]:
+    """The parts of states that an archive has, sorted; one named "" if it has none with names."""
+    named = sorted(name.removeprefix(f"{array}{PART}") for name in names if name.startswith(f"{array}{PART}"))
+    return named if named and array not in names else [""]
+
+
+def _array(array: str, part: str) -> str:
+    return f"{array}{PART}{part}" if part else array
+
+
+def _stored(member: Member) -> str:
+    """The type of a part's numbers; "" of texts."""
+    return "" if member.dtype.kind in "SU" else member.dtype.str
+
+
+class _Part:
+    """One part of the states of an archive.
+
+    Args:
+        path: of the archive.
+        observations: its rows.
+        following: the state that follows each episode or each row, or None.
+        kind: name of the array of these, or "".
+        whole: the rows hold the last state of each episode, too.
+    """
+
+    def __init__(self, path: Path, observations: Member, following: Member | None, kind: str, whole: bool) -> None:
+        self.following, self.goes_on = following, following is not None
+        self._path, self._observations, self._kind, self._whole = path, observations, kind, whole
+        found = observations.dtype, observations.shape[1:]
+        if following is not None and not self._text and (following.dtype, following.shape[1:]) != found:
+            raise InputError(
+                f"{path}: {kind} are {following.dtype} of shape {following.shape}; expected numbers, and states "
+                "of one shape and type"
+            )
+
+    @property
+    def _text(self) -> bool:
+        return not _stored(self._observations)
+
+    def states(self, length: int, where: str, allocate: Allocate) -> NDArray[Any]:
+        """This part of the states of the next episode.
+
+        Args:
+            length: rows of the episode.
+            where: file and episode.
+            allocate: gives the array.
+
+        Raises:
+            InputError: rows that do not follow one another, or texts that are none.
+        """
+        observations, following = self._observations, self.following
+        final = self._whole or self.goes_on
+        if self._text:
+            return self._texts(length, where, allocate)
+        states = allocate((length + final, *observations.shape[1:]), observations.dtype)
+        observations.take(states if self._whole else states[:length])
+        if following is not None and self._kind == "final_observations":
+            following.take(states[length:])
+        elif following is not None:
+            after = following.rows(length)
+            if not np.array_equal(after[:-1], states[1:length], equal_nan=after.dtype.kind == "f"):
+                raise InputError(
+                    f"{where}: next_observations are not the observations one row later; "
+                    "expected rows in order, and episode_lengths that cut them where episodes end"
+                )
+            states[length:] = after[-1:]
+        return states
+
+    def _texts(self, length: int, where: str, allocate: Allocate) -> NDArray[Any]:
+        count = 1 if self._kind == "final_observations" else length
+        rows = self._observations.rows(length + self._whole)
+        if self.following is not None:
+            rows = np.concatenate([rows, self.following.rows(count)[-1:]])
+        found = rows.tolist()
+        try:
+            texts = [text.decode() if isinstance(text, bytes) else text for text in found]
+            return pack(texts, allocate)
+        except (UnicodeDecodeError, UnicodeEncodeError):
+            raise InputError(f"{where}: a text that is not Unicode; expected texts: write it again") from None
 
 
 TEXTS = ("instructions", "tasks", "roles", "splits")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, require_numbers
-from grace_irl.demos.npz.source import IMITATION
+from grace_irl.demos.npz.source import IMITATION, PART
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
@@ -36,12 +36,14 @@ class NpzWriter(SetWriter):
 
     def __init__(self, path: Path, metadata: Metadata, *, imitation: bool = False) -> None:
         require_numbers(metadata.state_kind, str(path), "npz")
+        self._kind = metadata.state_kind
         super().__init__(path, metadata)
         self._imitation = imitation
         self._spools: dict[str, _Spool] = {}
         self._present: tuple[str, ...] | None = None
         self._lengths: list[int] = []
         self._episodes: dict[str, list[Any]] = {}
+        self._words: dict[str, list[str]] = {}
 
     def _append(self, demonstration: Demonstration, where: str) -> None:
         trajectory = demonstration.trajectory
@@ -58,11 +60,17 @@ class NpzWriter(SetWriter):
             )
         self._present = present
         steps = trajectory.num_steps
-        if self._imitation:
-            self._spool("observations", trajectory.states, where)
-        else:
-            self._spool("observations", trajectory.states[:steps], where)
-            self._spool("final_observations", trajectory.states[steps:], where)
+        layout = {part.name: part for part in self._kind.layout(trajectory.states)}
+        if self._imitation and list(layout) != [""]:
+            raise InputError(f"{where}: {self._kind.plural}, which imitation's layout cannot hold; expected .npz")
+        for name, array in self._kind.parts(trajectory.states).items():
+            keep = self._texts if layout[name].is_text else self._spool
+            suffix = f"{PART}{name}" if name else ""
+            if self._imitation:
+                keep("observations", array, where)
+            else:
+                keep(f"observations{suffix}", array[:steps], where)
+                keep(f"final_observations{suffix}", array[steps:], where)
         for name in present:
             self._spool(name, parts[name], where)
         self._lengths.append(steps)
@@ -76,6 +84,10 @@ class NpzWriter(SetWriter):
         ):
             self._episodes.setdefault(name, []).append(value)
 
+    def _texts(self, name: str, values: NDArray[Any], where: str) -> None:
+        del where
+        self._words.setdefault(name, []).extend(value.decode() for value in values.tolist())
+
     def _spool(self, name: str, values: NDArray[Any], where: str) -> None:
         spool = self._spools.get(name)
         if spool is None:
@@ -85,6 +97,7 @@ class NpzWriter(SetWriter):
 
     def _finish(self, header: str) -> None:
         small: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in self._episodes.items()}
+        small |= {name: np.array(texts, np.str_) for name, texts in self._words.items()}
         small[KEY] = np.array(header)
         if self._imitation:
             small["indices"] = np.cumsum(self._lengths[:-1], dtype=np.int64)

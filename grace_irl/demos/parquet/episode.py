@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,7 +49,7 @@ class EpisodeFile(Protocol):
         """The same text, once in memory if it is often met."""
         ...
 
-    def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> States:
+    def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> PartStates:
         """Room for the states of an episode."""
         ...
 
@@ -114,7 +114,7 @@ class ParquetEpisode:
                 raise InputError(f"{found}; expected one shape: write the file again")
             actions = actions.reshape(len(actions), *action_shape)
         trajectory = build(
-            self._states.array(),
+            self._states.whole(),
             self._where,
             source.header.metadata.fields,
             kind=source.header.metadata.kind,
@@ -148,7 +148,7 @@ def _any(array: NDArray[Any] | None) -> bool:
 
 
 class States(Protocol):
-    """Gathers the states of one trajectory from batches, in order."""
+    """Gathers one part of the states of one trajectory from batches, in order."""
 
     def take(self, rows: BatchRows, start: int, stop: int) -> None:
         """The next states: some rows of a batch.
@@ -171,29 +171,41 @@ class NumberStates:
         rows, row: the first of the trajectory's rows: its size and, of a grid, its sides hold for all.
         length: how many states will come.
         kind: of the states.
-        allocate: gives the place of the array.
+        column: of the file.
+        shape: of one state; None if the kind tells it from the sides.
+        allocate: gives the array.
 
     Raises:
-        InputError: a state that does not fill its sides.
+        InputError: a state that does not fill its shape.
     """
 
-    def __init__(self, where: str, rows: BatchRows, row: int, length: int, kind: StateKind, allocate: Allocate) -> None:
-        self._where = where
-        self._size = rows.size(row)
+    def __init__(
+        self,
+        where: str,
+        rows: BatchRows,
+        row: int,
+        length: int,
+        kind: StateKind,
+        column: str,
+        shape: tuple[int, ...] | None,
+        allocate: Allocate,
+    ) -> None:
+        self._where, self._column = where, column
+        part = rows.part(column)
+        self._size = part.size(row)
         sides = [rows.numbers(name, row, row + 1) for name in kind.sides]
-        shape = kind.stored_shape(self._size, [0 if side is None else int(side[0]) for side in sides])
+        if shape is None:
+            shape = kind.stored_shape(self._size, [0 if side is None else int(side[0]) for side in sides])
         if math.prod(shape) != self._size:
-            raise InputError(
-                f"{where}: {self._size} numbers in a state of shape {shape}; "
-                f"expected {' * '.join((*kind.sides, *map(str, shape[len(sides) :])))}"
-            )
-        self._states = allocate((length, *shape), rows.values.dtype)
+            expected = " * ".join((*kind.sides, *map(str, shape[len(sides) :])))
+            raise InputError(f"{where}: {self._size} numbers in a state of shape {shape}; expected {expected}")
+        self._states = allocate((length, *shape), part.values.dtype)
         self._flat = self._states.reshape(length, self._size)
         self._filled = 0
 
     def take(self, rows: BatchRows, start: int, stop: int) -> None:
         """See `States.take`."""
-        values = rows.states(start, stop, self._size)
+        values = rows.part(self._column).states(start, stop, self._size)
         if values is None:
             raise InputError(f"{self._where}: states of different sizes; expected one shape within a trajectory")
         self._flat[self._filled : self._filled + stop - start] = values
@@ -216,10 +228,11 @@ class Texts:
         self._memory, self._kind = memory, kind
         self._canonical: set[bytes] = set()
 
-    def checked(self, rows: BatchRows, start: int, stop: int, where: str, step: int) -> list[str]:
-        """The screens of some rows in the spelling that states have.
+    def checked(self, rows: BatchRows, column: str, start: int, stop: int, where: str, step: int) -> list[str]:
+        """The texts of some rows in the spelling that states have.
 
         Args:
+            column: of the file.
             where: file and episode.
             step: of the first row, for messages.
 
@@ -227,10 +240,11 @@ class Texts:
             InputError: a text that is not the XML of a screen.
         """
         return [
-            rows.screen(row, partial(self._check, f"{where}, step {step + row - start}")) for row in range(start, stop)
+            rows.checked(column, row, partial(self._check, f"{where}, step {step + row - start}"))
+            for row in range(start, stop)
         ]
 
-    def widths(self, batches: Iterable[BatchRows], lengths: Sequence[int], where: str) -> list[int]:
+    def widths(self, batches: Iterable[BatchRows], column: str, lengths: Sequence[int], where: str) -> list[int]:
         """Bytes of the longest screen of each episode.
 
         Args:
@@ -255,7 +269,8 @@ class Texts:
                     widths.append(0)
                 episode = len(widths) - 1
                 stop = min(start + left, len(rows))
-                screens = self.checked(rows, start, stop, f"{where}: episode {episode}", lengths[episode] - left)
+                here, step = f"{where}: episode {episode}", lengths[episode] - left
+                screens = self.checked(rows, column, start, stop, here, step)
                 widths[episode] = max(widths[episode], *(len(screen.encode()) for screen in screens))
                 start, left = stop, left - (stop - start)
         return widths
@@ -277,17 +292,39 @@ class TextStates:
     Args:
         where: file and episode.
         texts: of the file.
-        allocate: gives the place of the array.
+        column: of the file.
+        allocate: gives the array.
     """
 
-    def __init__(self, where: str, texts: Texts, allocate: Allocate) -> None:
-        self._where, self._texts, self._allocate = where, texts, allocate
-        self._screens: list[str] = []
+    def __init__(self, where: str, texts: Texts, column: str, allocate: Allocate) -> None:
+        self._where, self._texts, self._column, self._allocate = where, texts, column, allocate
+        self._found: list[str] = []
 
     def take(self, rows: BatchRows, start: int, stop: int) -> None:
         """See `States.take`."""
-        self._screens += self._texts.checked(rows, start, stop, self._where, len(self._screens))
+        self._found += self._texts.checked(rows, self._column, start, stop, self._where, len(self._found))
 
     def array(self) -> NDArray[Any]:
         """See `States.array`."""
-        return pack(self._screens, self._allocate)
+        return pack(self._found, self._allocate)
+
+
+class PartStates:
+    """The states of one trajectory, part by part.
+
+    Args:
+        kind: of the states.
+        parts: gathers each part.
+    """
+
+    def __init__(self, kind: StateKind, parts: Mapping[str, States]) -> None:
+        self._kind, self._parts = kind, parts
+
+    def take(self, rows: BatchRows, start: int, stop: int) -> None:
+        """See `States.take`."""
+        for part in self._parts.values():
+            part.take(rows, start, stop)
+
+    def whole(self) -> Any:
+        """All states, as their kind has them."""
+        return self._kind.whole({name: part.array() for name, part in self._parts.items()})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ LONGEST_TEXT = 1 << 20
 """Characters of what was done in a step, or what for. Real ones have 20 to 300."""
 
 
-def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[BatchRows]:
+def read_ahead(batches: Iterator[pa.RecordBatch], names: Mapping[str, str]) -> Iterator[BatchRows]:
     """Decodes one batch ahead: Arrow decompresses on one core while the batch before is copied on another.
 
     One thread of ours instead of Arrow's pool, whose threads would each keep memory for their next batch.
@@ -25,7 +26,7 @@ def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[BatchRows]:
 
     def following() -> BatchRows | None:
         batch = next(batches, None)
-        return None if batch is None else BatchRows(batch)
+        return None if batch is None else BatchRows(batch, names)
 
     with ThreadPoolExecutor(1, "parquet") as pool:
         coming = pool.submit(following)
@@ -34,38 +35,42 @@ def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[BatchRows]:
             yield rows
 
 
-class BatchRows:
-    """The columns of one batch as numpy arrays, without a copy if Arrow's layout allows."""
+class PartRows:
+    """One part of the states of a batch: numbers in rows, or numbers of texts.
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        state = batch.column("state")
-        if state.null_count:
+    Args:
+        column: as Arrow has it.
+
+    Raises:
+        ArrowInvalid: a state is null.
+    """
+
+    def __init__(self, column: pa.Array) -> None:
+        if column.null_count:
             raise pa.ArrowInvalid("a state is null")
-        self._columns = {name: batch.column(name) for name in batch.schema.names}
-        self._count = int(batch.num_rows)
-        self._screens: dict[int, str] = {}
-        self._made: dict[str, dict[int, str]] = {}
-        if pa.types.is_dictionary(state.type):
-            self._codes = numbers_of(state.indices)
-            return
-        self.values = numbers_of(state.flatten())
         self._width: int | None = None
-        if pa.types.is_fixed_size_list(state.type):
-            self._width = int(state.type.list_size)
+        if pa.types.is_dictionary(column.type):
+            self.codes = numbers_of(column.indices)
+            return
+        if not is_list(column.type):
+            self.values, self._width = numbers_of(column), 1
+            return
+        self.values = numbers_of(column.flatten())
+        if pa.types.is_fixed_size_list(column.type):
+            self._width = int(column.type.list_size)
         else:
-            offsets = numbers_of(state.offsets).astype(np.int64)
+            offsets = numbers_of(column.offsets).astype(np.int64)
             self._offsets = offsets - offsets[0]
 
-    def __len__(self) -> int:
-        return self._count
-
     def size(self, row: int) -> int:
-        """Numbers in the state of a row."""
+        """Numbers in a row."""
         return self._width if self._width is not None else int(self._offsets[row + 1] - self._offsets[row])
 
     def states(self, start: int, stop: int, size: int) -> NDArray[Any] | None:
-        """States of some rows, `(stop - start, size)`, or None if one of them is of another size."""
+        """Some rows, `(stop - start, size)`, or None if one of them is of another size."""
         if self._width is not None:
+            if self._width != size:
+                return None
             first, last = start * self._width, stop * self._width
         else:
             first, last = self._offsets[start], self._offsets[stop]
@@ -73,12 +78,43 @@ class BatchRows:
                 return None
         return self.values[first:last].reshape(stop - start, size)
 
-    def screen(self, row: int, check: Callable[[str], str]) -> str:
-        """The screen of a row, as `check` gives it back; of equal ones in a batch, one is checked."""
-        code = int(self._codes[row])
-        if code not in self._screens:
-            self._screens[code] = check(self.text("state", row) or "")
-        return self._screens[code]
+
+class BatchRows:
+    """The columns of one batch as numpy arrays, without a copy if Arrow's layout allows.
+
+    Args:
+        batch: of the file.
+        names: names that columns have here, by those of the file; others keep theirs.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, names: Mapping[str, str] | None = None) -> None:
+        named = names or {}
+        self._columns = {named.get(name, name): batch.column(name) for name in batch.schema.names}
+        self._count = int(batch.num_rows)
+        self._checked: dict[str, dict[int, str]] = {}
+        self._made: dict[str, dict[int, str]] = {}
+        self._parts: dict[str, PartRows] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def part(self, name: str) -> PartRows:
+        """A column of states.
+
+        Raises:
+            ArrowInvalid: a state is null.
+        """
+        if name not in self._parts:
+            self._parts[name] = PartRows(self._columns[name])
+        return self._parts[name]
+
+    def checked(self, name: str, row: int, check: Callable[[str], str]) -> str:
+        """The text of states in a row, as `check` gives it back; of equal ones in a batch, one is checked."""
+        code = int(self.part(name).codes[row])
+        known = self._checked.setdefault(name, {})
+        if code not in known:
+            known[code] = check(self.text(name, row) or "")
+        return known[code]
 
     def text(self, name: str, row: int) -> str | None:
         """A text column's value in one row, or None if the column or the value is missing."""
@@ -261,10 +297,29 @@ def is_text(kind: pa.DataType) -> bool:
     return any(views) or bool(pa.types.is_null(kind))
 
 
+PART = "state/"
+"""The beginning of the names of columns of named parts."""
+
+FOREIGN_PART = "observation."
+"""The same in robots' data sets (LeRobot's), which join nested names with dots."""
+
+
+def part_columns(names: Sequence[str]) -> dict[str, str]:
+    """The columns that hold states, by the names of the parts; {} if there are none."""
+    if "state" in names:
+        return {"": "state"}
+    ours = {name.removeprefix(PART): name for name in names if name.startswith(PART)}
+    theirs = {
+        name.removeprefix(FOREIGN_PART).replace(".", "/"): name for name in names if name.startswith(FOREIGN_PART)
+    }
+    return ours or theirs
+
+
 def text_columns(schema: pa.Schema) -> list[str]:
     """The columns that are texts and are read as a dictionary; in a struct, Arrow cannot read one."""
-    names = [name for name in ("state", *TEXT_COLUMNS, *WORD_COLUMNS) if schema.names.count(name) == 1]
-    return [name for name in names if is_text(schema.field(name).type)]
+    wanted = {*part_columns(schema.names).values(), *TEXT_COLUMNS, *WORD_COLUMNS}
+    counts = Counter(schema.names)
+    return [field.name for field in schema if field.name in wanted and counts[field.name] == 1 and is_text(field.type)]
 
 
 def fields_of(kind: pa.DataType) -> dict[str, pa.DataType]:
@@ -292,12 +347,17 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 
 def part_of(name: str, kind: pa.DataType) -> PartLayout | None:
-    """The part of states that a column of this type holds; None of a column that holds none."""
+    """The part of states that a column of this type holds; None of a column that holds none.
+
+    A side of lists that may differ in size counts as 0.
+    """
     if is_text(kind):
         return PartLayout(name, "", ())
-    if not is_list(kind) or not _is_number(kind.value_type):
+    values = value_type(kind)
+    if not _is_number(values) and not pa.types.is_boolean(values):
         return None
-    return PartLayout(name, dtype_of(kind.value_type).str, (getattr(kind, "list_size", 0),))
+    shape = (getattr(kind, "list_size", 0),) if is_list(kind) else ()
+    return PartLayout(name, dtype_of(values).str, shape)
 
 
 TEXT = (is_text, "text")

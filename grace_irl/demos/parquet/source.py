@@ -19,10 +19,11 @@ import pyarrow.parquet as pq
 
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.parquet.episode import NumberStates, ParquetEpisode, States, Texts, TextStates
+from grace_irl.demos.parquet.episode import NumberStates, ParquetEpisode, PartStates, States, Texts, TextStates
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import (
     COLUMNS,
+    PART,
     STATE_COLUMNS,
     STEP_COLUMNS,
     TEXT_COLUMNS,
@@ -30,8 +31,10 @@ from grace_irl.demos.parquet.rows import (
     WORDED_COLUMNS,
     BatchRows,
     dtype_of,
+    is_list,
     is_text,
     numbers_of,
+    part_columns,
     part_of,
     read_ahead,
     text_columns,
@@ -43,6 +46,7 @@ from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS
 from grace_irl.states.kind import Allocate
+from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 BATCH_ROWS = 16_384
@@ -52,6 +56,9 @@ UNEVEN = "columns of different numbers of rows"
 
 HEAVY_ROWS = 512
 """The same for kinds whose states are large."""
+
+FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
+"""Names of columns in robots' data sets (LeRobot's)."""
 
 EPISODE_ROWS = 1 << 18
 """The same for the numbers of episodes alone."""
@@ -99,21 +106,27 @@ class ParquetSource:
             self.header = replace(self.header, role="mixed")
         self.pictures = SetPictures(path, self._schema)
         self._kind = self.header.metadata.state_kind
+        self._parts = part_columns(self._schema.names)
+        self._kind.require_names(list(self._parts), str(path))
+        foreign = "episode" not in self._schema.names
+        self._names = {name: theirs for name, theirs in FOREIGN.items() if foreign and theirs in self._schema.names}
         self._check_columns()
         self._batch_rows = HEAVY_ROWS if self._kind.heavy else BATCH_ROWS
         self._columns = self._wanted()
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes(self._columns, self._batch_rows), f"{path}: a batch of rows")
-        memory.require(pages.batch_bytes(["episode"], EPISODE_ROWS), f"{path}: column 'episode'")
+        memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
         self._shared: dict[str, str] = {}
         self._texts = Texts(memory, self._kind)
 
     @cached_property
     def capacity(self) -> int:
-        """See `Source.capacity`. Of screens, it takes one reading of the file."""
-        states = self._text_bytes() if self._is_text else self._bytes("state")
-        return total_bytes(2 * len(self._lengths), states + self._bytes("action"))
+        """See `Source.capacity`. Of texts, it takes one reading of their column."""
+        columns = self._parts.values()
+        states = (self._text_bytes(column) if self._is_text(column) else self._bytes(column) for column in columns)
+        arrays = (1 + len(self._parts)) * len(self._lengths)
+        return total_bytes(arrays, sum(states) + self._bytes("action"))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
@@ -122,7 +135,7 @@ class ParquetSource:
         before = 0
         try:
             batches = self._file.iter_batches(self._batch_rows, columns=self._columns, use_threads=False)
-            for rows in read_ahead(batches):
+            for rows in read_ahead(batches, {theirs: name for name, theirs in self._names.items()}):
                 start = 0
                 while start < len(rows):
                     if index == len(self._lengths):
@@ -145,30 +158,35 @@ class ParquetSource:
 
     def _wanted(self) -> list[str]:
         """The columns that trajectories are made of."""
-        columns = ("state", *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, "height", "width")
-        wanted = [name for name in columns if name in self._schema.names]
+        columns = (*self._parts.values(), *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, *self._kind.sides)
+        wanted = [name for name in map(self._name, columns) if name in self._schema.names]
         if self._kind.annotated:
             wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
             wanted += self.pictures.columns  # and not the pictures themselves
         return wanted
 
+    def _name(self, name: str) -> str:
+        """The name that a column of the schema has in the file."""
+        return self._names.get(name, name)
+
     def _check_columns(self) -> None:
-        names = self._schema.names
-        needed = ["episode", "state", *self._kind.sides]
-        missing = [name for name in needed if name not in names]
+        names, kind = self._schema.names, self._kind
+        stated = [f"{PART}{part.name}" for part in self.header.parts] or list(self._parts.values()) or ["state"]
+        needed = ["episode", *stated, *kind.sides]
+        missing = [name for name in needed if self._name(name) not in names]
         if missing:
             raise InputError(
                 f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one "
                 "row per state "
                 "with the columns of docs/demonstrations.md"
             )
-        kind = self._kind
-        part = part_of("", self._schema.field("state").type)
-        if part is None or not kind.stores(part):
-            found = self._schema.field("state").type
-            raise InputError(f"{self.path}: column 'state' is {found}; expected {kind.stored_as}")
+        for part_name, column in self._parts.items():
+            found = self._column(column)
+            part = part_of(part_name, found)
+            if part is None or not kind.stores(part):
+                raise InputError(f"{self.path}: column {column!r} is {str(found)[:80]}; expected {kind.stored_as}")
         for name, (fits, expected) in (COLUMNS | (WORDED_COLUMNS if kind.annotated else {})).items():
-            found = self._schema.field(name).type if name in names else None
+            found = self._column(self._name(name)) if self._name(name) in names else None
             if found is not None and not fits(found):
                 raise InputError(f"{self.path}: column {name!r} is {found}; expected {expected}")
         if self._file.metadata.num_rows == 0:
@@ -180,7 +198,7 @@ class ParquetSource:
         seen: set[int] = set()
         last: int | None = None
         try:
-            for batch in self._file.iter_batches(EPISODE_ROWS, columns=["episode"], use_threads=False):
+            for batch in self._file.iter_batches(EPISODE_ROWS, columns=[self._name("episode")], use_threads=False):
                 self._memory.require(NUMBER_BYTES * len(lengths), f"{self.path}: {len(lengths):,} episodes")
                 ids = numbers_of(batch.column(0))
                 bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
@@ -207,13 +225,13 @@ class ParquetSource:
 
     def _bytes(self, name: str) -> int:
         """Bytes of all states or actions, from the footer's count of leaf values."""
-        if name not in self._schema.names or pa.types.is_null(self._schema.field(name).type):
+        if name not in self._schema.names or pa.types.is_null(self._column(name)):
             return 0
         about = self._file.metadata
-        columns = (about.schema.column(i).path.split(".")[0] for i in range(about.num_columns))
-        column = list(columns).index(name)
+        paths = (about.schema.column(i).path for i in range(about.num_columns))
+        column = next(place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}."))
         values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
-        return int(values) * dtype_of(value_type(self._schema.field(name).type)).itemsize
+        return int(values) * dtype_of(value_type(self._column(name))).itemsize
 
     def require(self, nbytes: int, what: str) -> None:
         """See `Memory.require`."""
@@ -225,26 +243,36 @@ class ParquetSource:
             self._shared.clear()
         return self._shared.setdefault(text, text)
 
-    def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> States:
+    def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> PartStates:
         """The collector of the states of the trajectory that begins in this row."""
-        if self._is_text:
-            return TextStates(where, self._texts, allocate)
-        return NumberStates(where, rows, row, length, self._kind, allocate)
+        shapes = {part.name: part.shape for part in self.header.parts}
+        found: dict[str, States] = {}
+        for name, column in self._parts.items():
+            if self._is_text(column):
+                found[name] = TextStates(where, self._texts, column, allocate)
+                continue
+            shape = shapes.get(name) if name else None
+            if name and shape is None and not is_list(self._column(column)):
+                shape = ()
+            found[name] = NumberStates(where, rows, row, length, self._kind, column, shape, allocate)
+        return PartStates(self._kind, found)
 
-    @property
-    def _is_text(self) -> bool:
-        return is_text(self._schema.field("state").type)
+    def _column(self, name: str) -> pa.DataType:
+        return self._schema.field(name).type
 
-    def _text_bytes(self) -> int:
-        """Bytes of all states: those of an episode are as wide as the widest of them."""
+    def _is_text(self, column: str) -> bool:
+        return is_text(self._column(column))
+
+    def _text_bytes(self, column: str) -> int:
+        """Bytes of all texts of a column: those of an episode are as wide as the widest of them."""
         try:
-            batches = self._file.iter_batches(HEAVY_ROWS, columns=["state"], use_threads=False)
-            widths = self._texts.widths(map(BatchRows, batches), self._lengths, str(self.path))
+            batches = self._file.iter_batches(HEAVY_ROWS, columns=[column], use_threads=False)
+            widths = self._texts.widths(map(BatchRows, batches), column, self._lengths, str(self.path))
             if len(widths) < len(self._lengths):
                 raise pa.ArrowInvalid(UNEVEN)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
-                f"{self.path}: column 'state' cannot be read ({first_line(error)}); expected texts without nulls"
+                f"{self.path}: column {column!r} cannot be read ({first_line(error)}); expected texts without nulls"
             ) from None
         return sum(width * length for width, length in zip(widths, self._lengths, strict=True))
 
@@ -256,8 +284,9 @@ def first_line(error: Exception) -> str:
 
 def _guess(schema: pa.Schema) -> Metadata:
     """Metadata of a file that somebody else wrote: the columns show the kind."""
-    part = part_of("", schema.field("state").type) if "state" in schema.names else None
-    fitting = [kind for kind in KINDS.values() if part is not None and kind.stores(part)]
+    found = part_columns(schema.names)
+    parts = [part_of(name, schema.field(column).type) for name, column in list(found.items())[:1]]
+    fitting = [kind for kind in KINDS.values() if parts and all(part and kind.stores(part) for part in parts)]
     fitting = [kind for kind in fitting if set(kind.sides) <= set(schema.names)]
-    kind = max(fitting, key=lambda kind: len(kind.sides), default=VECTOR)
+    kind = max(fitting, key=lambda kind: len(kind.sides), default=RECORD if found and "" not in found else VECTOR)
     return Metadata(kind.name, view=kind.view)

@@ -13,7 +13,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY
-from grace_irl.demos.parquet.rows import PICTURE, SCREENSHOT, WORD_COLUMNS, dtype_of, is_list
+from grace_irl.demos.parquet.rows import (
+    PART,
+    PICTURE,
+    SCREENSHOT,
+    WORD_COLUMNS,
+    dtype_of,
+    is_list,
+    part_columns,
+    value_type,
+)
 from grace_irl.demos.parquet.screenshots import Cell, ScreenshotColumn
 from grace_irl.demos.parquet.source import BATCH_ROWS
 from grace_irl.demos.screenshots import Keep
@@ -21,6 +30,7 @@ from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
+from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.texts import text
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -59,6 +69,7 @@ class ParquetWriter(SetWriter):
 
     def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
         super().__init__(path, metadata)
+        self._kind = metadata.state_kind
         self._screenshots = ScreenshotColumn(screenshots, path)
         self._pending: list[_Piece] = []
         self._pending_rows = self._pending_bytes = 0
@@ -68,9 +79,9 @@ class ParquetWriter(SetWriter):
     def _append(self, demonstration: Demonstration, where: str) -> None:
         trajectory = demonstration.trajectory
         rows, start = len(trajectory.states), 0
-        self._pending_bytes += trajectory.states.nbytes
+        self._pending_bytes += trajectory.state_kind.nbytes(trajectory.states)
         cells: list[Cell] = []
-        for step, screenshot in enumerate(trajectory.screenshots if trajectory.kind == "ui" else ()):
+        for step, screenshot in enumerate(trajectory.screenshots if self._kind.annotated else ()):
             cell, size = self._screenshots.cell(screenshot, f"{where}, step {step}")
             cells.append(cell)
             self._pending_bytes += size
@@ -118,7 +129,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if self._metadata.kind == "ui":  # a second chunk would be written text by text
+        if _text_parts(self._schema):  # a second chunk would be written text by text
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -129,8 +140,6 @@ class ParquetWriter(SetWriter):
         rows = len(trajectory.states)
         where = trajectory.source or f"episode {piece.episode}"
         columns: dict[str, Any] = {"episode": np.full(rows, piece.episode, np.int32)}
-        if trajectory.kind != "ui":
-            columns |= _numbers(trajectory, schema, where)
         columns |= self._step_columns(trajectory, schema, where)
         last = np.arange(rows) == rows - 1
         columns["terminated"] = last & trajectory.terminated
@@ -147,12 +156,21 @@ class ParquetWriter(SetWriter):
         for name, value in texts.items():
             index = pa.array(np.zeros(rows, np.int32), mask=np.full(rows, value is None))
             columns[name] = pa.DictionaryArray.from_arrays(index, pa.array([value or ""]))
-        if trajectory.kind == "ui":
+        parts = self._kind.parts(trajectory.states)
+        layout = {part.name: part for part in self._kind.layout(trajectory.states)}
+        for name, column in part_columns(schema.names).items():
+            if layout[name].is_text:
+                columns[column] = parts[name]
+            else:
+                columns |= _numbers(parts[name], column, self._kind, schema, where)
+        if self._kind.annotated:
             columns |= _words(trajectory, where)
-            columns = {name: values[piece.start : piece.stop] for name, values in columns.items()}
-            columns |= _screens(trajectory.states[piece.start : piece.stop], where)
-            if self._screenshots.type is not None:
-                columns[SCREENSHOT] = self._screenshots.array(piece.cells or (None,) * (piece.stop - piece.start))
+        columns = {name: values[piece.start : piece.stop] for name, values in columns.items()}
+        for name, column in part_columns(schema.names).items():
+            if layout[name].is_text:
+                columns[column] = _texts(columns[column], where)
+        if self._kind.annotated and self._screenshots.type is not None:
+            columns[SCREENSHOT] = self._screenshots.array(piece.cells or (None,) * (piece.stop - piece.start))
         arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -180,21 +198,17 @@ class ParquetWriter(SetWriter):
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
     """The columns that these demonstrations need; screens have all that screens may have."""
     trajectories = [demonstration.trajectory for demonstration in demonstrations]
-    states = trajectories[0].states
+    kind, first = metadata.state_kind, trajectories[0]
     fields = [pa.field("episode", pa.int32(), nullable=False)]
-    if metadata.kind == "ui":
-        fields.append(pa.field("state", TEXT, nullable=False))
-    elif metadata.kind == "vector":
-        number = pa.from_numpy_dtype(states.dtype)
-        fields.append(pa.field("state", pa.list_(number, states.shape[1]), nullable=False))
-    else:
-        fields.append(pa.field("state", pa.list_(pa.from_numpy_dtype(states.dtype)), nullable=False))
-        fields += [pa.field(name, pa.int16(), nullable=False) for name in ("height", "width")]
+    for part in kind.layout(first.states):
+        column = f"{PART}{part.name}" if part.name else "state"
+        fields.append(pa.field(column, _part_type(kind, part), nullable=False))
+    fields += [pa.field(name, pa.int16(), nullable=False) for name in kind.sides]
     actions = next((t.actions for t in trajectories if t.actions is not None), None)
     if actions is not None:
-        kind = pa.from_numpy_dtype(actions.dtype)
+        number = pa.from_numpy_dtype(actions.dtype)
         size = int(np.prod(actions.shape[1:]))
-        fields.append(pa.field("action", pa.list_(kind, size) if actions.ndim > 1 else kind))
+        fields.append(pa.field("action", pa.list_(number, size) if actions.ndim > 1 else number))
     if any(t.rewards is not None for t in trajectories):
         fields.append(pa.field("reward", pa.float64()))
     if any(t.log_probs is not None for t in trajectories):
@@ -204,45 +218,59 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
     fields += [pa.field(name, pa.bool_(), nullable=False) for name in ("terminated", "truncated")]
     texts = {"role": False, "task": False, "split": True, "instruction": False}  # a null states no split
     fields += [pa.field(name, TEXT, nullable=nullable) for name, nullable in texts.items()]
-    if metadata.kind == "ui":
+    if kind.annotated:
         fields += [pa.field(name, pa.string()) for name in WORD_COLUMNS]
         fields += [pa.field(SCREENSHOT, screenshot)] if screenshot is not None else []
     return pa.schema(fields)
 
 
-def _numbers(trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str, Any]:
-    """`state` of a vector or grid, and a grid's sides."""
-    rows = len(trajectory.states)
-    flat = trajectory.states.reshape(rows, -1)
-    state = schema.field("state").type
-    wanted = dtype_of(state.value_type)
+def _part_type(kind: StateKind, part: PartLayout) -> pa.DataType:
+    """The type of the column of a part: texts as a dictionary, lists of one size if no side may differ."""
+    if part.is_text:
+        return TEXT
+    number = pa.from_numpy_dtype(np.dtype(part.dtype))
+    if not part.shape:
+        return number
+    return pa.list_(number) if kind.sides else pa.list_(number, math.prod(part.shape))
+
+
+def _text_parts(schema: pa.Schema) -> bool:
+    """Whether some part of the states is a text."""
+    return any(schema.field(column).type == TEXT for column in part_columns(schema.names).values())
+
+
+def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schema, where: str) -> dict[str, Any]:
+    """A part of numbers, and the sides of a state that has some."""
+    rows = len(array)
+    flat = array.reshape(rows, -1)
+    stored = schema.field(column).type
+    wanted = dtype_of(value_type(stored))
     if not np.can_cast(flat.dtype, wanted, "safe"):
         raise InputError(f"{where}: states are {flat.dtype} after {wanted} ones; expected one dtype: convert them")
-    if pa.types.is_fixed_size_list(state) and flat.shape[1] != state.list_size:
+    if pa.types.is_fixed_size_list(stored) and flat.shape[1] != stored.list_size:
         raise InputError(
-            f"{where}: states of {flat.shape[1]} numbers after states of {state.list_size}; expected one "
+            f"{where}: states of {flat.shape[1]} numbers after states of {stored.list_size}; expected one "
             "width: write them to files of their own"
         )
     values = pa.array(np.ascontiguousarray(flat, wanted).reshape(-1))
-    if pa.types.is_fixed_size_list(state):
-        return {"state": pa.FixedSizeListArray.from_arrays(values, state.list_size)}
+    if not is_list(stored):
+        return {column: values}
+    if pa.types.is_fixed_size_list(stored):
+        return {column: pa.FixedSizeListArray.from_arrays(values, stored.list_size)}
     offsets = np.arange(rows + 1, dtype=np.int32) * flat.shape[1]
-    return {
-        "state": pa.ListArray.from_arrays(pa.array(offsets), values),
-        "height": np.full(rows, trajectory.states.shape[1], np.int16),
-        "width": np.full(rows, trajectory.states.shape[2], np.int16),
-    }
+    sides = {name: np.full(rows, array.shape[1 + place], np.int16) for place, name in enumerate(kind.sides)}
+    return {column: pa.ListArray.from_arrays(pa.array(offsets), values), **sides}
 
 
-def _screens(states: NDArray[Any], where: str) -> dict[str, Any]:
-    """`state` of screens: each different one once."""
+def _texts(array: NDArray[Any], where: str) -> pa.Array:
+    """A part of texts: each different one once."""
     codes: dict[bytes, int] = {}
-    indices = [codes.setdefault(state, len(codes)) for state in states.tolist()]
+    indices = [codes.setdefault(value, len(codes)) for value in array.tolist()]
     try:
-        texts = pa.array([text(screen) for screen in codes], pa.string())
+        texts = pa.array([text(value) for value in codes], pa.string())
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: a screen that is not UTF-8 ({error.reason}); expected XML in UTF-8") from None
-    return {"state": pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), texts)}
+        raise InputError(f"{where}: a text that is not UTF-8 ({error.reason}); expected UTF-8") from None
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), texts)
 
 
 def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:

@@ -48,10 +48,11 @@ class VectorView:
     coarser = None  # a state has one form
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
-        states = np.concatenate([item.trajectory.states for item in items]).astype(np.float64)
+        states = np.concatenate([self._numbers(item.trajectory.states) for item in items]).astype(np.float64)
         positive = np.concatenate([item.positive for item in items])
         self._width = states.shape[1]
         self._names = metadata.fields
+        self._labels = [f"[{i}]" for i in range(self._width)]
         deviation = states.std(axis=0)
         self._decimals = [_decimals(float(each)) for each in deviation]
         self._constant = [i for i in range(self._width) if np.ptp(states[:, i]) == 0]
@@ -61,6 +62,10 @@ class VectorView:
         order = [row["field"] for row in self._table] or list(range(self._width))
         varied = [i for i in order if i not in self._constant] or order[:1]
         self._shown = sorted(varied[:MAX_FIELDS])
+
+    def _numbers(self, states: Any) -> NDArray[Any]:
+        """The numbers of states, `(N, n)`."""
+        return np.asarray(states)
 
     @property
     def about(self) -> str:
@@ -72,14 +77,9 @@ class VectorView:
 
     def legend(self, tokens: int) -> str:
         """See `View`."""
-        shown = "all fields in order" if len(self._shown) == self._width else f"fields {_ranges(self._shown)}"
-        lines = [
-            f"A state is written as a row [...] of rounded numbers: {shown}. "
-            "Where few fields changed since the state shown before, only those are written: `[2]=0.31`. "
-            "Programs are handed the numbers unrounded.",
-        ]
+        lines = [f"{self._form} Programs are handed the numbers unrounded."]
         if self._constant:
-            values = ", ".join(f"[{i}]={self._low[i]:.4g}" for i in self._constant[:MAX_FIELDS])
+            values = ", ".join(f"{self._labels[i]}={self._low[i]:.4g}" for i in self._constant[:MAX_FIELDS])
             more = len(self._constant) - MAX_FIELDS
             lines.append(f"Constant in all data: {values}" + (f" and {more} more" if more > 0 else ""))
         if self._table:
@@ -97,6 +97,14 @@ class VectorView:
                 lines.append(text)
         return cut("\n".join(lines), tokens)
 
+    @property
+    def _form(self) -> str:
+        shown = "all fields in order" if len(self._shown) == self._width else f"fields {_ranges(self._shown)}"
+        return (
+            f"A state is written as a row [...] of rounded numbers: {shown}. "
+            "Where few fields changed since the state shown before, only those are written: `[2]=0.31`."
+        )
+
     def words(self, tokens: int) -> str:
         """See `View`: fields have names, and no codes that words could stand for."""
         del tokens
@@ -109,7 +117,7 @@ class VectorView:
             mean, std, *rest = (self._number(index, row[side][key], 1) for key in ("mean", "std", "p5", "p50", "p95"))
             sides.append(f"{mean}, {std} ({' '.join(rest)})")
         name = f" {self._names[index]}" if self._names else ""
-        return f"[{index}]{name}: {sides[0]} | {sides[1]} | {row['d']:+.2f}"
+        return f"{self._labels[index]}{name}: {sides[0]} | {sides[1]} | {row['d']:+.2f}"
 
     def _number(self, index: int, value: float, more: int = 0) -> str:
         text = f"{value:.{self._decimals[index] + more}f}"
@@ -123,7 +131,7 @@ class VectorView:
     def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
         """See `View`: `[2]=0.31 [5]=1`, or the row where most fields changed."""
         pairs = [(i, self._number(i, float(before[i])), self._number(i, float(after[i]))) for i in self._shown]
-        changed = [f"[{i}]={new}" for i, old, new in pairs if old != new]
+        changed = [f"{self._labels[i]}={new}" for i, old, new in pairs if old != new]
         if not changed:
             return "no change"
         return " ".join(changed) if 3 * len(changed) <= len(self._shown) else self.state(after)

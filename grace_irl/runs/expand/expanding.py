@@ -30,7 +30,7 @@ LEARNT = 0.5
 BEGUN = 0.1
 """Share of them from which on a policy that is paid more and more is left to go on."""
 RISE = 1.5
-"""How many times the first look's return the last one's must be."""
+"""Factor by which the last look's return must exceed the first one's."""
 
 
 def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
@@ -52,7 +52,7 @@ def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
 
 
 def place_of(folder: Path, number: int) -> Path:
-    """Where a round keeps everything."""
+    """The folder of a round."""
     return folder / "rounds" / str(number)
 
 
@@ -109,12 +109,12 @@ class Expanding:
         return favourite(rounds, self._folder, reward, self._config, self._rule)
 
     def again(self, done: Round) -> Run:
-        """The run that a complete round ended with, told again from its store."""
+        """The run that a complete round ended with, read from its store."""
         number = _number(done.run)
         return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
 
     def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
-        """One round: the run whose best program is the reward after it, and what is told of it."""
+        """One round: the run whose best program is the reward after it, and its record."""
         shaped, before = bool(this.shaped), this
         reward = self._folder / this.shaped if shaped else run.reward_path
         learnt = self._train(this, reward, done, shaped=shaped or run.reshaped)
@@ -129,7 +129,7 @@ class Expanding:
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
     def _played(self, this: Round, run: Run) -> Round:
-        """What the policy of a round plays: kept, judged by the reward that was searched, and told."""
+        """The rollouts of a round's policy: kept, judged by the reward of the search, and reported."""
         place = place_of(self._folder, this.number)
         episodes = self._learner.play(
             self._folder / this.policy, self._config.expand.episodes, self._seed(this.number, 1)
@@ -155,9 +155,9 @@ class Expanding:
         )
 
     def _train(self, this: Round, reward: Path, done: Sequence[Round], *, shaped: bool) -> Learnt:
-        """The policy of a round: the last one's goes on where its reward was kept.
+        """The policy of a round: the last one's goes on if its reward was kept.
 
-        Where policies explore on, the one that the new reward likes best does: a policy may be worse than the one
+        If policies explore on, the one that the new reward likes best does: a policy may be worse than the one
         before it, if what it learnt from was.
         """
         kept = this.trained_on == self._named(reward)
@@ -189,7 +189,7 @@ class Expanding:
         return [Demonstration(each, "negative", tasks.get(each.extra_info, other)) for each in trajectories]
 
     def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
-        """How well a reward tells the new negatives from experts."""
+        """Separation of the new negatives from experts by a reward."""
         experts = [item for item in self._demonstrations if item.role == "expert"]
         if self._rule == "goal":  # the others say nothing of what is positive
             experts = [item for item in experts if item.goals]
@@ -214,7 +214,7 @@ class Expanding:
         return fits.start(config, folder, parts)
 
     def _vouched(self, number: int) -> Config:
-        """What the expansion, which is trusted, says of a run of its own that is complete."""
+        """Facts of the expansion, which is trusted, about a complete run of its own."""
         if not number:
             return self._config
         return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})
@@ -230,7 +230,7 @@ class Expanding:
         return data.model_copy(update={"negatives": named, "goals": ""})
 
     def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
-        """Who writes the programs of later searches; a recording answers for the first one only."""
+        """The proposer of later searches; a recording answers for the first one only."""
         proposer = self._config.proposer.model_copy(update={"start_from": start_from})
         if proposer.name == "replay":
             proposer = proposer.model_copy(update={"name": "", "recording": ""})
@@ -242,7 +242,7 @@ class Expanding:
         return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
 
     def _reshape(self, this: Round, run: Run) -> str:
-        """The file of a version of the run's best program that rises more steadily; "" where there is none."""
+        """The file of a version of the run's best program that rises more steadily; "" if there is none."""
         if not self._config.expand.reshape or this.number >= self._config.expand.rounds:
             return ""
         self._note(
@@ -274,7 +274,7 @@ class Expanding:
         return [path for path in paths if path.exists()]
 
     def _parts_of(self, number: int) -> fits.Parts:
-        """What the run of a round brings along: the demonstrations, with all rollouts so far."""
+        """The parts of a round's run: the demonstrations, with all rollouts so far."""
         paths = [str(path) for path in self._negatives(number)]
         new = load([], paths) if paths else ()
         together = replace(self._demonstrations, items=(*self._demonstrations, *new))

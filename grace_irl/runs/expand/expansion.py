@@ -1,7 +1,7 @@
 """GRACE's expansion (section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search on.
 
 `rounds/0/run` is the search on the demonstrations alone. `rounds/M` holds `training/`, the new negatives in
-`rollouts.parquet`, what looks like an expert's in `alike.parquet`, `run/` where the search went on, `shaping/` where
+`rollouts.parquet`, what looks like an expert's in `alike.parquet`, `run/` if the search went on, `shaping/` if
 learning stalled and the reward was reshaped, and, once it is complete, `round.json`. Everything is written whole, and
 the same again if it is done again: so an expansion that was killed goes on behind the last complete round.
 """
@@ -174,7 +174,7 @@ def _learner(config: Config, parts: fits.Parts) -> Learner:
 
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
-    """What ends a part ends the whole, and the whole is what can be resumed."""
+    """An end of a part as the end of the whole, which is what can be resumed."""
     try:
         yield
     except Interrupted as interrupted:

@@ -23,7 +23,7 @@ _Z_MOST = 5.0  # features are cut there, in deviations
 
 
 def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
-    """How well each trajectory's states are told from the expert's, by a classifier that saw neither.
+    """Separation of each trajectory's states from the expert's, by a classifier that saw neither.
 
     Logistic regression on all numbers of a state and their squares. Trajectories are dealt to two folds (a single one
     is cut in two by time); what lies in a fold is judged by the classifier that was fitted to the other one.
@@ -34,7 +34,7 @@ def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]],
 
     Returns:
         `(len(others),)`: the probability that a state of the trajectory looks less like an expert's than an expert's
-        state does, ties one half. 1 where they are told apart, 0.5 where they are not.
+        state does, ties one half. 1 if they are told apart, 0.5 if they are not.
 
     Raises:
         ValueError: no trajectory on a side.
@@ -139,12 +139,7 @@ def like_experts(
     experts = list(demonstrations.select(role="expert"))
     rule = config.data.label or demonstrations.metadata.label or "all"
     if rule == "all":
-        return _alike(
-            [each.trajectory.states for each in experts],
-            [each.states for each in played],
-            config.expand.alike,
-            config.seed,
-        )
+        return _alike([_rows(each.trajectory) for each in experts], [_rows(each) for each in played], config)
     if rule == "goal":
         experts = [each for each in experts if each.goals]
     ended = [each for each in experts if each.trajectory.terminated and _ends_in_goal(each, rule)]
@@ -174,27 +169,31 @@ def _at_goals(
     ours: Sequence[Floats],
     config: Config,
 ) -> list[bool]:
-    """Whether each rollout comes to a goal, where experts went on behind it."""
+    """Whether each rollout comes to a goal, if experts went on behind it."""
     marked = [np.array(each.goals) for each in experts]
     goal = min(np.fmax.reduce(values[at]) for values, at in zip(theirs, marked, strict=True))
     found = [each.terminated and bool(values[-1] >= goal) for each, values in zip(played, ours, strict=True)]
-    known: dict[str, list[NDArray[np.generic]]] = {}
+    known: dict[str, list[Floats]] = {}
     for expert, at in zip(experts, marked, strict=True):
-        known.setdefault(expert.trajectory.extra_info, []).append(expert.trajectory.states[at])
+        known.setdefault(expert.trajectory.extra_info, []).append(_rows(expert.trajectory)[at])
     for text, states in known.items():
         mine = [
-            (number, each.states[values >= goal])
+            (number, _rows(each)[values >= goal])
             for number, (each, values) in enumerate(zip(played, ours, strict=True))
             if each.extra_info == text and not found[number] and (values >= goal).any()
         ]
-        same = _alike(states, [each for _, each in mine], config.expand.alike, config.seed) if mine else []
+        same = _alike(states, [each for _, each in mine], config) if mine else []
         for (number, _), alike in zip(mine, same, strict=True):
             found[number] = alike
     return found
 
 
-def _alike(
-    experts: Sequence[NDArray[np.generic]], played: Sequence[NDArray[np.generic]], most: float, seed: int
-) -> list[bool]:
+def _rows(trajectory: Trajectory) -> Floats:
+    """The numbers of each state, `(T+1, n)`."""
+    found = trajectory.state_kind.numbers(trajectory.states)
+    return np.zeros((len(trajectory.states), 1)) if found is None else found
+
+
+def _alike(experts: Sequence[Floats], played: Sequence[Floats], config: Config) -> list[bool]:
     """Whether the classifier cannot tell the states of each trajectory from the experts'."""
-    return [bool(chance <= most) for chance in resemblance(experts, played, seed)]
+    return [bool(chance <= config.expand.alike) for chance in resemblance(experts, played, config.seed)]

@@ -30,18 +30,18 @@ class Round:
         fitness, accuracy, held_out: of that program, on the data of its run; held-out accuracy, or None.
         changed: the search went on in this round.
         reward: file of the reward that the expansion gives if this round is its last, relative to its folder: the run's
-            or, where it taught better, its reshaped version.
-        shaped: file of the reshaped version that the next round trains on, relative; "" where it trains on the run's.
+            or, if it taught better, its reshaped version.
+        shaped: file of the reshaped version that the next round trains on, relative; "" if it trains on the run's.
         trained_on: file of the reward that this round's policy learnt from, relative; "" in round 0.
         stalled: learning stopped although the reward tells rollouts from experts (`stall.stalls`).
         policy: file of the policy, relative to the expansion's folder; "" in round 0.
         steps: environment steps of training in this round.
         rollouts: episodes that the policy played afterwards.
-        alike: of these, how many cannot be told from an expert's, and were not called negative.
+        alike: of these, those too close to an expert's to be used as negatives.
         new_accuracy, new_fitness: of the reward before this round, on experts and the new negatives, at the threshold
-            and by the calibration that it was exported with; None where there are none.
+            and by the calibration that it was exported with; None if there are none.
         mean, deviation: of the rollouts' true return, which no search sees.
-        success: their share that reached the goal; None where the environment has none.
+        success: their share that reached the goal; None if the environment has none.
         components: mean sums of the environment's own reward components over the rollouts.
     """
 
@@ -78,7 +78,7 @@ def write_round(path: Path, done: Round) -> None:
 
 
 def read_round(path: Path) -> Round | None:
-    """A round that was kept; None where it is not complete.
+    """A round that was kept; None if it is not complete.
 
     Raises:
         InputError: the file is not one of this version, or names files outside of its expansion.
@@ -126,7 +126,7 @@ def share(done: Round) -> float:
 
 
 def became(done: Round) -> str:
-    """What became of the reward in a round, in a word or two."""
+    """The fate of the reward in a round, in a word or two."""
     if done.changed:
         return "searched"
     if not done.stalled:
@@ -137,7 +137,7 @@ def became(done: Round) -> str:
 def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Config, rule: str) -> Round:
     """The round whose rollouts are best by what is known without the environment's own reward.
 
-    Where only goal states are positive: the one most of whose rollouts look like an expert's. Where all expert states
+    If only goal states are positive: the one most of whose rollouts look like an expert's. If all expert states
     are: the one whose episodes the reward pays most, in the form that policies get; it has seen the rollouts of all
     rounds, and calls all of them negative. The later one of equals.
 
@@ -158,14 +158,14 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
 
 
 def episodes(folder: Path, number: int) -> list[Trajectory]:
-    """What the policy of a round played, whether or not it was called negative."""
+    """The rollouts of a round's policy, whether or not they became negatives."""
     place = folder / "rounds" / str(number)
     paths = [place / name for name in ("rollouts.parquet", "alike.parquet")]
     return [item.trajectory for path in paths if path.exists() for item in load([], [path])]
 
 
 def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
-    """What each round's episodes are paid, on average; of a state, as offline, and the first one not."""
+    """Mean pay of each round's episodes: rewards of states, as offline, without the first one's."""
     file = load_reward(reward)
     values = file.rewards(
         [each for part in played for each in part],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from string import Template
 from typing import Any, Literal, Protocol
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_cdt
 
 from grace_irl.programs.parsing import seen
+from grace_irl.states.record import RECORD, RecordStates, places, spelled
 from grace_irl.synthesis.grid.scene import Agent
 from grace_irl.text import packed, quoted
 
@@ -189,7 +191,7 @@ class Numbers(Protocol):
         """A readable, unique name per number."""
         ...
 
-    def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
+    def values(self, states: Any) -> NDArray[np.float64]:
         """(N, n) for N states."""
         ...
 
@@ -306,3 +308,93 @@ class GridNumbers:
             lines += [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
         about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
         return "\n".join(["import numpy as np\n\n" + helper + f"FIELDS = {{  {about}", *lines, "}"])
+
+
+MOST_NUMBERS = 64
+"""Numbers of a part of a record that is read number by number; larger parts are pictures or maps."""
+
+NEAREST_PARTS = 6
+"""Parts of one shape, at most, whose distances from one another are numbers, too."""
+
+DISTANCE = '''
+def distance(one, other):
+    """Euclidean distance of two arrays of one shape."""
+    return np.sqrt(np.sum((one - other) ** 2))
+
+
+'''
+
+
+@dataclass(frozen=True)
+class RecordNumbers:
+    """The numbers of a record's parts, and the distances between its parts of real numbers of one shape.
+
+    A goal environment's `achieved_goal` and `desired_goal` say little one by one; their distance says nearly all.
+
+    Attributes:
+        sources: part and index of each number; or two parts, whose distance it is.
+    """
+
+    sources: tuple[tuple[str, tuple[int, ...] | str], ...]
+
+    @classmethod
+    def of(cls, states: RecordStates) -> RecordNumbers:
+        """The numbers of states like these; texts and large parts have none."""
+        layout = [part for part in RECORD.layout(states) if not part.is_text]
+        small = [part for part in layout if math.prod(part.shape) <= MOST_NUMBERS]
+        names = {part.name for part in small}
+        singles = [(name, index) for name, index in places(states) if name in names]
+        real = [part for part in small if RECORD.handed(part) == np.float64 and len(part.shape) == 1]
+        alike: dict[tuple[int, ...], list[str]] = {}
+        for part in real:
+            alike.setdefault(part.shape, []).append(part.name)
+        pairs = [pair for group in alike.values() if len(group) <= NEAREST_PARTS for pair in combinations(group, 2)]
+        return cls((*singles, *pairs))
+
+    @staticmethod
+    def left_out(states: RecordStates) -> tuple[str, ...]:
+        """The parts that no number comes from."""
+        parts = RECORD.layout(states)
+        return tuple(part.name for part in parts if part.is_text or math.prod(part.shape) > MOST_NUMBERS)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `Numbers`."""
+        return tuple(
+            f"distance({one}, {other})" if isinstance(other, str) else spelled(one, other)
+            for one, other in self.sources
+        )
+
+    def values(self, states: RecordStates) -> NDArray[np.float64]:
+        """See `Numbers`."""
+        columns = []
+        for one, other in self.sources:
+            part = np.asarray(states.parts[one])
+            if isinstance(other, str):
+                difference = part.astype(np.float64) - states.parts[other].astype(np.float64)
+                columns.append(np.sqrt((difference**2).sum(axis=1)))
+            else:
+                index: Any = (slice(None), *other)
+                columns.append(part[index].astype(np.float64))
+        return np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
+
+    @property
+    def reader(self) -> str:
+        """See `Numbers`."""
+        return "float(number(state))"
+
+    def table(self, used: Mapping[int, str]) -> str:
+        """See `Numbers`."""
+        lines, helper = [], ""
+        for i, measure in used.items():
+            one, other = self.sources[i]
+            value = f"state[{quoted(one)}]"
+            if isinstance(other, str):
+                value, helper = f"distance({value}, state[{quoted(other)}])", DISTANCE
+            elif other:
+                value += f"[{', '.join(map(str, other))}]"
+            head, tail = f"    {quoted(self.names[i])}: (lambda state: {value},", f"{measure}),"
+            lines += [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
+        about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
+        imports = "import numpy as np\n\n" if helper else ""
+        return "\n".join([f"{imports}{helper}FIELDS = {{  {about}", *lines, "}"])

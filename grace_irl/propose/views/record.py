@@ -1,0 +1,116 @@
+"""Records as their parts: rounded numbers by name, texts as they are, and statistics of the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.propose.views.vector import MAX_FIELDS, VectorView
+from grace_irl.states.kind import PartLayout
+from grace_irl.states.record import RECORD, RecordStates, spelled
+from grace_irl.text import line
+
+MOST_NUMBERS = 64
+"""Numbers of a part that is written; of larger ones, only type and shape."""
+
+MOST_LETTERS = 80
+"""Characters of a text in a state."""
+
+MOST_TEXTS = 8
+"""Texts of a state that are written."""
+
+MOST_PARTS = 60
+"""Parts that the system part describes; of others it says how many there are."""
+
+
+class RecordView(VectorView):
+    """Dicts of named parts: the numbers of small parts as `VectorView` has them, by name."""
+
+    modules, tokens_of, helps = "numpy", "texts", False
+
+    def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
+        self._parts = RECORD.layout(items[0].trajectory.states)
+        self._small = [part for part in self._parts if not part.is_text and math.prod(part.shape) <= MOST_NUMBERS]
+        super().__init__(items, metadata)
+        places = [(part.name, index) for part in self._small for index in np.ndindex(part.shape)]
+        self._labels = [spelled(name, index) for name, index in places]
+
+    def _numbers(self, states: RecordStates) -> NDArray[Any]:
+        rows = [states.parts[part.name].reshape(len(states), -1).astype(np.float64) for part in self._small]
+        return np.concatenate(rows, axis=1) if rows else np.zeros((len(states), 1))
+
+    @property
+    def about(self) -> str:
+        """See `View`."""
+        parts = [f"state[{part.name!r}]: {self._described(part)}" for part in self._parts[:MOST_PARTS]]
+        more = len(self._parts) - MOST_PARTS
+        return (
+            "A state is a dict of named parts, the same in all states: "
+            f"{'; '.join(parts)}{f'; and {more} more' if more > 0 else ''}."
+        )
+
+    @property
+    def _form(self) -> str:
+        left = [part.name for part in self._parts if not part.is_text and part not in self._small]
+        said = f" Too large to be written here: {', '.join(left[:MOST_PARTS])}." if left else ""
+        more = self._width - len(self._shown)
+        rest = f"; of {self._width} numbers, the {len(self._shown)} that tell most" if self._brief and more else ""
+        return (
+            f"A state is written part by part, numbers rounded, texts in quotes{rest}. Where few of them changed since "
+            f"the state shown before, only those are written.{said}"
+        )
+
+    @property
+    def _brief(self) -> bool:
+        """Whether states have too many numbers to write them all."""
+        return bool(self._width > MAX_FIELDS)
+
+    def state(self, state: Any) -> str:
+        """See `View`: `achieved_goal=[1.25 0.01] mode=2 text='go'`."""
+        flat = self._row_of(state)
+        if self._brief:
+            named = (f"{self._labels[i]}={self._number(i, flat[i])}" for i in self._shown)
+            return " ".join([*named, *self._texts(state)])
+        found, at = [], 0
+        for part in self._small:
+            count = math.prod(part.shape)
+            shown = [self._number(i, flat[i]) for i in range(at, at + count)]
+            found.append(f"{part.name}={shown[0] if not part.shape else '[' + ' '.join(shown) + ']'}")
+            at += count
+        return " ".join([*found, *self._texts(state)])
+
+    def change(self, before: Any, after: Any) -> str:
+        """See `View`: the numbers and texts that changed, or the state if most did."""
+        if not self._small:
+            return self.state(after)
+        old, new = self._row_of(before), self._row_of(after)
+        pairs = [(i, self._number(i, old[i]), self._number(i, new[i])) for i in self._shown]
+        changed = [f"{self._labels[i]}={now}" for i, was, now in pairs if was != now]
+        texts = [text for was, text in zip(self._texts(before), self._texts(after), strict=True) if was != text]
+        if not changed and not texts:
+            return "no change"
+        return " ".join([*changed, *texts]) if 3 * len(changed) <= len(self._shown) else self.state(after)
+
+    @property
+    def _written(self) -> list[PartLayout]:
+        return [part for part in self._parts if part.is_text][:MOST_TEXTS]
+
+    def _row_of(self, state: Any) -> list[float]:
+        return [float(x) for part in self._small for x in np.ravel(state[part.name])]
+
+    def _texts(self, state: Any) -> list[str]:
+        texts = ((part.name, line(state[part.name])) for part in self._written)
+        return [f"{name}={text[:MOST_LETTERS]!r}{'…' if len(text) > MOST_LETTERS else ''}" for name, text in texts]
+
+    @staticmethod
+    def _described(part: PartLayout) -> str:
+        if part.is_text:
+            return "a str"
+        dtype = RECORD.handed(part).name
+        return f"a numpy array of {dtype} with shape {part.shape}" if part.shape else f"a number ({dtype})"

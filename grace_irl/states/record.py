@@ -1,0 +1,532 @@
+"""Records: states of named arrays and texts, as Gymnasium's `Dict` and robots' observations have them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import InputError
+from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of
+from grace_irl.states.texts import pack
+from grace_irl.states.vector import VectorRanges, in_invented_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST_PARTS = 1_000
+LONGEST_NAME = 200
+CODES = 256
+
+
+class RecordStates:
+    """The states of one trajectory, kept as one array per part.
+
+    One state is a dict by name: a number, an array, or a text. A slice is `RecordStates` again.
+
+    Attributes:
+        parts: `(T+1, ...)` numbers or `(T+1,)` texts in UTF-8 (dtype `S`), in the order of their names.
+
+    Args:
+        parts: in any order; truths become numbers.
+
+    Raises:
+        InputError: no parts, or parts of different lengths.
+    """
+
+    def __init__(self, parts: Mapping[str, NDArray[Any]]) -> None:
+        self.parts: dict[str, NDArray[Any]] = {}
+        for name in sorted(parts):
+            array = np.asarray(parts[name])
+            self.parts[name] = array.astype(np.int64) if array.dtype.kind == "b" else array
+        lengths = {len(array) if array.ndim else -1 for array in self.parts.values()}
+        if len(lengths) != 1 or -1 in lengths:
+            raise InputError(f"a record of {len(self.parts)} parts of lengths {sorted(lengths)}; expected one length")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parts.values())))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int | np.integer):
+            found = ((name, array[index]) for name, array in self.parts.items())
+            return {name: value.decode() if isinstance(value, bytes) else value for name, value in found}
+        return RecordStates({name: array[index] for name, array in self.parts.items()})
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[step] for step in range(len(self)))
+
+
+class RecordKind(StateKind):
+    """`RecordStates`; programs are handed a dict of named arrays, numbers and texts.
+
+    Arrays reach programs as uint8, int64 or float64: bytes stay bytes, other whole numbers become int64, all others
+    float64. Nested names are joined by "/". Every part has one type and one shape through a set.
+    """
+
+    name = "record"
+    plural = "records"
+    expected = "a record of named arrays and texts"
+    plain_space = True
+    has_parts = True
+    stored_as = "numbers, a list of numbers, or text"
+
+    def recognises(self, states: States) -> bool:
+        """See `StateKind`."""
+        return isinstance(states, RecordStates)
+
+    def recognises_state(self, state: Any) -> bool:
+        """See `StateKind`."""
+        return isinstance(state, Mapping) and len(state) > 0
+
+    def check(self, states: States, where: str) -> None:
+        """See `StateKind`."""
+        require_names(list(states.parts), where)
+        for name, array in states.parts.items():
+            if array.dtype.kind == "S":
+                _require_texts(array, f"{where}, part {name!r}")
+                continue
+            if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+                raise InputError(
+                    f"{where}, part {name!r}: {array.dtype}; expected numbers of at most 64 bits, or texts"
+                )
+            if 0 in array.shape:
+                raise InputError(f"{where}, part {name!r}: of shape {array.shape[1:]}; expected at least one number")
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                step = int(np.argwhere(~np.isfinite(array))[0][0])
+                raise InputError(
+                    f"{where}, step {step}, part {name!r}: NaN or infinity; expected finite numbers: clean the data"
+                )
+
+    def describe(self, states: States) -> str:
+        """See `StateKind`."""
+        if not isinstance(states, RecordStates):
+            return super().describe(states)
+        parts = [_described(part) for part in self.layout(states)]
+        return f"records of {', '.join(parts[:8])}{', …' if len(parts) > 8 else ''}"
+
+    def signature(self, states: States) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
+        """Name, type and shape of every part."""
+        return tuple((part.name, _type(part), part.shape) for part in self.layout(states))
+
+    def unlike(self, states: States, others: States, beside: str) -> str:
+        """See `StateKind`: the first part that differs."""
+        mine = {part.name: _described(part) for part in self.layout(states)}
+        theirs = {part.name: _described(part) for part in self.layout(others)}
+        name = next(name for name in sorted({*mine, *theirs}) if mine.get(name) != theirs.get(name))
+        found, expected = mine.get(name, f"no part {name!r}"), theirs.get(name, f"no part {name!r}")
+        return f"{found} beside {beside} with {expected}; expected the same parts, types and shapes"
+
+    def shape(self, states: States) -> tuple[int, ...]:
+        """See `StateKind`: records have none of their own."""
+        del states
+        return ()
+
+    def type_name(self, states: States) -> str:
+        """See `StateKind`."""
+        return f"{len(states.parts)} parts"
+
+    def nbytes(self, states: States) -> int:
+        """See `StateKind`."""
+        return sum(int(array.nbytes) for array in states.parts.values())
+
+    def numbers(self, states: States) -> NDArray[np.float64] | None:
+        """See `StateKind`: those of `places`, in their order; texts have none."""
+        arrays = [array for array in states.parts.values() if array.dtype.kind != "S"]
+        flat = [np.asarray(array.reshape(len(array), math.prod(array.shape[1:])), np.float64) for array in arrays]
+        return np.concatenate(flat, axis=1) if flat else None
+
+    def identity(self, states: States) -> tuple[object, object]:
+        """See `StateKind`. The padding of texts does not count."""
+        return len(states), tuple((part.name, part.dtype, part.shape) for part in self.layout(states))
+
+    def feed(self, digest: Any, states: States) -> None:
+        """See `StateKind`."""
+        for array in states.parts.values():
+            if array.dtype.kind != "S":
+                digest.update(np.ascontiguousarray(array).data)
+                continue
+            for text in array.tolist():
+                digest.update(b"%d " % len(text))
+                digest.update(text)
+
+    def parts(self, states: States) -> Parts:
+        """See `StateKind`."""
+        parts: dict[str, NDArray[Any]] = states.parts
+        return parts
+
+    def whole(self, parts: Parts) -> RecordStates:
+        """See `StateKind`."""
+        return RecordStates(parts)
+
+    def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
+        """See `StateKind`."""
+        return bool(parts) and all(part.name for part in parts)
+
+    def stores(self, part: PartLayout) -> bool:
+        """See `StateKind`."""
+        return bool(part.name) and (part.is_text or np.dtype(part.dtype).kind in "fiub")
+
+    def require_names(self, names: Sequence[str], where: str) -> None:
+        """See `StateKind`."""
+        require_names(names, where)
+
+    def canonical(self, text: str, where: str) -> str:
+        """See `StateKind`: the text itself."""
+        if "\0" in text:
+            raise InputError(f"{where}: a text with a null character; expected none: write it without")
+        return text
+
+    def handed(self, part: PartLayout) -> np.dtype[Any]:
+        """See `StateKind`: uint8, int64 or float64."""
+        return np.dtype(_type(part))
+
+    def joined(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """See `StateKind`."""
+        return dict(values)
+
+    def separated(self, state: Any) -> dict[str, Any]:
+        """See `StateKind`: nested dicts become names with "/" between.
+
+        Raises:
+            InputError: a part that is no number, array of numbers or text.
+        """
+        found: dict[str, Any] = {}
+        stack: list[tuple[str, Any]] = [("", state)]
+        while stack:
+            name, value = stack.pop()
+            if isinstance(value, Mapping):
+                stack += [(f"{name}/{key}" if name else str(key), each) for key, each in value.items()]
+            else:
+                found[name] = _part(name, value)
+            if len(found) > MOST_PARTS:
+                raise InputError(f"a record of more than {MOST_PARTS:,} parts; expected fewer")
+        require_names(list(found), "a state")
+        return dict(sorted(found.items()))
+
+    def as_state(self, state: Any) -> dict[str, Any]:
+        """See `StateKind`."""
+        fresh: dict[str, Any] = {}
+        for name, value in self.separated(state).items():
+            if isinstance(value, str):
+                fresh[name] = value
+                continue
+            array = np.array(value, _type(layout_of(name, value[None])), order="C")
+            fresh[name] = array if array.ndim else array[()]
+        return fresh
+
+    def copied(self, state: Any) -> dict[str, Any]:
+        """See `StateKind`."""
+        parts = self.separated(state).items()
+        return {name: value if isinstance(value, str) else value.copy() for name, value in parts}
+
+    def online(self, states: Sequence[Any]) -> RecordStates:
+        """See `StateKind`."""
+        rows = [self.separated(state) for state in states]
+        parts: dict[str, NDArray[Any]] = {}
+        for name, first in rows[0].items():
+            values = [row[name] for row in rows]
+            parts[name] = pack(values) if isinstance(first, str) else np.stack(values)
+        return RecordStates(parts)
+
+    def recognises_space(self, space: Any) -> bool:
+        """See `StateKind`: a `Dict`."""
+        return isinstance(getattr(space, "spaces", None), Mapping)
+
+    def census(self, states: States) -> Census:
+        """See `StateKind`."""
+        return RecordCensus(states)
+
+    def draw_scrambler(self, states: States, seed: int) -> Scrambler:
+        """See `StateKind`."""
+        rng = np.random.default_rng([seed, 0])
+        layout = self.layout(states)
+        names = [f"p{number}" for number in rng.permutation(len(layout)).tolist()]
+        return RecordScrambler(
+            {part.name: _PartMap.draw(name, part, rng) for name, part in zip(names, layout, strict=True)}
+        )
+
+    def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
+        """See `StateKind`."""
+        del seed
+        parts = {str(old): _PartMap.read(new) for old, new in about["parts"].items()}
+        names = [part.name for part in parts.values()]
+        require_names(names, "map")
+        if len(set(names)) != len(names):
+            raise ValueError("not a map for records")
+        return RecordScrambler(parts)
+
+
+def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
+    """The records of a batch whose parts are stacked, as vector environments give them: `(count,)` dicts."""
+    rows = np.empty(count, object)
+    for row in range(count):
+        rows[row] = {
+            name: rows_of(part, count)[row] if isinstance(part, Mapping) else part[row] for name, part in batch.items()
+        }
+    return rows
+
+
+def require_names(names: Sequence[str], where: str) -> None:
+    """Refuses names of parts that no file could hold, or that would lead elsewhere in one.
+
+    Raises:
+        InputError: too many, empty, too long, with control characters, ".." or a backslash, or one inside another.
+    """
+    if not 0 < len(names) <= MOST_PARTS:
+        raise InputError(f"{where}: a record of {len(names):,} parts; expected 1 to {MOST_PARTS:,}")
+    for name in names:
+        pieces = name.split("/")
+        if (
+            not all(pieces)
+            or {".", ".."} & set(pieces)
+            or len(name) > LONGEST_NAME
+            or not name.isprintable()
+            or "\\" in name
+        ):
+            raise InputError(
+                f"{where}: a part named {name[:80]!a}; expected names of 1 to {LONGEST_NAME} printable characters, "
+                "nested ones joined by single '/': rename it"
+            )
+    known = set(names)
+    for name in names:
+        pieces = name.split("/")
+        outer = next((inner for n in range(1, len(pieces)) if (inner := "/".join(pieces[:n])) in known), None)
+        if outer is not None:
+            raise InputError(
+                f"{where}: parts named {outer!r} and {name!r}; expected no name inside another: rename one of them"
+            )
+
+
+def places(states: RecordStates) -> list[tuple[str, tuple[int, ...]]]:
+    """Part and index of every number of a state, in the order of `RecordKind.numbers`."""
+    return [
+        (name, index)
+        for name, array in states.parts.items()
+        if array.dtype.kind != "S"
+        for index in np.ndindex(array.shape[1:])
+    ]
+
+
+def spelled(name: str, index: tuple[int, ...]) -> str:
+    """A number of a record as people write it: `achieved_goal[0]`."""
+    return f"{name}[{', '.join(map(str, index))}]" if index else name
+
+
+class RecordCensus:
+    """Types, shapes and ranges of parts. Implements `Census`.
+
+    Args:
+        states: whose parts all others have.
+    """
+
+    def __init__(self, states: RecordStates) -> None:
+        self._layout = RECORD.layout(states)
+        self._signature = RECORD.signature(states)
+        self._first, self._source = states, ""
+        self._ranges = {part.name: VectorRanges(math.prod(part.shape)) for part in self._layout if not part.is_text}
+        self._texts: dict[str, Counter[bytes]] = {part.name: Counter() for part in self._layout if part.is_text}
+
+    def add(self, states: RecordStates, where: str = "trajectory") -> None:
+        """See `Census`."""
+        if RECORD.signature(states) != self._signature:
+            raise InputError(f"{where}: {RECORD.unlike(states, self._first, self._source or 'another')}")
+        self._source = self._source or where
+        for name, ranges in self._ranges.items():
+            array = states.parts[name]
+            ranges.add(array.reshape(len(array), -1), where)
+        for name, counter in self._texts.items():
+            counter.update(states.parts[name].tolist())
+
+    def rows(self, most: int) -> list[dict[str, Any]]:
+        """Each part as plain values: name, type and shape; range of its numbers, or its commonest texts."""
+        found: list[dict[str, Any]] = []
+        for part in self._layout:
+            row: dict[str, Any] = {"name": part.name, "type": _type(part), "shape": list(part.shape)}
+            if part.is_text:
+                counter = self._texts[part.name]
+                row["texts"] = {text.decode(): count for text, count in counter.most_common(most)}
+                row["distinct"] = len(counter)
+            else:
+                ranges = self._ranges[part.name]
+                row |= {"min": float(ranges.low.min()), "mean": float(ranges.mean.mean())}
+                row["max"] = float(ranges.high.max())
+            found.append(row)
+        return found
+
+    def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
+        """See `Census`."""
+        del fields
+        return {"parts": self.rows(most)}
+
+    def table(self, fields: Sequence[str], most: int) -> RenderableType:
+        """See `Census`."""
+        del fields
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title="Parts", title_justify="left")
+        table.add_column("name", overflow="fold")
+        table.add_column("type")
+        for name in ("min", "mean", "max"):
+            table.add_column(name, justify="right")
+        for row in self.rows(most):
+            shape = "x".join(map(str, row["shape"]))
+            if "texts" in row:
+                said = ", ".join(repr(text[:40]) for text in row["texts"])
+                table.add_row(Text(row["name"]), "text", "", Text(f"{row['distinct']}: {said}"), "")
+                continue
+            numbers = (f"{row[key]:.4g}" for key in ("min", "mean", "max"))
+            table.add_row(Text(row["name"]), f"{shape} {row['type']}".strip(), *numbers)
+        return table
+
+
+@dataclass(frozen=True)
+class _PartMap:
+    """What becomes of one part.
+
+    Attributes:
+        name: its new name.
+        order: the old place of each of its numbers; () of texts.
+        scale: factor of each number of the new order; () of bytes and texts.
+        codes: new byte by old one; () of others.
+    """
+
+    name: str
+    order: tuple[int, ...] = ()
+    scale: tuple[float, ...] = ()
+    codes: tuple[int, ...] = ()
+
+    @classmethod
+    def draw(cls, name: str, part: PartLayout, rng: np.random.Generator) -> _PartMap:
+        """A new map; whole numbers stay whole numbers, and bytes bytes."""
+        if part.is_text:
+            return cls(name)
+        size = math.prod(part.shape)
+        order = tuple(rng.permutation(size).tolist())
+        if _type(part) == "uint8":
+            return cls(name, order, codes=tuple(rng.permutation(CODES).tolist()))
+        signs = rng.choice([-1.0, 1.0], size)
+        if _type(part) == "int64":
+            factors = rng.integers(2, 10, size) * signs
+        else:
+            factors = 10.0 ** (rng.uniform(0.1, 1.0, size) * signs)
+        return cls(name, order, tuple(float(factor) for factor in factors))
+
+    @classmethod
+    def read(cls, about: Mapping[str, Any]) -> _PartMap:
+        """The inverse of `asdict`."""
+        order, scale = tuple(int(i) for i in about["order"]), tuple(float(x) for x in about["scale"])
+        codes = tuple(int(code) for code in about["codes"])
+        if sorted(order) != list(range(len(order))) or len(scale) not in (0, len(order)):
+            raise ValueError("not a map for records")
+        if codes and sorted(codes) != list(range(CODES)):
+            raise ValueError("not a map for records")
+        return cls(str(about["name"]), order, scale, codes)
+
+    def apply(self, array: NDArray[Any], where: str) -> NDArray[Any]:
+        """The scrambled copy of a part of numbers."""
+        flat = array.reshape(len(array), -1)
+        if flat.shape[1] != len(self.order) or bool(self.codes) != (array.dtype == np.uint8):
+            raise InputError(f"{where}; expected {len(self.order)} numbers, as the map was made for: make a new map")
+        flat = flat[:, list(self.order)]
+        if self.codes:
+            coded: NDArray[Any] = np.array(self.codes, np.uint8)[flat]
+            return coded.reshape(array.shape)
+        if array.dtype.kind != "f":
+            whole: NDArray[Any] = flat.astype(np.int64) * np.array(self.scale, np.int64)
+            return whole.reshape(array.shape)
+        scaled: NDArray[Any] = (flat * np.array(self.scale)).astype(array.dtype)
+        return scaled.reshape(array.shape)
+
+
+@dataclass(frozen=True)
+class RecordScrambler:
+    """Renames parts; permutes and rescales their numbers; puts their texts in invented words. Implements `Scrambler`.
+
+    Attributes:
+        parts: what becomes of each part, by its old name.
+    """
+
+    parts: Mapping[str, _PartMap]
+
+    def states(self, states: RecordStates, word: Callable[[str], str], where: str) -> RecordStates:
+        """See `Scrambler`."""
+        if set(states.parts) != set(self.parts):
+            raise InputError(
+                f"{where}: {RECORD.describe(states)}; expected the parts that the map was made for: scramble it with "
+                "a map of its own"
+            )
+        found: dict[str, NDArray[Any]] = {}
+        for old, array in states.parts.items():
+            new = self.parts[old]
+            if array.dtype.kind == "S":
+                known = {text: in_invented_words(text.decode(), word) for text in dict.fromkeys(array.tolist())}
+                found[new.name] = pack([known[text] for text in array.tolist()])
+            else:
+                found[new.name] = new.apply(array, f"{where}, part {old!r}: {array.dtype} of shape {array.shape[1:]}")
+        return RecordStates(found)
+
+    def text(self, text: str, word: Callable[[str], str]) -> str:
+        """See `Scrambler`."""
+        return in_invented_words(text, word)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """See `Scrambler`: parts have names of their own."""
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Scrambler`."""
+        return {"parts": {old: vars(new) for old, new in self.parts.items()}}
+
+
+def _type(part: PartLayout) -> str:
+    """The type in which a part reaches a program: "text", or of numbers numpy's name."""
+    if part.is_text:
+        return "text"
+    dtype = np.dtype(part.dtype)
+    if dtype.kind == "f":
+        return "float64"
+    return "uint8" if dtype == np.uint8 else "int64"
+
+
+def _described(part: PartLayout) -> str:
+    shape = f" of shape {part.shape}" if part.shape else ""
+    return f"{part.name!r} ({_type(part)}{shape})"
+
+
+def _part(name: str, value: Any) -> Any:
+    """A part of one state as an array or a text.
+
+    Raises:
+        InputError: something else.
+    """
+    if isinstance(value, str | bytes):
+        return value.decode() if isinstance(value, bytes) else str(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise InputError(
+            f"part {name[:80]!a} of a state is {type(value).__name__}; expected a number, an array of numbers or a text"
+        )
+    return array.astype(np.int64) if array.dtype.kind == "b" else array
+
+
+def _require_texts(array: NDArray[Any], where: str) -> None:
+    for text in set(array.tolist()):
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{where}: a text that is not UTF-8 ({error.reason}); expected UTF-8") from None
+        if b"\0" in text:
+            raise InputError(f"{where}: a text with a null character; expected none: write it without")
+
+
+RECORD = RecordKind()
