@@ -243,8 +243,10 @@ class Engine:
             self._store.add_told(result, fates, generation, seconds)
         self._advance(result, ended, seconds)
         if ended and old is None and self._best is not None:
-            loop = asyncio.get_running_loop()
-            if not await loop.run_in_executor(self._answering.pool, self._verify, self._best):
+            name = self._best.program.id
+            if name not in self._verified:
+                self._verified[name] = await self._answering.verified(self._best.program)
+            if not self._verified[name]:
                 self._write(self._best)
         if result.program is not None:
             new = self._records[result.program.id]
