@@ -308,9 +308,8 @@ class Store:
 
     def tokens(self, index: int) -> tuple[int, int]:
         """Tokens in and out of the answers to a request."""
-        columns = "TOTAL(tokens_in), TOTAL(tokens_out)"
-        row = self._rows(f"SELECT {columns} FROM proposals WHERE idx = ?", (index,))[0]
-        return int(row[0]), int(row[1])
+        rows = self._rows("SELECT tokens_in, tokens_out FROM proposals WHERE idx = ?", (index,))
+        return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
     def spent(self) -> list[tuple[int, int, float]]:
         """Tokens in, tokens out and seconds of each answer, repairs included."""

@@ -16,9 +16,11 @@ from grace_irl import load_reward
 from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from tests.runs.older import made_older
 
 BODY = "class Reward:\n    def reward_fn(self, state):\n        return state[0]\n"
 BEST_HERE = "best threshold on these data"
+
 Capture = pytest.CaptureFixture[str]
 
 
@@ -59,13 +61,7 @@ def run(tmp_path: Path, capsys: Capture) -> Path:
 
 def of_an_older_version(run: Path) -> None:
     """As the version before thresholds left it, but for the accuracies."""
-    with closing(sqlite3.connect(run / "run.db")) as database:
-        for name, text in database.execute("SELECT id, evaluation FROM programs").fetchall():
-            evaluation = json.loads(text)
-            evaluation.pop("threshold", None)
-            database.execute("UPDATE programs SET evaluation = ? WHERE id = ?", (json.dumps(evaluation), name))
-        database.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
-        database.commit()
+    made_older(run / "run.db", 1)
 
 
 def test_fit_takes_the_threshold_from_training_data(tmp_path: Path, capsys: Capture) -> None:

@@ -91,9 +91,9 @@ def test_recordings(
         ("UPDATE goals SET origin = 'nobody'", "'nobody' is none of file, data, model"),
         ("""UPDATE goals SET indices = '["a"]'""", "a row of 'goals' is damaged"),
         ("UPDATE programs SET parents = '[1]'", "a row of 'programs' is damaged"),
-        ("UPDATE programs SET evaluation = json_set(evaluation, '$.tasks', '3')", "a row of 'programs' is damaged"),
+        ("UPDATE programs SET evaluation = json_set(evaluation, '$.metrics', '3')", "a row of 'programs' is damaged"),
         (
-            f"UPDATE programs SET evaluation = json_set(evaluation, '$.fitness', json('{BIG}'))",
+            f"UPDATE programs SET evaluation = json_set(evaluation, '$.score', json('{BIG}'))",
             "a row of 'programs' is",
         ),
         ("UPDATE programs SET prior = -1e999", "a row of 'programs' is damaged"),

@@ -25,8 +25,8 @@ from grace_irl.runs.expand.learner import Learnt, PlayedEpisode, PpoLearner, for
 from grace_irl.runs.expand.round import Round, episodes, favourite, read_round, write_round
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import Interrupted, Run, opened
-from grace_irl.runs.store import Store
 from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.runs.older import made_older
 
 FLAGS = {
     "search.population": 6,
@@ -178,9 +178,7 @@ def test_rollouts_are_judged_at_the_threshold_that_the_reward_was_exported_with(
     assert main(["show", str(run.folder)]) == 0
     assert "best threshold on these data" not in capsys.readouterr().out
     for path in run.folder.glob("rounds/*/run/run.db"):
-        store = Store(path)
-        store.set_meta("format", "1")  # as the version before left it
-        store.close()
+        made_older(path, 1)
     assert main(["show", str(run.folder)]) == 0
     assert "accuracy: best threshold on these data" in capsys.readouterr().out
     with pytest.raises(InputError, match="a run of format 1"):

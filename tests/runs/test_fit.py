@@ -233,9 +233,9 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     ):
         resumed(tmp_path / "run")
     store = Store(tmp_path / "run" / "run.db")
-    store.set_meta("format", "3")
+    store.set_meta("format", "4")
     store.close()
-    with pytest.raises(InputError, match="format 3"):
+    with pytest.raises(InputError, match="format 4"):
         resumed(tmp_path / "run")
 
 

@@ -20,8 +20,9 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.record import from_text, plain, to_text, trajectory_rows
 from grace_irl.runs.store import Store
-from grace_irl.search.protocol import Fate, Request, Result
+from grace_irl.search.protocol import Draft, Fate, Request, Result
 from tests.fakes.data import vector_set
+from tests.runs.older import made_older
 
 METRICS = Metrics(-0.1234567890123456, 0.9, 0.8, False, 3, 4)
 FULL = Separation(
@@ -177,3 +178,26 @@ def test_a_newer_run_an_absent_one_and_another_file_are_refused(tmp_path: Path) 
     ):
         with pytest.raises(InputError, match=said):
             Store(path)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_database_reads_as_a_new_one(version: int, tmp_path: Path) -> None:
+    """But for the threshold, which format 1 did not know."""
+    path = tmp_path / "run.db"
+    store = Store(path, create=True)
+    request, draft = Request(0, "mutate", ("a",)), Program("d", "x = (", 1)
+    store.add_request(request, 1)
+    store.add_proposal(0, Proposal("x = ("))
+    store.add_proposal(0, Proposal("source"), 1, "repair")
+    told = Result(request, Program("p", "source", 7), FULL, drafts=(Draft(draft, Evaluation("rejected", "line 1")),))
+    store.add_told(told, [Fate("p", "kept", "")], 1, 2.0)
+    new = store.told(), store.records(), list(store.proposals()), store.requests()
+    store.close()
+    made_older(path, version)
+    old = Store(path)
+    assert old.format == version
+    assert (old.told(), list(old.proposals()), old.requests()) == (new[0], new[2], new[3])
+    before, after = (Separation.of(records["p"].evaluation) for records in (new[1], old.records()))
+    assert before == after
+    assert old.records()["d"].evaluation == new[1]["d"].evaluation
+    old.close()
