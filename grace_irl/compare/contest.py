@@ -68,7 +68,7 @@ def clean(
     with RunLock(paths.lock), closing(Store(paths.database)) as store:
         kept = labellings.resumed(demonstrations, RuleChoice("goal", ""), folder, store, notes_of(store, parts))
         if kept.silent or not any(row.positives for row in store.trajectories()):
-            with opened_sandbox(config) as sandbox:
+            with opened_sandbox(config.sandbox) as sandbox:
                 labelled(folder, checked or _checked(config, kept), kept, sandbox, store, parts)
     return labellings.marked(demonstrations, folder, lambda _: None)
 

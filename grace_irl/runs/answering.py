@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
 from grace_irl.programs.parsing import canonical
@@ -14,8 +14,9 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Follower, Following, Parent, Proposal, Proposer, Step, Stoppable
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
-from grace_irl.sandbox.protocol import Sandbox
+from grace_irl.sandbox.protocol import Inspection, Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
+from grace_irl.work import Job, LocalExecutor
 
 MAX_MESSAGE = 2_000  # characters of an invalid program's problems that are kept
 
@@ -40,8 +41,6 @@ class Answering:
         following: Following,
     ) -> None:
         self._proposer = proposer
-        self._evaluator = evaluator
-        self._sandbox = sandbox
         self._store = store
         self._records = records
         self._on_proposal = on_proposal
@@ -50,8 +49,13 @@ class Answering:
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
-        self._in_flight: dict[tuple[str, Bar], asyncio.Task[Evaluation]] = {}
-        self.pool = ThreadPoolExecutor(max_workers=max(1, sandbox.workers), thread_name_prefix="evaluate")
+        self._in_flight: dict[tuple[str, Bar], asyncio.Future[Evaluation]] = {}
+        services: dict[str, Callable[..., Any]] = {
+            "inspect": lambda source: sandbox.inspect(source),
+            "evaluate": lambda program, bar: evaluator.evaluate([program], bar)[0],
+            "verify": lambda program: evaluator.verify(program),
+        }
+        self._executor = LocalExecutor(max(1, sandbox.workers), services, name="evaluate")
 
     async def answer(self, request: Request, bar: Bar) -> Result:
         """The result of a request; the bar is what its evaluation is for.
@@ -110,6 +114,11 @@ class Answering:
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
 
+    async def verified(self, program: Program) -> str:
+        """What strict mode says of a program on all data; "" is good."""
+        said: str = await self._done("verify", program=program)
+        return said
+
     def forget(self, name: str) -> None:
         """A program was told: nobody will ask for its evaluation in flight again."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
@@ -125,7 +134,7 @@ class Answering:
             await self._proposer.stop()
         for task in self._in_flight.values():
             task.cancel()
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        self._executor.close()
 
     def _parent(self, name: str) -> Parent:
         record = self._records[name]
@@ -137,9 +146,8 @@ class Answering:
     async def _score(self, request: Request, proposal: Proposal, bar: Bar) -> Result:
         if proposal.failure or not proposal.source.strip():
             return Result(request, failure=proposal.failure or "no program in the answer")
-        loop = asyncio.get_running_loop()
         source = canonical(proposal.source)
-        inspection = await loop.run_in_executor(self.pool, self._sandbox.inspect, source)
+        inspection: Inspection = await self._done("inspect", source=source)
         name = inspection.id or hashlib.sha256(source.encode()).hexdigest()[:16]
         program = Program(
             name,
@@ -158,11 +166,9 @@ class Answering:
         # Two requests in flight may give the same program: it is scored once. The bar is part of the key,
         # because what an evaluation holds depends on it, and must not depend on which of the two came first.
         if (name, bar) not in self._in_flight:
-            future = loop.run_in_executor(self.pool, self._evaluator.evaluate, [program], bar)
-            self._in_flight[name, bar] = asyncio.create_task(_first(future))
+            self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)
         evaluation = await asyncio.shield(self._in_flight[name, bar])
         return Result(request, program, evaluation)
 
-
-async def _first(future: asyncio.Future[list[Evaluation]]) -> Evaluation:
-    return (await future)[0]
+    def _done(self, service: str, **arguments: Any) -> asyncio.Future[Any]:
+        return asyncio.wrap_future(self._executor.submit(Job(service, arguments)))

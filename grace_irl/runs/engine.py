@@ -38,10 +38,10 @@ from grace_irl.search.ranks import merit, winner
 
 @dataclass(frozen=True)
 class Live:
-    """What a sitting asked for, told or not.
+    """Requests and answers of a sitting.
 
     Attributes:
-        in_flight: requests asked and not told.
+        in_flight: requests without a result yet.
         answers: that came in this sitting.
         tokens: in and out, of all sittings.
         cost: of those tokens.
@@ -57,11 +57,11 @@ class Live:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a progress display may show: after each answer, and after each told result.
+    """The content of a progress display: after each answer, and after each result.
 
     Attributes:
         headline: of that program, in a few words; "" without one.
-        programs: different programs told.
+        programs: number of different scored programs.
         told: this is after a result, not only after an answer.
         replayed: that result came from the store.
     """
@@ -76,12 +76,11 @@ class Snapshot:
 
 
 class Engine:
-    """Runs a search to its end, or to where it is interrupted.
+    """Runs a search to its end, or to an interruption.
 
-    Requests in flight are proposed and evaluated side by side; results are told in the order of asking, and
-    as soon as one is told everything that may be asked is asked. So what the search sees depends on nothing
-    but the answers. A result that the store holds already is told again without being made again: resuming is
-    the same loop.
+    Requests in flight are proposed and evaluated side by side. The search gets their results in the order of asking.
+    After each result the engine asks for all that it may ask. So the search sees nothing but the answers. If the store
+    holds a result already, the search gets it without a new answer: resuming is the same loop.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class Engine:
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
-        self._concluded = ""  # why the search for better programs ended, where something came after it
+        self._concluded = ""  # why the search for better programs ended, if something came after it
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
@@ -128,12 +127,12 @@ class Engine:
 
     @property
     def progress(self) -> Progress:
-        """Where the run stands."""
+        """The progress of the run."""
         return self._progress
 
     @property
     def records(self) -> dict[str, Record]:
-        """Programs told so far, by id."""
+        """Programs of the results so far, by id."""
         return dict(self._records)
 
     async def run(self) -> str:
@@ -216,7 +215,7 @@ class Engine:
         return isinstance(self._search, Staged) and self._search.conclude()
 
     def _verify(self, record: Record) -> str:
-        """What strict mode says of a program on all data; asked once."""
+        """The verdict of strict mode on a program over all data; it runs once."""
         name = record.program.id
         if name not in self._verified:
             self._verified[name] = self._evaluator.verify(record.program)
@@ -244,8 +243,10 @@ class Engine:
             self._store.add_told(result, fates, generation, seconds)
         self._advance(result, ended, seconds)
         if ended and old is None and self._best is not None:
-            loop = asyncio.get_running_loop()
-            if not await loop.run_in_executor(self._answering.pool, self._verify, self._best):
+            name = self._best.program.id
+            if name not in self._verified:
+                self._verified[name] = await self._answering.verified(self._best.program)
+            if not self._verified[name]:
                 self._write(self._best)
         if result.program is not None:
             new = self._records[result.program.id]
@@ -254,7 +255,7 @@ class Engine:
         self._show(told=True, replayed=old is not None)
 
     def _answered(self, proposal: Proposal) -> None:
-        """An answer came, which may wait for others to be told."""
+        """Counts an answer, which may wait for the results of others."""
         live, tokens = self._live, proposal.tokens_in + proposal.tokens_out
         cost = self._prices.cost(proposal.tokens_in, proposal.tokens_out)
         self._live = replace(
@@ -327,7 +328,7 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine in an event loop of its own; in a thread where the caller runs one already (a notebook).
+    """Runs a coroutine in an event loop of its own; in a thread if the caller runs one already (a notebook).
 
     Ctrl-C cancels it, waits until it has put its things away, and is raised: in both cases.
     """

@@ -22,7 +22,7 @@ from grace_irl.runs.record import Record
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.store import Store
 
-FRUITLESS_POPULATIONS = 2  # a run ends when so many populations of answers in a row are no program
+FRUITLESS_POPULATIONS = 2  # a run ends after this many populations of answers in a row that are no program
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Session:
         """Searches to the end.
 
         Raises:
-            GraceError: no valid program was found, or the search cannot go on; what was told is saved.
+            GraceError: no valid program was found, or the search cannot go on; all results are saved.
             Interrupted: by Ctrl-C; the run is saved.
         """
         config = self.config
@@ -109,7 +109,7 @@ class Session:
         )
 
     def _nothing(self, calls: int, reason: str) -> str:
-        """Why there is no program, and what to do."""
+        """The reason why there is no program, and what to do."""
         if calls:
             why = f"no valid program in {calls} proposals ({reason})"
             return f"{self.folder}: {why}; see why with: grace-irl show {self.folder}"
@@ -126,5 +126,5 @@ class Session:
 
 
 def _spent(answers: Sequence[GoalAnswer]) -> tuple[int, int]:
-    """Tokens in and out of what was asked before the search."""
+    """Tokens in and out of the calls before the search."""
     return sum(answer.tokens_in for answer in answers), sum(answer.tokens_out for answer in answers)

@@ -52,10 +52,10 @@ PRAGMAS = (
 
 @dataclass(frozen=True)
 class Told:
-    """A result as it was told.
+    """A result as the search got it.
 
     Attributes:
-        program_id: None where there was no program.
+        program_id: None if there was no program.
         seconds: of search at that time, over all sittings.
         drafts: ids of the versions that further calls replaced, oldest first.
         notes: texts of further calls, by their steps.
@@ -93,7 +93,7 @@ class Store:
         self._path = path
         self._lock = threading.RLock()
         self._open = False
-        self._states: dict[str, int] | None = None  # of each trajectory, once it was asked for
+        self._states: dict[str, int] | None = None  # of each trajectory, after the first use
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         self._columns = ColumnTypes(self._db, path)
         try:
@@ -153,7 +153,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def trajectories(self) -> list[TrajectoryRow]:
-        """What the run is about, in order."""
+        """The trajectories of the run, in order."""
         columns = "digest, role, task, split, states, positives, source"
         rows = [TrajectoryRow(*row) for row in self._rows(f"SELECT {columns} FROM trajectories ORDER BY place")]
         with self._columns.reading("trajectories"):
@@ -165,13 +165,13 @@ class Store:
         return rows
 
     def add_goals(self, answers: Sequence[GoalAnswer]) -> None:
-        """Keeps what was said of goal states."""
+        """Keeps an answer about goal states."""
         rows = [tuple(getattr(answer, each.name) for each in fields(GoalAnswer)) for answer in answers]
         rows = [(*row[:3], json.dumps(row[3]), *row[4:]) for row in rows]
         self._write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
 
     def goals(self) -> list[GoalAnswer]:
-        """What was said of goal states, in order."""
+        """Answers about goal states, in order."""
         rows = self._rows("SELECT * FROM goals ORDER BY rowid")
         with self._columns.reading("goals"):
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
@@ -224,7 +224,7 @@ class Store:
             yield row[0], row[1], Proposal(*row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
-        """Keeps what the search was told and what became of candidates because of it, in one transaction."""
+        """Keeps a result of the search and the fates that it decides, in one transaction."""
         index = result.request.index
         name = result.program.id if result.program else None
         drafts = json.dumps([draft.program.id for draft in result.drafts])
@@ -246,7 +246,7 @@ class Store:
         )
 
     def told(self) -> dict[int, Told]:
-        """Every result that was told, by index."""
+        """Every result of the search, by index."""
         rows = self._rows("SELECT idx, program, failure, seconds, drafts, notes FROM results")
         known = {row[0] for row in self._rows("SELECT id FROM programs")}
         with self._columns.reading("results"):
@@ -269,7 +269,7 @@ class Store:
         return [FateRow(row[0], row[1], Fate(*row[2:])) for row in rows]
 
     def records(self) -> dict[str, Record]:
-        """Every program that was told, by id, in the order of asking."""
+        """Every scored program, by id, in the order of asking."""
         columns = "id, source, nodes, operator, parents, prior, evaluation, idx"
         defined = self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place")
         with self._columns.reading("definitions"):
@@ -279,7 +279,7 @@ class Store:
             return {row[0]: record_of(row, found.get(row[0], ())) for row in rows}
 
     def functions(self) -> list[Known]:
-        """Every different function and class of the programs that were told."""
+        """Every different function and class of the scored programs."""
         rows = self._rows("SELECT digest, name, program, source FROM functions ORDER BY digest")
         return [Known(*row) for row in rows]
 
@@ -303,7 +303,7 @@ class Store:
         self._write([("INSERT INTO events (time, kind, detail) VALUES (?, ?, ?)", [row])])
 
     def events(self) -> list[tuple[str, str, str]]:
-        """What happened: time (UTC), kind, detail."""
+        """Events of the run: time (UTC), kind, detail."""
         return [(row[0], row[1], row[2]) for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")]
 
     def tokens(self, index: int) -> tuple[int, int]:

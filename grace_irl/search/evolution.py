@@ -27,7 +27,7 @@ class EvolutionSettings:
         expert_only: chance that a mutation is shown expert states only.
         parent_temperature: T of the softmax over fitness, nats; 1 is the paper's.
         samples: requests in a row that ask the same, so that a model answers them in one call.
-        steady: never wait for a generation to be told: each result enters the population at once.
+        steady: never wait for the end of a generation: each result enters the population at once.
     """
 
     population: int = 20
@@ -44,10 +44,10 @@ class EvolutionSettings:
 class Evolution:
     """A search in generations: the first fills the population, each further one mutates P parents.
 
-    Parents are drawn with probability exp(f / T) / sum exp(f / T). The population changes only when a whole
-    generation is told; until then `ask` answers `Wait`. In steady state it changes with every result, `ask` never
-    waits, and a generation is what P results are called. Every draw happens in `ask`, so the state depends on
-    nothing but the order of asking.
+    Parents are drawn with probability exp(f / T) / sum exp(f / T). The population changes only when all
+    results of a generation are in. Until then `ask` answers `Wait`. In steady state it changes with every result, `ask`
+    never waits, and a generation is P results. Every draw happens in `ask`, so the state depends on nothing but the
+    order of asking.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:
@@ -114,7 +114,7 @@ class Evolution:
         return request
 
     def _draw(self, samples: int) -> Request:
-        """What the next so many requests ask."""
+        """Draws the request that the next `samples` calls of `ask` return."""
         parents: tuple[str, ...] = ()
         context: tuple[tuple[str, bool], ...] = ()
         filling = self._asked < self._settings.population if self._settings.steady else self._generation == 0
@@ -126,7 +126,7 @@ class Evolution:
 
     def _parent(self) -> str:
         fitness = np.array([member.evaluation.score for member in self._members])
-        with np.errstate(over="ignore"):  # near 0, where all but the best have no chance
+        with np.errstate(over="ignore"):  # near 0, if all but the best have no chance
             chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
         return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
 
@@ -190,7 +190,7 @@ def is_exhausted(failure: str) -> bool:
 
 
 def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], size: int) -> list[Fate]:
-    """What is new of "kept" and "dropped"; old members that stay have had their word."""
+    """New fates, "kept" and "dropped"; old members that stay have theirs already."""
     places = {candidate.program.id: place for place, candidate in enumerate(kept, start=1)}
     last = kept[-1] if kept else None
     fates = []
@@ -209,7 +209,7 @@ def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], si
 
 
 def _words(candidate: Scored) -> str:
-    """What it is ranked by, for people."""
+    """Figures by which it is ranked, for people."""
     words = f"fitness {shown(candidate.evaluation.score)}"
     prior = min(candidate.program.prior, 0.0)
     return words if prior == 0 else f"{words}, prior {prior:.3g} nats"

@@ -25,7 +25,7 @@ class Request:
         context: chances already drawn by the search (name, value), such as ("include_expert", True).
         sample, samples: this request is number `sample` (from 0) of `samples` that follow each other and ask the
             same: same operator, parents, seed and context. A model answers them in one call.
-        version: of requests to reshape: how many were asked before.
+        version: of requests to reshape: the number of those before it.
         ancestors: ids of further programs that the operator may show, such as the way from a tree's root.
     """
 
@@ -73,7 +73,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a candidate, and why: "kept", "dropped", "duplicate", "invalid" or "repaired"."""
+    """The fate of a candidate, with its reason: "kept", "dropped", "duplicate", "invalid" or "repaired"."""
 
     program_id: str
     verdict: str
@@ -81,17 +81,17 @@ class Fate:
 
 
 class Search(Protocol):
-    """A pure state machine with its own random generator. Told results come in the order of asking.
+    """A pure state machine with its own random generator. `tell` gets results in the order of asking.
 
     These three are all that a search must have. What it offers besides is in the protocols below.
     """
 
     def ask(self) -> Request | Wait | None:
-        """The next request; `Wait` until more results are told; None when the search is finished."""
+        """The next request; `Wait` if it needs more results first; None when the search is finished."""
         ...
 
     def tell(self, result: Result) -> list[Fate]:
-        """Take a result in; returns what became of candidates because of it."""
+        """Take a result in; returns the fates that it decides."""
         ...
 
     @property
@@ -116,7 +116,7 @@ class Barred(Protocol):
 
     @property
     def bar(self) -> Bar:
-        """The bar of a program that is asked for now.
+        """The bar of the next requested program.
 
         Its floor is the score below which the program cannot enter; -inf while there is room. A search that also weighs
         the prior (at most 0) gives the merit of its last member: no score below that reaches it.
@@ -135,7 +135,7 @@ class Staged(Protocol):
 
 @runtime_checkable
 class Deciding(Protocol):
-    """A search that decides later what became of a result."""
+    """A search that decides the fate of a result later."""
 
     @property
     def undecided(self) -> tuple[str, ...]:
@@ -143,5 +143,5 @@ class Deciding(Protocol):
         ...
 
     def finish(self) -> list[Fate]:
-        """No more results will come: decides what was told and is not yet decided. Called once."""
+        """No more results will come: decides all open fates. Called once."""
         ...

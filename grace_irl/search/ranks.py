@@ -23,7 +23,7 @@ class Scored:
 
 
 def merit(candidate: Scored) -> float:
-    """What candidates are ranked by: f + prior / N, with N the positive train states.
+    """The rank of candidates: f + prior / N, with N the positive train states.
 
     N times it is the posterior: N f is the log-likelihood of the labels with both classes weighed alike, the prior
     (at most 0) the log-probability that the program's proposer gives it. Proposers without an opinion have prior 0:
@@ -35,7 +35,7 @@ def merit(candidate: Scored) -> float:
 
 
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:
-    """Best first: higher merit, then the likelier to its proposer, fewer nodes, asked for earlier."""
+    """Best first: higher merit, then the likelier to its proposer, fewer nodes, the earlier request."""
     return _within_equals(sorted(candidates, key=lambda c: -merit(c)), merit, _tie)
 
 
@@ -43,8 +43,7 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program; None without candidates.
 
     Among those that train data cannot tell apart (equal merit, or all of them separate expert from negative
-    states) held-out data decides: accuracy first, then fitness; then the prior, fewer nodes, the one asked for
-    earlier.
+    states) held-out data decides: accuracy first, then fitness; then the prior, fewer nodes, the earlier request.
     """
     order = ranked(candidates)
     if not order:

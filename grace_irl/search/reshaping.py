@@ -17,14 +17,14 @@ STEADIEST = 1.0  # Kendall's tau of a reward that rises at every step: nothing r
 class Reshaping:
     """Runs a search to its end, then asks for `count` versions of its best program with operator "reshape".
 
-    The search ends by itself or by `conclude` (a stop rule of the search is met); what it asked for by then is
-    still told to it. A version is kept where it is more monotone than the best program and neither accuracy on
-    training data nor, where there is any, on held-out data falls, nor the separation of expert from negative states
-    is lost. Kept versions come before every other program (`heirs`), the most monotone first. Every draw happens in
-    `ask`, so that the state depends on nothing but the order of asking.
+    The search ends by itself or by `conclude` (a stop rule of the search is met). It still takes in the results of its
+    own requests. A version is kept if it is more monotone than the best program and neither accuracy on training data
+    nor, if there is any, on held-out data falls, nor the separation of expert from negative states is lost. Kept
+    versions come before every other program (`heirs`), the most monotone first. Every draw happens in `ask`, so that
+    the state depends on nothing but the order of asking.
 
     Args:
-        search: told and asked as if it were alone until it has ended.
+        search: the one to run first; it works as if it were alone.
         count: requests, unless there is nothing to gain: no program, or one that rises at every step.
         samples: requests in a row that ask the same, so that a model answers them in one call.
         seed: of the requests' seeds.
@@ -42,7 +42,7 @@ class Reshaping:
         self._first = 0  # index of the first request to reshape
         self._concluded = False
         self._parent: Scored | None = None
-        self._over = False  # the search has ended, and all that it asked for was told
+        self._over = False  # the search has ended, and has all its results
         self._kept: list[Scored] = []
         self._fates: list[Fate] = []  # of the search's end, not yet handed over
         self._same = Request(0, "reshape")
@@ -144,7 +144,7 @@ class Reshaping:
 
 
 def compared(old: Evaluation, new: Evaluation) -> tuple[str, str]:
-    """Why a version is no better shaped or worse otherwise ("" where it is to be kept), and what became of scores."""
+    """The reason to drop a version: worse shaped, or worse otherwise ("" if it is kept); and the changes of scores."""
     was, now = old.metrics, new.metrics
     before, after = was.get("monotonicity", 0.0), now.get("monotonicity")
     changes = [_change("monotonicity", before, after)]

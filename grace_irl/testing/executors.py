@@ -87,11 +87,13 @@ def wait_for(tell: Tell, path: str) -> str:
 
 
 @contextmanager
-def raises(error: type[BaseException], said: str = "") -> Iterator[None]:
-    """Fails unless exactly this kind of error is raised, with these words in its text."""
+def raises(error: type[BaseException], said: str = "") -> Iterator[list[BaseException]]:
+    """Fails unless exactly this kind of error is raised, with these words in its text; gives a list that it is in."""
+    caught: list[BaseException] = []
     try:
-        yield
+        yield caught
     except error as found:
+        caught.append(found)
         if type(found) is not error or said not in str(found):
             raise AssertionError(f"{type(found).__name__}: {found}; expected {error.__name__}: {said}") from found
     else:

@@ -13,8 +13,7 @@ import pytest
 import typer.main
 
 import grace_irl
-from grace_irl import settings
-from grace_irl.cli import main
+from grace_irl.cli import main, settings_page
 from grace_irl.cli.app import COMMANDS, build
 from grace_irl.compare.settings import Comparison
 from grace_irl.errors import InputError
@@ -220,9 +219,9 @@ def test_every_keyword_of_python_is_still_there() -> None:
 
 
 def test_what_is_made_from_the_declarations_is_up_to_date() -> None:
-    """If this fails: python -m grace_irl.settings."""
-    assert (ROOT / "docs" / "settings.md").read_text() == settings.page()
-    assert (ROOT / "grace_irl" / "keywords.py").read_text() == settings.keywords()
+    """If this fails: python -m grace_irl.cli.settings_page."""
+    assert (ROOT / "docs" / "settings.md").read_text() == settings_page.page()
+    assert (ROOT / "grace_irl" / "keywords.py").read_text() == settings_page.keywords()
 
 
 @pytest.mark.parametrize("section", [Config, Comparison])

@@ -89,7 +89,9 @@ def test_a_room_is_checked_by_its_tests_the_suites_lint_and_types() -> None:
     assert [step.split()[0] for step in steps] == ["ruff", "ruff", "mypy", "python"]
     tests = steps[-1].split()
     assert "tests/search" in tests
-    suites = {str(path) for path, text in texts(".py") if "\nfrom grace_irl.testing" in text}
+    suites = {
+        str(path) for path, text in texts(".py") if path.name.startswith("test_") and "\nfrom grace_irl.testing" in text
+    }
     assert suites == {path for path in tests if path.endswith(".py")}
 
 

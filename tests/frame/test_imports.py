@@ -49,9 +49,7 @@ ORDER: tuple[tuple[str, str], ...] = (
 """The rooms from the lowest to the highest, each with the reason for its place. A room imports only lower ones."""
 
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("methods", "runs"): "the registry makes searches of the settings of a run; methods are to declare their own",
-    ("settings", "runs"): "the list of all sections is gathered there; it is to be handed over",
-    ("settings", "compare"): "likewise",
+    ("methods", "runs"): "a method makes its parts of the settings of a whole run; it is to take its own sections",
 }
 """Rooms that import a higher one, each with the reason."""
 

@@ -17,7 +17,7 @@ from grace_irl.demos import load
 from grace_irl.demos.files import expand, open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, media_type
-from grace_irl.demos.ui import episode, readers
+from grace_irl.demos.ui import episode, readers, texts
 from grace_irl.errors import InputError
 from grace_irl.states.ui.screen import Screen
 
@@ -278,15 +278,15 @@ def test_files_that_grow_while_they_are_read_are_refused(tmp_path: Path) -> None
         list(source.demonstrations("expert", np.empty))
 
 
-@pytest.mark.parametrize("read", [readers.read_text, readers.read_bytes])
+@pytest.mark.parametrize("read", [texts.read_text, texts.read_bytes])
 def test_a_file_as_long_as_allowed_is_read(read: Callable[[Path, Memory, int], object], tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("a" * 10)
     assert read(tmp_path / "a.json", Memory(), 10) in ("a" * 10, b"a" * 10)
     with pytest.raises(InputError, match="longer than 9 bytes"):
         read(tmp_path / "a.json", Memory(), 9)
-    assert read(tmp_path / "a.json", Memory(10 * readers.PARSED), 10)
+    assert read(tmp_path / "a.json", Memory(10 * texts.PARSED), 10)
     with pytest.raises(InputError, match=r"a\.json: a text of 10 bytes or more needs 500 B of memory"):
-        read(tmp_path / "a.json", Memory(10 * readers.PARSED - 1), 10)
+        read(tmp_path / "a.json", Memory(10 * texts.PARSED - 1), 10)
 
 
 def test_yaml_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,33 @@
+"""Both runners of rewards, by their suite, and that they agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import InputError
+from grace_irl.rewards import InProcessRunner, RewardRunner, SandboxedRunner
+from grace_irl.testing.rewards import MOVES, PROGRAMS, RewardRunnerSuite, episodes
+
+
+class TestInProcessRunner(RewardRunnerSuite):
+    def make(self, source: str, *, terms: bool = False) -> RewardRunner:
+        return InProcessRunner(source, "reward.py", terms=terms)
+
+
+class TestSandboxedRunner(RewardRunnerSuite):
+    def make(self, source: str, *, terms: bool = False) -> RewardRunner:
+        return SandboxedRunner(source, "reward.py", terms=terms, workers=1)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_give_the_same_rewards(name: str) -> None:
+    here, there = InProcessRunner(PROGRAMS[name], "r"), SandboxedRunner(PROGRAMS[name], "r", workers=1)
+    for one, other in zip(here.rewards(episodes()), there.rewards(episodes()), strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_transitions_need_actions() -> None:
+    with pytest.raises(InputError, match="rewards transitions, and a trajectory has no actions"):
+        InProcessRunner(MOVES, "r").rewards([Trajectory(np.zeros((3, 1)))])
