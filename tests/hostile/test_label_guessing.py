@@ -37,9 +37,9 @@ STASHES = {
 }
 
 WALKS = {
-    "later states": "v = find(lambda k, v: type(v).__name__ in ('Views', 'View')); return 1.0 if v is not None else 0.0",
-    "its own results": "v = find(lambda k, v: type(v).__name__ == 'Answer'); return 1.0 if v is not None else 0.0",
-    "views among all objects": "import gc; return float(any(type(o).__name__ in ('Views', 'View', 'Feed', 'Player') for o in gc.get_objects()))",
+    "later states": "v = find(lambda k, v: type(v).__name__ in ('Views', 'TrajectoryView')); return 1.0 if v is not None else 0.0",
+    "its own results": "v = find(lambda k, v: type(v).__name__ == 'AnswerMap'); return 1.0 if v is not None else 0.0",
+    "views among all objects": "import gc; return float(any(type(o).__name__ in ('Views', 'TrajectoryView', 'Feed', 'Player') for o in gc.get_objects()))",
     "maps in its memory": "import gc; return float(sum(type(o).__name__ == 'mmap' and len(o) > 0 for o in gc.get_objects()))",
 }
 
