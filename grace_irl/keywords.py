@@ -71,3 +71,6 @@ class FitSettings(TypedDict, total=False):
     sandbox_wall_s: float
     sandbox_cpu_s: float
     sandbox_memory_mb: int
+    programs: int
+    first_programs: int
+    niches: int

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import ValidationError
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import MOST_STEPS, Config
 from grace_irl.errors import InputError
 from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting, runs_code
-from grace_irl.runs.config import MOST_STEPS, Config, parsed, resolve, to_toml
+from grace_irl.runs.config import parsed, resolve, to_toml
 from grace_irl.runs.effects import require_effect
 from grace_irl.settings import Section, declared, problem_of, setting
 from grace_irl.toml import read_toml

@@ -230,7 +230,7 @@ def untested(demonstrations: Demonstrations) -> str:
     Args:
         demonstrations: split.
     """
-    if demonstrations.select(role="negative"):
+    if demonstrations.select(role="negative") or not demonstrations.items:
         return ""
     held = len(demonstrations.select(split="held_out"))
     tested = f"{held} held-out expert trajectories" if held else "no held-out trajectory"

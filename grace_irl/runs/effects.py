@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from grace_irl.config import Config
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, flat, is_read, resolve
+from grace_irl.runs.config import flat, is_read, resolve
 from grace_irl.settings import declared
 
 

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.config import Config, ModelConfig, StopConfig
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
@@ -22,7 +23,6 @@ from grace_irl.propose.protocol import Parent, Prompt
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.runs import proposers
 from grace_irl.runs.budget import Prices
-from grace_irl.runs.config import Config, ModelConfig, StopConfig
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.fit import new_labelling
 from grace_irl.runs.proposers import programs_of

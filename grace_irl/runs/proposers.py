@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grace_irl.config import Config, ModelConfig, ProposerConfig
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method
@@ -25,7 +26,6 @@ from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Proposer
 from grace_irl.rewards.file import read_reward
-from grace_irl.runs.config import Config, ModelConfig, ProposerConfig
 from grace_irl.runs.effects import author_of
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, ProposerConfig
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.acting import shareable
-from grace_irl.runs.config import Config, ProposerConfig, resolve
+from grace_irl.runs.config import resolve
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow

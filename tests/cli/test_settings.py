@@ -16,10 +16,11 @@ import grace_irl
 from grace_irl.cli import main, settings_page
 from grace_irl.cli.app import COMMANDS, build
 from grace_irl.compare.settings import Comparison
+from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.keywords import FitSettings
 from grace_irl.methods import registry as methods
-from grace_irl.runs.config import Config, flat, resolve, settings_of
+from grace_irl.runs.config import flat, resolve, settings_of
 from grace_irl.settings import Section, declared, setting
 from tests.frame.tree import ROOT
 

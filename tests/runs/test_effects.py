@@ -11,9 +11,10 @@ import pytest
 import grace_irl
 from grace_irl.cli import main
 from grace_irl.compare.settings import Settings, comparison_of, require_effect_on_grace
+from grace_irl.config import Config
 from grace_irl.demos import save
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, resolve, settings_of
+from grace_irl.runs.config import resolve, settings_of
 from grace_irl.runs.effects import NEEDS, require_effect, words
 from tests.fakes.data import vector_set
 from tests.fakes.scripted_proposer import ScriptedProposer

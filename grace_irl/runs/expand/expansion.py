@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, DataConfig
 from grace_irl.contents import require_no_links
 from grace_irl.demos import load
 from grace_irl.demos.label_rule import with_rule
@@ -21,7 +22,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
-from grace_irl.runs.config import Config, DataConfig, resolve, to_toml
+from grace_irl.runs.config import resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
