@@ -110,7 +110,7 @@ def measure(name: str, arm: str, arguments: argparse.Namespace) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         lag = arguments.samples * arguments.concurrency
-        sets = [f"model.prompt_scale={arguments.scale}", f"search.lag={lag}"]
+        sets = [f"search.lag={lag}", *([] if arm == "synthesis" else [f"model.prompt_scale={arguments.scale}"])]
         try:
             grace_irl.fit(train, out=run, sets=sets, **settings(arm, arguments))  # type: ignore[arg-type]
         except GraceError as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Unpack, cast
 
+from grace_irl.config import Config
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.keywords import FitSettings, Paths
@@ -14,7 +15,7 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
-from grace_irl.runs.config import Config, method_named, resolve, settings_of
+from grace_irl.runs.config import method_named, resolve, settings_of
 from grace_irl.runs.effects import require_effect, words
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand import expansion

@@ -102,9 +102,9 @@ def _entry_changed(rng: Draw, entry: Any) -> Any:
 
 @cache
 def _recording() -> str:
+    from grace_irl.config import Config
     from grace_irl.propose.goals import GoalAnswer
     from grace_irl.propose.protocol import Proposal
-    from grace_irl.runs.config import Config
     from grace_irl.runs.recording import write_recording
     from grace_irl.runs.store import Store
     from grace_irl.search.protocol import Request, Result

@@ -100,7 +100,8 @@ _PATTERNS = (
 def _whole() -> tuple[str, str, str]:
     """The configuration of a run, of a comparison, and goal states, as this project writes them."""
     from grace_irl.compare.settings import Comparison
-    from grace_irl.runs.config import Config, to_toml
+    from grace_irl.config import Config
+    from grace_irl.runs.config import to_toml
 
     config = Config.model_validate({"data": {"demos": ("a.parquet", "b.npz")}, "search": {"samples": 2}})
     comparison = Comparison(tuned=("airl.demo_batch_size=512", "gail.x=[1, 2]"), transfer=("A-v0",))

@@ -14,8 +14,8 @@ import typer
 
 from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
 from grace_irl.compare.settings import Comparison
+from grace_irl.config import Config, DataConfig
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, DataConfig
 from grace_irl.settings import Setting, declared
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import Annotated, cast
 import typer
 
 from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
+from grace_irl.config import Config
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, is_read, settings_of
+from grace_irl.runs.config import is_read, settings_of
 from grace_irl.settings import Setting, mirror
 
 COMMON = ("--out", "--resume")
@@ -74,6 +75,7 @@ def fit(
     from grace_irl.cli.fit_results import leave, print_estimate, print_run
     from grace_irl.cli.progress import FitProgress
     from grace_irl.cli.report import report_of_fit
+    from grace_irl.methods.registry import method
     from grace_irl.runs import fit as fits
     from grace_irl.runs import proposers
     from grace_irl.runs.acting import worded
@@ -100,7 +102,7 @@ def fit(
         else:
             resolved = worded(config, sets, given, recorded_config(replay) if replay else None)
             require_effect(resolved, words(resolved, config, sets, given))
-            if not resolved.data.demos:
+            if not resolved.data.demos and method(resolved.method).needs.demonstrations:
                 raise InputError("no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj")
             if estimate:
                 if said := proposers.destination(proposers.settled(resolved)):

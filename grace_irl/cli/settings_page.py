@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grace_irl.compare.settings import Comparison
+from grace_irl.config import Config
 from grace_irl.methods.registry import METHODS
-from grace_irl.runs.config import Config, settings_of
+from grace_irl.runs.config import settings_of
 from grace_irl.settings import Section, Setting, declared
 
 PAGE = """\

@@ -12,6 +12,7 @@ from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.grace import Grace
 from grace_irl.compare.settings import Settings, tuned
 from grace_irl.compare.standings import ORACLE
+from grace_irl.config import Config, ExpandConfig, SandboxConfig
 from grace_irl.demos import load
 from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, with_rule
 from grace_irl.demos.split import draw, split
@@ -21,7 +22,6 @@ from grace_irl.rl.environments import is_adapter
 from grace_irl.rl.method import PolicyMethod, PolicyProblem, load_method, offered
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
-from grace_irl.runs.config import Config, ExpandConfig, SandboxConfig
 from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
 from grace_irl.runs.folder import RunLock, RunPaths, create
 from grace_irl.runs.labelling import Labelling, marked, with_label
@@ -68,7 +68,7 @@ def clean(
     with RunLock(paths.lock), closing(Store(paths.database)) as store:
         kept = labellings.resumed(demonstrations, RuleChoice("goal", ""), folder, store, notes_of(store, parts))
         if kept.silent or not any(row.positives for row in store.trajectories()):
-            with opened_sandbox(config) as sandbox:
+            with opened_sandbox(config.sandbox) as sandbox:
                 labelled(folder, checked or _checked(config, kept), kept, sandbox, store, parts)
     return labellings.marked(demonstrations, folder, lambda _: None)
 

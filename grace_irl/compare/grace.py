@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.compare.standings import ORACLE
+from grace_irl.config import Config
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
@@ -23,7 +24,6 @@ from grace_irl.programs.check import read
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
-from grace_irl.runs.config import Config
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes

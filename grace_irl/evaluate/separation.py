@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.toml import from_json
 
@@ -70,10 +71,16 @@ class Separation:
         """The separation that an evaluation holds; None if it holds none (invalid, stopped, of another evaluator).
 
         Raises:
-            ValueError: evidence that no discriminator wrote.
+            InputError: evidence that no discriminator wrote.
         """
         found = None if evaluation is None else evaluation.evidence.get(KEY)
-        return None if found is None else from_json(cls, json.dumps(found))
+        try:
+            return None if found is None else from_json(cls, json.dumps(found))
+        except ValueError as error:
+            raise InputError(
+                f"the evidence of an evaluation is damaged ({error}); expected it as grace-irl wrote it: put a copy of "
+                "run.db back, or fit into a new folder"
+            ) from None
 
     def evaluation(self, seconds: float = 0.0) -> Evaluation:
         """The evaluation of a valid program: its score is the fitness on training data (GRACE eq. 4.1)."""

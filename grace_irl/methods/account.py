@@ -125,9 +125,9 @@ class Account:
         named = [(title, cell) for title, cell in self._cells(evaluation) if cell != "-"]
         return [(self.score, shown(evaluation.score)), *named]
 
-    def calibrated(self, evaluation: Evaluation) -> Calibrated:  # noqa: ARG002 - others read it
-        """The numbers that an exported file carries."""
-        return Calibrated()
+    def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - others read it
+        """The numbers that an exported file carries, if the method fits a discriminator."""
+        return None
 
     def _cells(self, evaluation: Evaluation) -> list[tuple[str, str]]:
         return [(each.title, each.cell(evaluation.metrics)) for each in self.columns]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from grace_irl.config import Config
 from grace_irl.methods.method import Method
 from grace_irl.methods.separated import SeparationAccount
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from grace_irl.evaluate.evaluation import Evaluator
     from grace_irl.propose.material import Workbench
     from grace_irl.propose.rendering import Operator
-    from grace_irl.runs.config import Config
     from grace_irl.search.protocol import Search
 
 

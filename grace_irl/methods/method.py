@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from grace_irl.config import Config
 from grace_irl.evaluate.evaluation import Evaluation, Evaluator
 from grace_irl.methods.account import Account, Figures
 from grace_irl.settings import Section
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from grace_irl.propose.material import Workbench
     from grace_irl.propose.protocol import Following
     from grace_irl.propose.rendering import Operator
-    from grace_irl.runs.config import Config
     from grace_irl.search.protocol import Search
 
 
@@ -77,8 +77,8 @@ class Method:
         panels: sections of the report, from the best program's evaluation (or None) and from all.
         needs: what a run cannot do without.
         sections: its own settings by the name of their section (`grace_irl.settings`).
-        reads: sections and settings, among those of all runs, that some methods do not read and this one does:
-            "search.generations", "fitness." and so on. A user who sets another of these is refused.
+        reads: sections and settings that this method reads, of those that some methods do not
+            (`grace_irl.runs.config.OPTIONAL`). `fit` refuses a user who sets another of these.
         width: how many programs it works with at once: those that a run may begin with, and as many fruitless answers
             as end it twice.
     """

@@ -6,12 +6,12 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from grace_irl.errors import InputError
-from grace_irl.methods import grace
+from grace_irl.methods import grace, map_elites
 from grace_irl.methods.method import Method
 
 GROUP = "grace_irl.methods"
 
-METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (grace,)}
+METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (grace, map_elites)}
 """Those of this distribution."""
 
 

@@ -116,10 +116,10 @@ class SeparationAccount(Account):
             lines.append(("threshold", f"{found.threshold:.6g}, best on training data (accuracies are at it)"))
         return lines
 
-    def calibrated(self, evaluation: Evaluation) -> Calibrated:
+    def calibrated(self, evaluation: Evaluation) -> Calibrated | None:
         """See `Account`."""
         found = Separation.of(evaluation)
-        return Calibrated() if found is None else Calibrated(found.scale, found.offset, found.threshold)
+        return None if found is None else Calibrated(found.scale, found.offset, found.threshold)
 
 
 def _row(name: str, metrics: Metrics | None) -> tuple[str, ...]:

@@ -56,8 +56,8 @@ def export_source(
     *,
     title: str,
     facts: Sequence[tuple[str, str]],
-    scale: float,
-    offset: float,
+    scale: float | None = None,
+    offset: float = 0.0,
     threshold: float | None = None,
 ) -> str:
     """The program as a module of its own.
@@ -72,13 +72,13 @@ def export_source(
         source: a program that compiles.
         title: first line of the docstring.
         facts: provenance.
-        scale, offset: the calibration; 1 and 0 without one.
+        scale, offset: the calibration; 1 and 0 without one. Without a scale the module defines none of these.
         threshold: above which a reward counts as an expert's; None: not known.
 
     Raises:
         GraceError: a calibration or a threshold that is no number.
     """
-    if not (math.isfinite(scale) and math.isfinite(offset)):
+    if scale is not None and not (math.isfinite(scale) and math.isfinite(offset)):
         raise GraceError(f"calibration: scale {scale}, offset {offset}; expected finite numbers: the run is damaged")
     if threshold is not None and not math.isfinite(threshold):
         raise GraceError(f"threshold: {threshold}; expected a finite number: the run is damaged")
@@ -92,6 +92,8 @@ def export_source(
         lines += ["", *own.splitlines()]
     docstring = "\n".join(plain(line).rstrip() for line in lines)
     gap = "\n" if body.startswith(("class ", "def ", "@")) else ""
+    if scale is None:
+        return f'"""{docstring}\n"""\n\n{gap}{body}\n'
     level = "" if threshold is None else _LEVEL.format(threshold=level_name)
     end = _END.format(about=CALIBRATION, scale=scale_name, offset=offset_name, level=level, logit=logit_name)
     end = end.replace("<threshold>", repr(float(threshold or 0)))

@@ -227,6 +227,8 @@ def _action(problem: Problem, items: Sequence[Labelled]) -> str:
 
     Kinds whose actions say nothing that two states in a row do not say go without (`StateKind.prompts_actions`).
     """
+    if not items:
+        return ""
     actions, explained = items[0].trajectory.actions, problem.metadata.state_kind.prompts_actions
     if not explained or actions is None or any(item.trajectory.actions is None for item in items):
         return ""

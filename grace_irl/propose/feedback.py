@@ -1,4 +1,4 @@
-"""Feedback on a parent: the rewards that it gave, where it is wrong, and what it says of itself."""
+"""Feedback on a parent: its rewards, its mistakes, and the texts of its debug functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SET_STATES = 400  # states of either side that debug(expert_states, negative_sta
 def material(
     bench: Workbench, briefing: Briefing, request: Request, parents: Sequence[Parent], operator: Operator
 ) -> Material:
-    """What a prompt for this request is about. Only training data is looked at.
+    """The material of a prompt for this request. Only training data is looked at.
 
     Args:
         parents: of the request, then its ancestors.
@@ -49,7 +49,7 @@ def material(
 
 
 def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
-    """What is known of a program; without a seed its debug function is not run."""
+    """Facts about a program; without a seed its debug function is not run."""
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
     wrong = wrong_states(briefing.items, rewards)
@@ -58,7 +58,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:
-    """What debug_fn says by digest and step: at wrong states, at those beside them, at the ends and at goals."""
+    """Texts of debug_fn by digest and step: at wrong states, at those beside them, at the ends and at goals."""
     trajectories = [each.item.trajectory for each in shown]
     requests = [DebugRequest(place, step) for place, each in enumerate(shown) for step in sorted(foremost(each))]
     handle = bench.sandbox.put(trajectories)
@@ -73,7 +73,7 @@ def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[
 
 
 def _overall(bench: Workbench, source: str, seed: int) -> str:
-    """What the program's debug(expert_states, negative_states) says of a sample of the training states."""
+    """The text of the program's debug(expert_states, negative_states) on a sample of the training states."""
     if "\ndef debug(" not in f"\n{source}":
         return ""
     train = bench.problem.train

@@ -82,7 +82,7 @@ def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Ge
 
 @dataclass(frozen=True, eq=False)
 class ParentMaterial:
-    """What is known of a program that a prompt is about.
+    """Facts about the program of a prompt.
 
     Attributes:
         source: its text.
@@ -103,7 +103,7 @@ class ParentMaterial:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What an operator works on. Which attributes it reads: see each operator.
+    """Input of an operator. Each operator names the attributes that it reads.
 
     Attributes:
         seed: of every draw (`Request.seed`).

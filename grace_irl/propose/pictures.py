@@ -50,7 +50,7 @@ class Pictures:
 
 
 def require_pictures(problem: Problem) -> None:
-    """Raises InputError where states have no picture, or the library that draws is missing."""
+    """Raises InputError if states have no picture, or the library that draws is missing."""
     require_kind(problem.metadata.kind)
 
 
@@ -188,4 +188,4 @@ PAINTERS = {
         _screen,
     ),
 }
-"""Who draws states, for the kinds that have pictures."""
+"""Painters of states, for the kinds that have pictures."""

@@ -21,7 +21,7 @@ LEAST_CUT = 0.8
 
 @dataclass(frozen=True)
 class PromptSettings:
-    """What prompts may hold.
+    """Limits and content of prompts.
 
     Attributes:
         budget: see `PromptBudget`.
@@ -43,7 +43,7 @@ class Prompter:
         bench: the data and the sandbox.
         settings: what prompts may hold.
         answer_format: how programs are to be answered.
-        room: most tokens of a prompt that the model takes, where that is known.
+        room: most tokens of a prompt that the model takes, if that is known.
 
     Attributes:
         version: counts how often prompts were made shorter.
@@ -103,7 +103,7 @@ class Prompter:
 
         Args:
             prompt: the one that did not fit.
-            limit: tokens that the model takes; None where the server does not say.
+            limit: tokens that the model takes; None if the server does not say.
             found: tokens that it counted.
 
         Raises:

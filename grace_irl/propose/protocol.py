@@ -50,7 +50,10 @@ class Parent:
 
 
 class Proposer(Protocol):
-    """Writes programs. Answers depend only on the request, the parents and the training data, never on timing."""
+    """Writes programs. Answers depend only on the request, the parents and the training data, never on timing.
+
+    `parents` are those of the request, then its ancestors.
+    """
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """One answer. A failure of the proposer is a `Proposal` with `failure`, not an exception."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from grace_irl.config import Config
 from grace_irl.propose.briefing import neutral_names
 from grace_irl.runs.budget import Prices, Spending, spending
-from grace_irl.runs.config import Config
 from grace_irl.runs.provenance import data_digest, short
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store

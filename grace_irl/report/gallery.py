@@ -36,8 +36,8 @@ class Field:
     Attributes:
         index: its place in the vector.
         name: or "".
-        positive, negative: mean and deviation over positive and negative states; None where there are none.
-        effect: difference of the means in pooled deviations (Cohen's d); 0 where a side is missing.
+        positive, negative: mean and deviation over positive and negative states; None if there are none.
+        effect: difference of the means in pooled deviations (Cohen's d); 0 if a side is missing.
     """
 
     index: int
@@ -86,7 +86,7 @@ def _rows(trajectory: Trajectory, chosen: Any) -> NDArray[np.float64]:
 
 
 def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Trajectory]) -> list[float | None]:
-    """A field's number in each state; None where the state is not there."""
+    """A field's number in each state; None if the state is not there."""
     found = (trajectories.get(shot.of.row.digest) for shot in shots)
     return [
         None if each is None else float(_rows(each, slice(shot.step, shot.step + 1))[0, field.index])
@@ -120,7 +120,7 @@ class GridPictures:
         self._legend = Legend(grids)
 
     def draw(self, grid: NDArray[np.integer], label: str) -> Markup | None:
-        """A drawing of one; None where it has too many cells."""
+        """A drawing of one; None if it has too many cells."""
         height, width = grid.shape[:2]
         if height * width > MOST_CELLS:
             return None
@@ -142,7 +142,7 @@ class GridPictures:
 
     @property
     def legend(self) -> list[Entry]:
-        """What the squares stand for, most frequent first."""
+        """The codes of the squares, most frequent first."""
         entries = []
         for cell, (mark, style) in list(self._legend.blocks.items())[:MOST_LISTED]:
             codes = " ".join(map(str, cell))
@@ -186,7 +186,7 @@ class VectorRow:
 
 
 class GalleryFigures:
-    """What the report shows of states of one kind; of a kind without figures, nothing.
+    """Figures of states of one kind in the report; a kind without figures has none.
 
     Args:
         data: as far as it could be read.
@@ -216,7 +216,7 @@ class GalleryFigures:
 
     @property
     def legend(self) -> list[Entry]:
-        """What the squares of drawings stand for."""
+        """The codes of the squares of drawings."""
         return []
 
     def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
@@ -282,7 +282,7 @@ FIGURES: dict[str, type[GalleryFigures]] = {
     SCREEN.name: ScreenFigures,
     RECORD.name: RecordFigures,
 }
-"""What the report shows of states, for the kinds that have figures."""
+"""Figures of states in the report, for the kinds that have some."""
 
 
 class Gallery:
@@ -309,12 +309,12 @@ class Gallery:
         self.figures = FIGURES.get(kind, GalleryFigures)(data, evidence, states)
 
     def instruction(self, of: Valued) -> str:
-        """What a trajectory was told, or ""."""
+        """The instruction of a trajectory, or ""."""
         found = self._data.trajectories.get(of.row.digest)
         return found.extra_info if found else ""
 
     def drawing(self, shot: Shot) -> Markup | None:
-        """A drawing of a state, where there is one and room for it."""
+        """A drawing of a state, if there is one and room for it."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         if trajectory is None:
             return None
@@ -322,13 +322,13 @@ class Gallery:
         return drawn if drawn is not None and self._fits(len(drawn)) else None
 
     def screen(self, shot: Shot) -> ScreenFigure | None:
-        """A screen, where there is one and room for it."""
+        """A screen, if there is one and room for it."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         view = None if trajectory is None else self.figures.screen(trajectory, shot.step)
         return view if view is not None and self._fits(view.size) else None
 
     def _fits(self, size: int) -> bool:
-        """Whether so many bytes more have room; takes it."""
+        """Whether more bytes have room; takes it."""
         if size > self._room:
             self.left_out += 1
             return False

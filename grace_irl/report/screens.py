@@ -38,10 +38,10 @@ class ScreenFigure:
     """A screen as the report shows it.
 
     Attributes:
-        pictures: the screenshot, where the data have one, and a drawing of what programs are handed.
-        trouble: why one of them is missing; "" where none is.
-        changes: kind ("changed", "new", "gone") and text of each line that tells it from the screen before; () where
-            nothing differs; None where it is the first one, or another screen altogether.
+        pictures: the screenshot, if the data have one, and a drawing of what programs are handed.
+        trouble: why one of them is missing; "" if none is.
+        changes: kind ("changed", "new", "gone") and text of each line that tells it from the screen before; () if
+            nothing differs; None if it is the first one, or another screen altogether.
         outline: its lines.
         left_out: lines of the outline beyond these.
     """

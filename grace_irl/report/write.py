@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
@@ -20,7 +21,6 @@ from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, highlighted, render
 from grace_irl.report.plots import Plot
 from grace_irl.report.verdict import cautions, warnings
-from grace_irl.runs.config import Config
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, SandboxConfig
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, SandboxConfig, flat, resolve, with_settings
+from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
 
 DATA = ("data.demos", "data.negatives")

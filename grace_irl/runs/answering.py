@@ -75,7 +75,7 @@ class Answering:
                 tuple(Draft(each.program, each.evaluation) for each in drafts),
                 told.notes,
             )
-        parents = [self._parent(name) for name in request.parents]
+        parents = [self._parent(name) for name in (*request.parents, *request.ancestors)]
         proposal = self._store.proposal(request.index)
         if proposal is None:
             proposal = await self._proposer.propose(request, parents)

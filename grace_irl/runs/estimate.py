@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.config import Config, ModelConfig, StopConfig
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
@@ -22,7 +23,6 @@ from grace_irl.propose.protocol import Parent, Prompt
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.runs import proposers
 from grace_irl.runs.budget import Prices
-from grace_irl.runs.config import Config
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.fit import new_labelling
 from grace_irl.runs.proposers import programs_of
@@ -141,7 +141,7 @@ def estimated(config: Config) -> Estimate:
     if labelling.silent:
         count = len(labelling.silent)
         notes.append(f"goal states of {count} expert trajectories are asked for first: that is not counted here")
-    served, context = _server(config, notes) if name == "llm" else ("", None)
+    served, context = _server(config.model, notes) if name == "llm" else ("", None)
     room = None if context is None else max(1, context - model.answer_tokens)
     if model.answer_format == "auto":
         notes.append("answer format auto: prompts are counted for code; a run finds out by a probe when it begins")
@@ -163,18 +163,18 @@ def estimated(config: Config) -> Estimate:
         answer_most=model.answer_tokens,
         typical=typical,
         most=most,
-        caps=_caps(config, typical, most),
+        caps=_caps(config.stop, typical, most),
         assumptions=_assumptions(config, rounds),
         notes=tuple(notes),
     )
 
 
-def _server(config: Config, notes: list[str]) -> tuple[str, int | None]:
+def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
     """The model's name and context, as far as a server says them."""
-    if not config.model.url:
+    if not model.url:
         notes.append("no server was asked (no --llm-url): the model's context is not known")
         return "", None
-    settings = replace(proposers.chat_settings(config), patience=PATIENCE, timeout=TIMEOUT)
+    settings = replace(proposers.chat_settings(model), patience=PATIENCE, timeout=TIMEOUT)
 
     async def asked() -> tuple[str, int | None]:
         async with ChatClient(settings) as client:
@@ -269,8 +269,7 @@ def _of(prompts: dict[str, PromptSize], name: str, *, most: bool) -> int:
     return prompts[name].most if most else prompts[name].typical
 
 
-def _caps(config: Config, typical: Total, most: Total) -> tuple[Cap, ...]:
-    stop = config.stop
+def _caps(stop: StopConfig, typical: Total, most: Total) -> tuple[Cap, ...]:
     rows = (
         ("max-calls", stop.max_calls, typical.programs, most.programs),
         ("max-tokens", stop.max_tokens, typical.tokens, most.tokens),

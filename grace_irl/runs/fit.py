@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, ProposerConfig, SandboxConfig
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, with_rule
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.split import split
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
@@ -22,7 +23,7 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
-from grace_irl.runs.config import Config, ProposerConfig, flat, resolve, to_toml
+from grace_irl.runs.config import flat, resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
@@ -35,6 +36,7 @@ from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.session import Session
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Limits, Sandbox
+from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
@@ -109,19 +111,19 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     if labelling.silent:
         require_chat(labelling, config)
     problem = labelling.problem()
-    require_recorded_data(config, trajectory_rows(problem))
+    require_recorded_data(config.proposer, trajectory_rows(problem))
     evaluator = _checked(labelling, problem, config)
     if parts.proposer is None:
         _say_server(config, parts)
         config = proposers.checked(config, problem)
     with ExitStack() as stack:
-        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config))
+        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox))
         create(folder, config, problem, labelling.answers, labelling.choice.reason)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         note = notes_of(store, parts)
-        if not parts.reason:
+        if not parts.reason and labelling.demonstrations.items:
             note(labelling.choice.line)
         if left := untested(labelling.demonstrations):
             note(left)
@@ -190,7 +192,7 @@ def resume(
         if parts.proposer is None:
             _say_server(config, parts)
             config = proposers.checked(config, problem)
-        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config))
+        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox))
         if config != found:
             write_atomically(paths.config, to_toml(config))
         if plain_acting(config) != (kept or {}):
@@ -270,6 +272,8 @@ def _loaded(
     if demonstrations is None:
         from grace_irl.demos import load
 
+        if not data.demos and not method(config.method).needs.demonstrations:
+            return Demonstrations(Metadata(VECTOR.name), ()), RuleChoice("all", "there are no demonstrations")
         demonstrations = load(data.demos, data.negatives)
     choice = chosen_rule(config, demonstrations)
     if reason:
@@ -290,7 +294,7 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
         InputError: data that cannot be used.
     """
     found, choice = _loaded(config, demonstrations, reason)
-    return labellings.begun(found, choice, config.data.goals, proposers.recorded_goals(config))
+    return labellings.begun(found, choice, config.data.goals, proposers.recorded_goals(config.proposer))
 
 
 def require_chat(labelling: Labelling, config: Config) -> None:
@@ -334,11 +338,11 @@ def _located(config: Config) -> Config:
     return config.model_copy(update={"data": data, "proposer": proposer})
 
 
-def opened_sandbox(config: Config) -> Sandbox:
-    """The sandbox of a configuration, a context manager."""
+def opened_sandbox(settings: SandboxConfig) -> Sandbox:
+    """A sandbox, a context manager."""
     from grace_irl.sandbox import open_sandbox
 
-    return open_sandbox(workers=config.sandbox.workers, allow_weak=config.sandbox.allow_weak)
+    return open_sandbox(workers=settings.workers, allow_weak=settings.allow_weak)
 
 
 def _require_compatible(began: Config, config: Config, store: Store) -> None:

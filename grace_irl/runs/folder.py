@@ -17,13 +17,14 @@ from pathlib import Path
 from types import TracebackType
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config
 from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs import acting
 from grace_irl.runs.acting import plain_acting
-from grace_irl.runs.config import Config, to_toml
+from grace_irl.runs.config import to_toml
 from grace_irl.runs.store import Store
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from grace_irl.config import Config
 from grace_irl.demos.goals import Goals, goals_of, load_goals, save_goals, with_goals
 from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule
 from grace_irl.demos.labels import Labelled, Problem, label, unmarked
@@ -18,7 +19,6 @@ from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.propose.cleaning import ANSWERS, Cleaner
 from grace_irl.propose.goals import GoalAnswer, last_words
 from grace_irl.propose.llm import Asking
-from grace_irl.runs.config import Config
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.record import trajectory_rows
@@ -234,7 +234,8 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         _save(labelling, folder)
     try:
         problem = labelling.problem()
-        require_both_sides(problem.train)
+        if labelling.demonstrations.items:  # a method may need none
+            require_both_sides(problem.train)
     except InputError as error:
         raise InputError(
             f"{error}; correct {RunPaths(folder).goals}, and go on with {resume or RunPaths(folder).resume}"

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grace_irl.config import Config, ModelConfig, ProposerConfig
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method
@@ -25,7 +26,6 @@ from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Proposer
 from grace_irl.rewards.file import read_reward
-from grace_irl.runs.config import Config
 from grace_irl.runs.effects import author_of
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
@@ -118,7 +118,7 @@ def _has_server(config: Config, problem: Problem) -> Config:
     _can_prompt(config, problem)
 
     async def found() -> Config:
-        async with ChatClient(chat_settings(config)) as client:
+        async with ChatClient(chat_settings(config.model)) as client:
             known = {"name": await client.open(), "answer_format": await client.detect_format()}
         return config.model_copy(update={"model": model.model_copy(update=known)})
 
@@ -126,16 +126,15 @@ def _has_server(config: Config, problem: Problem) -> Config:
 
 
 def _served(config: Config, bench: Workbench) -> Chat:
-    return Served(ChatClient(chat_settings(config), bench.note))
+    return Served(ChatClient(chat_settings(config.model), bench.note))
 
 
 def _llm(config: Config, bench: Workbench) -> Proposer:
     return LlmProposer(_served(config, bench), bench, prompt_settings(config))
 
 
-def chat_settings(config: Config) -> ChatSettings:
-    """How a server is asked under this configuration."""
-    model = config.model
+def chat_settings(model: ModelConfig) -> ChatSettings:
+    """Settings of the client."""
     return ChatSettings(
         url=model.url,
         model=model.name,
@@ -149,13 +148,12 @@ def chat_settings(config: Config) -> ChatSettings:
 
 
 def prompt_settings(config: Config) -> PromptSettings:
-    """What prompts may hold under this configuration.
+    """Limits and extras of prompts.
 
     Raises:
         InputError: a file for --context that cannot be read.
     """
-    model = config.model
-    context = ""
+    model, context = config.model, ""
     if model.context:
         try:
             context = Path(model.context).read_text(encoding="utf-8")
@@ -244,11 +242,11 @@ def unread(config: Config, problem: Problem) -> str:
     return unread_by_synthesiser(problem)
 
 
-def recorded_goals(config: Config) -> tuple[GoalAnswer, ...]:
+def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
     """What the recorded run knew of goal states, where one is replayed."""
-    if config.proposer.name != "replay" or not config.proposer.recording:
+    if proposer.name != "replay" or not proposer.recording:
         return ()
-    with closing(opened_recording(Path(config.proposer.recording))) as recording:
+    with closing(opened_recording(Path(proposer.recording))) as recording:
         return tuple(recording.goals())
 
 

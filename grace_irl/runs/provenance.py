@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grace_irl.config import Config
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.methods.registry import method
 from grace_irl.programs.export import export_source, sound
 from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
-from grace_irl.runs.config import Config, flat
+from grace_irl.runs.config import flat
 from grace_irl.runs.record import Record, TrajectoryRow, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
@@ -32,9 +33,7 @@ def export_record(record: Record, store: Store, config: Config) -> str:
         record.program.source,
         title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
         facts=facts(record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")),
-        scale=numbers.scale,
-        offset=numbers.offset,
-        threshold=numbers.threshold,
+        **(vars(numbers) if numbers else {}),
     )
     return sound(text, f"program {record.program.id}")
 
@@ -54,7 +53,7 @@ def facts(
     """
     lines = [
         *method(config.method).account.facts(record.evaluation, flat(config)),
-        ("label", f"{label} (which expert states are positive)"),
+        *([("label", f"{label} (which expert states are positive)")] if trajectories else []),
     ]
     for split in ("train", "held_out"):
         rows = [row for row in trajectories if row.split == split]

@@ -27,10 +27,8 @@ def from_text(text: str) -> Evaluation:
     Raises:
         ValueError: another text, or a valid program whose score is not finite.
     """
-    try:
-        found = from_json(Evaluation, text)
-    except ValueError:
-        found = from_json(_Format2, text).evaluation()
+    old = '"evidence"' not in text and '"fitness"' in text
+    found = from_json(_Format2, text).evaluation() if old else from_json(Evaluation, text)
     if found.valid and found.complete and not math.isfinite(found.score):
         raise ValueError("score: expected a finite number of a valid program")
     return found

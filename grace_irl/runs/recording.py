@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, ProposerConfig
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.acting import shareable
-from grace_irl.runs.config import Config, resolve
+from grace_irl.runs.config import resolve
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
@@ -137,21 +138,21 @@ def recorded_config(path: Path) -> Config:
     return config.model_copy(update={"proposer": proposer, "stop": stop})
 
 
-def require_recorded_data(config: Config, rows: Sequence[TrajectoryRow]) -> None:
+def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow]) -> None:
     """Refuses to replay a run on other data than it was recorded on.
 
     Raises:
         InputError: other trajectories, roles, tasks or splits.
     """
-    if config.proposer.name != "replay" or not config.proposer.recording:
+    if proposer.name != "replay" or not proposer.recording:
         return
-    with closing(opened_recording(Path(config.proposer.recording))) as found:
+    with closing(opened_recording(Path(proposer.recording))) as found:
         recorded = found.content if isinstance(found, Recorded) else content_of(found.trajectories())
     given = content_of(rows)
     if recorded and recorded != given:
         missing = len(recorded) - len([each for each in given if each in set(recorded)])
         raise InputError(
-            f"{config.proposer.recording}: recorded on {len(recorded)} trajectories, of which {max(missing, 0)} are "
+            f"{proposer.recording}: recorded on {len(recorded)} trajectories, of which {max(missing, 0)} are "
             f"not among the {len(given)} demonstrations here with the same role, task and split; expected the "
             "demonstrations that it was recorded on (--demos)"
         )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grace_irl.config import Config
 from grace_irl.contents import require_no_links, require_own_file
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import GraceError, InputError
@@ -16,7 +17,7 @@ from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.runs import acting
 from grace_irl.runs.acting import DATA, plain_acting
-from grace_irl.runs.config import Config, resolve
+from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.record import Record, candidate

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.methods.registry import method
@@ -14,7 +15,6 @@ from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs.budget import Prices, budget
-from grace_irl.runs.config import Config
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.provenance import export_record

@@ -70,5 +70,5 @@ def picture(grids: Sequence[NDArray[Any]], legend: Legend, gap: int = 4) -> Text
 
 
 def snapshots(states: NDArray[Any], count: int = 3) -> list[int]:
-    """Which states of a trajectory to show: the first, the last, and some between."""
+    """States of a trajectory to show: the first, the last, and some between."""
     return sorted({int(i) for i in np.linspace(0, len(states) - 1, count).round()})

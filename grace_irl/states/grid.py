@@ -109,7 +109,7 @@ class GridKind(StateKind):
 
 
 class GridCodes:
-    """How often each code occurs in each of the three channels. Implements `Census`."""
+    """The count of each code in each of the three channels. Implements `Census`."""
 
     def __init__(self) -> None:
         self.counts: tuple[Counter[int], ...] = (Counter(), Counter(), Counter())

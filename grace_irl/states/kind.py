@@ -171,7 +171,7 @@ class StateKind(ABC):
         return f"{states.dtype} of shape {states.shape}"
 
     def signature(self, states: States) -> Hashable:
-        """What all trajectories of a set share, such as a vector's width; None if nothing has to be shared."""
+        """Facts that all trajectories of a set share, such as a vector's width; None if nothing has to be shared."""
         del states
         return None
 
@@ -208,7 +208,7 @@ class StateKind(ABC):
         return None
 
     def identity(self, states: States) -> tuple[object, object]:
-        """What a digest begins with: shape and type."""
+        """The beginning of a digest: shape and type."""
         return states.shape, states.dtype.str
 
     def feed(self, digest: Any, states: States) -> None:
@@ -246,7 +246,7 @@ class StateKind(ABC):
         """
 
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
-        """The shape of a state that a file keeps as so many numbers in a row.
+        """The shape of a state that a file keeps as numbers in a row.
 
         Args:
             size: numbers of the state.
@@ -303,8 +303,8 @@ class StateKind(ABC):
         return False
 
     def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
-        """How a trajectory's states differ from the observations of a space: theirs, and the space's; None if they may
-        be of it, or if the kind does not say."""
+        """The forms of a trajectory's states and of a space's observations, if they differ; None if the states may be
+        of the space, or if the kind does not say."""
         del states, space
         return None
 

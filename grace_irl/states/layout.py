@@ -20,7 +20,7 @@ Receive = Callable[[int], bytes]
 
 
 class StateLayout:
-    """How states of one kind, type and shape lie on the wire.
+    """Layout of states of one kind, type and shape on the wire.
 
     Args:
         kind: of the states.

@@ -387,7 +387,7 @@ class RecordCensus:
 
 @dataclass(frozen=True)
 class _PartMap:
-    """What becomes of one part.
+    """The fate of one part.
 
     Attributes:
         name: its new name.

@@ -16,10 +16,11 @@ import grace_irl
 from grace_irl.cli import main, settings_page
 from grace_irl.cli.app import COMMANDS, build
 from grace_irl.compare.settings import Comparison
+from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.keywords import FitSettings
 from grace_irl.methods import registry as methods
-from grace_irl.runs.config import Config, flat, resolve, settings_of
+from grace_irl.runs.config import flat, resolve, settings_of
 from grace_irl.settings import Section, declared, setting
 from tests.frame.tree import ROOT
 
@@ -339,7 +340,7 @@ class TestAMethodsOwnSection:
     def test_settings_that_it_does_not_read_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         toy = ["fit", "--demos", "x", "--method", "toy"]
         shown = flags_in(help_of(capsys, *toy, "--help-all"))
-        assert {"--generations", "--label", "--search-lag", "--max-calls", "--model"} <= shown
+        assert {"--generations", "--label", "--lag", "--max-calls", "--model"} <= shown
         assert not {"--elite", "--calibrate", "--expand", "--target-accuracy"} & shown
         assert main([*toy, "--elite", "3"]) == 2
         assert "--elite has no effect with this method; expected it with --method grace" in capsys.readouterr().err

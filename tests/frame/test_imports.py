@@ -27,6 +27,7 @@ ORDER: tuple[tuple[str, str], ...] = (
     ("states", "kinds of state know of no file"),
     ("demos", "trajectories are made of states"),
     ("settings", "declarations of settings"),
+    ("config", "sections of settings that every run has"),
     ("keywords", "types of the settings, as keywords"),
     ("programs", "sources, and what a program gets of a state"),
     ("sandbox", "runs programs over trajectories"),
@@ -48,9 +49,7 @@ ORDER: tuple[tuple[str, str], ...] = (
 )
 """The rooms from the lowest to the highest, each with the reason for its place. A room imports only lower ones."""
 
-EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("methods", "runs"): "a method makes its parts of the settings of a whole run; it is to take its own sections",
-}
+EXCEPTIONS: dict[tuple[str, str], str] = {}
 """Rooms that import a higher one, each with the reason."""
 
 

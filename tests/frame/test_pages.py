@@ -16,7 +16,9 @@ import pytest
 import typer.main
 
 from grace_irl.cli.app import COMMANDS, GROUPS, build
-from grace_irl.runs.config import Config, flat
+from grace_irl.config import Config
+from grace_irl.methods.registry import METHODS
+from grace_irl.runs.config import flat, settings_of
 from tests.frame.pages import Code, anchors, code, pages
 from tests.frame.tree import ROOT, files, texts
 
@@ -97,7 +99,10 @@ def unknown_flags(each: Code) -> Iterator[str]:
     asked = each.text.split(" #")[0].split(" -- ")[0]
     script, command = SCRIPT.search(asked), PROGRAM.search(asked)
     own = [flags for path, flags in scripts().items() if script and f"/{path}".endswith(f"/{script['path']}")]
-    if own:
+    if each.page.as_posix() == "docs/settings.md":
+        known = {f"--{setting.flag}" for name in METHODS for setting in settings_of(name).values()}
+        known |= {f"--no-{name[2:]}" for name in known} | set.union(*commands().values())
+    elif own:
         known = set.union(*own)
     elif command and command["command"] in commands() and (each.language != "span" or command.start() == 0):
         known = commands()[command["command"]]

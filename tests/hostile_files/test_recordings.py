@@ -82,7 +82,7 @@ def test_other_demonstrations_are_refused(tmp_path: Path, capsys: pytest.Capture
 
 def test_an_exported_recording_tells_nothing_of_its_machine(tmp_path: Path) -> None:
     data = demos(tmp_path)
-    folder = run(tmp_path, data, "--set", "model.price_in=2.5", "--set", "sandbox.wall_s=20")
+    folder = run(tmp_path, data, "--set", "sandbox.wall_s=20")
     assert main(["export", str(folder), "--recording", str(tmp_path / "a.jsonl")]) == 0
     header = (tmp_path / "a.jsonl").read_text().splitlines()[0]
     assert str(tmp_path) not in header

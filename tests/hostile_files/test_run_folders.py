@@ -309,7 +309,8 @@ def test_the_server_of_the_whole_is_that_of_its_parts(
     """A run within an expansion is the user's own, too: it must not go on with the server that it began with."""
     data = demos(tmp_path)
     whole = resolve(flags={"data.demos": (str(data),), "model.url": "http://127.0.0.1:9", "expand.rounds": 1})
-    inner = asked_of(server, tmp_path, "--trust-reward", "--set", "sandbox.wall_s=50")
+    inner = asked_of(server, tmp_path, "--set", "sandbox.wall_s=50")
+    changed(inner, expand__trust=True)
     asked = len(server.authorizations)
     with pytest.raises(InputError, match=r"no server at http://127\.0\.0\.1:9"):
         fits.resume(inner, {"stop.max_calls": 9, "search.generations": 5}, vouched=whole)

@@ -102,7 +102,10 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     ],
     "scramble": lambda at: ["demos", "scramble", str(at / NAME), str(at / "scrambled")],
     "fit": lambda at: ["fit", "--demos", str(at / NAME), "--out", str(at / "fit\x1b[2J[/b]"), "--max-calls", "2"],
-    "estimate": lambda at: ["fit", "--demos", str(at / NAME), "--estimate", "--set", f"model.name='''{HOSTILE[:4]}'''"],
+    "estimate": lambda at: [
+        *("fit", "--demos", str(at / NAME), "--estimate", "--llm-url", "http://127.0.0.1:9"),
+        *("--set", f"model.name='''{HOSTILE[:4]}'''"),
+    ],
     "show": lambda at: ["show", str(at / "run")],
     "fates": lambda at: ["show", str(at / "run"), "--fates"],
     "rounds": lambda at: ["show", str(at / "expansion")],

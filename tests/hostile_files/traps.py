@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.config import Config
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.runs.config import Config
 from tests.fakes.data import vector_set
 
 ADAPTER = """

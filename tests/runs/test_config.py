@@ -10,9 +10,10 @@ from unittest.mock import Mock
 import pytest
 from pydantic import BaseModel
 
+from grace_irl.config import Config
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import config as configs
-from grace_irl.runs.config import Config, resolve, to_toml
+from grace_irl.runs.config import resolve, to_toml
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import PpoLearner
 from grace_irl.runs.fit import start

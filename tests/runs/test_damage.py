@@ -86,8 +86,8 @@ EVALUATION = json.loads(to_text(FULL))
         (
             "records",
             "UPDATE programs SET evaluation = ?",
-            json.dumps({**EVALUATION, "train": {**EVALUATION["train"], "auc": "high"}}),
-            "(ValueError: train.auc: Input should be a valid number)",
+            json.dumps({**EVALUATION, "metrics": {"auc": "high"}}),
+            "(ValueError: metrics.auc: Input should be a valid number)",
         ),
         ("records", "UPDATE programs SET parents = ?", "a, b", "'programs' is damaged (ValueError"),
         ("records", "UPDATE programs SET nodes = ?", "seven", "(TypeError: nodes is str, not int)"),
@@ -139,3 +139,17 @@ def test_show_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         err = capsys.readouterr().err
         assert "run.db: a row of 'programs' is damaged (ValueError: status: Field required); expected it as" in err
         assert "defect" not in err
+
+
+def test_damaged_evidence_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The engine and the database do not look into it, so that whoever shows it finds the damage."""
+    run = tmp_path / "run"
+    assert main(["fit", "--demos", str(SHIPPED), "--out", str(run), "--generations", "1", "--population", "2"]) == 0
+    with closing(sqlite3.connect(run / "run.db")) as database, database:
+        database.execute('UPDATE programs SET evaluation = replace(evaluation, \'"experts":\', \'"experts":0.5,"x":\')')
+    capsys.readouterr()
+    assert main(["show", str(run)]) == 2
+    err = capsys.readouterr().err
+    assert "the evidence of an evaluation is damaged (train.experts" in err
+    assert "put a copy of run.db back" in err
+    assert err.count("\n") == 1

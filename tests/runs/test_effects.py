@@ -11,9 +11,10 @@ import pytest
 import grace_irl
 from grace_irl.cli import main
 from grace_irl.compare.settings import Settings, comparison_of, require_effect_on_grace
+from grace_irl.config import Config
 from grace_irl.demos import save
 from grace_irl.errors import InputError
-from grace_irl.runs.config import Config, resolve, settings_of
+from grace_irl.runs.config import resolve, settings_of
 from grace_irl.runs.effects import NEEDS, require_effect, words
 from tests.fakes.data import vector_set
 from tests.fakes.scripted_proposer import ScriptedProposer
@@ -48,10 +49,10 @@ def refusal(capsys: pytest.CaptureFixture[str], arguments: Sequence[object]) -> 
         (["--concurrency", "3", "--proposer", "manual"], "--concurrency: no effect"),
         (["--images"], "--images: no effect, since this run has no prompts"),
         (["--no-repair"], "--repair: no effect"),
-        (["--search-expert-only", "0.1"], "expected --llm-url URL or --proposer manual"),
+        (["--expert-only", "0.1"], "expected --llm-url URL or --proposer manual"),
         (["--max-tokens", "9"], "--max-tokens: no effect, since this run has no model"),
         (["--max-cost", "9"], "--max-cost: no effect, since this run has no model with a price"),
-        (["--max-cost", "9", "--llm-url", URL], "expected a model and --model-price-in or --model-price-out"),
+        (["--max-cost", "9", "--llm-url", URL], "expected a model and --price-in or --price-out"),
         (["--set", "model.price_in=1"], "--set model.price_in: no effect"),
         (["--seed-synthesis", "3"], "--seed-synthesis: no effect, since this run has no other author"),
         (["--env", "CartPole-v1"], "--env: no effect, since this run has no expansion; expected --expand M"),

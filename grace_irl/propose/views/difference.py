@@ -12,13 +12,13 @@ MOST = 400
 """Nodes that are new or gone, from which on two screens are different ones."""
 
 MANY = 8  # nodes of a screen that is another one if less than a quarter of them is old
-NEAR = 40  # characters of a label that says where a node is
+NEAR = 40  # characters of a label for the place of a node
 
 
 def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     """Lines `~` for nodes that changed what they say, `+` for new ones, `-` for those that are gone.
 
-    [] where both have the same nodes; None where so much differs that nobody would call it a change.
+    [] if both have the same nodes; None if so much differs that nobody would call it a change.
     """
     if len(after.keys) >= MANY and 4 * len(before.keys & after.keys) < len(after.keys):
         return None
@@ -137,7 +137,7 @@ def _change(one: Item, two: Item) -> str:
 
 
 def _where(outline: ScreenOutline, place: int, apart: Collection[int]) -> str:
-    """In or beside what a node is, by a label that both screens have; "" where nothing near it has one."""
+    """In or beside what a node is, by a label that both screens have; "" if nothing near it has one."""
     above = outline.items[place].parent
     if above < 0:
         return ""

@@ -22,7 +22,7 @@ _BITS = 20
 
 
 def codes_in(cells: NDArray[Any]) -> Counter[Code]:
-    """How often each code occurs in cells `(..., 3)`."""
+    """The count of each code in cells `(..., 3)`."""
     flat = cells.reshape(-1, 3)
     if flat.size and (flat.min() < 0 or flat.max() >= 1 << _BITS):
         found, numbers = np.unique(flat, axis=0, return_counts=True)
@@ -161,7 +161,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
-        """See `View`. Nothing where all states of experts are positive: no step leads to the goal then."""
+        """See `View`. Nothing if all states of experts are positive: no step leads to the goal then."""
         return (
             ""
             if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
@@ -169,7 +169,7 @@ class GridView:
         )
 
     def _layout(self, grid: NDArray[np.int64]) -> str:
-        """Where the background codes lie: all but one by their runs, so that the text is short."""
+        """The places of the background codes: all but one by their runs, so that the text is short."""
         places = {code: runs((grid == np.array(code)).all(axis=2)) for code in self._background}
         places = {code: listed for code, listed in places.items() if listed}
         rest = max(places, key=lambda code: len(places[code]))
@@ -184,7 +184,7 @@ class GridView:
         return self._backdrops[size]
 
     def state(self, state: NDArray[Any]) -> str:
-        """See `View`: `(5,3,0) at [1,6] [6,5]; (10,0,3) at [4,5]`, by code; the size where there are several."""
+        """See `View`: `(5,3,0) at [1,6] [6,5]; (10,0,3) at [4,5]`, by code; the size if there are several."""
         differs = (state != self._base(state)).any(axis=2)
         places: dict[Code, list[Place]] = {}
         for i, j in np.argwhere(differs).tolist():
@@ -227,7 +227,7 @@ class GridView:
 
 
 def _sampled(stacks: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Every n-th state of each trajectory where there are more cells than are looked at."""
+    """Every n-th state of each trajectory if there are more cells than are looked at."""
     every = -(-sum(stack.size for stack in stacks) // MAX_CODES)
     return [stack[::every] for stack in stacks]
 

@@ -17,7 +17,7 @@ LONGEST = 300
 """Characters of one text, description or id; what is longer is cut, and says how much is missing."""
 
 ANY_TEXT = " with any text"
-"""What a line ends with that stands for all texts of a node."""
+"""End of a line that stands for all texts of a node."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
 _INDENT = 3  # spaces before an outermost node: what follows a state's number stands two further in
@@ -30,11 +30,11 @@ class Item:
     Attributes:
         package: of the node.
         parent: place among the items of what it lies in, or -1.
-        kind: its class without a package, "*" where it is clickable.
+        kind: its class without a package, "*" if it is clickable.
         text, desc, hint: as the state has them.
-        identity: its resource-id: `#name`, or `id '…'` where it is not of the node's package; "" without.
+        identity: its resource-id: `#name`, or `id '…'` if it is not of the node's package; "" without.
         states: checked or unchecked, selected, focused, disabled, scrollable, …
-        place: its bounds, where nothing else tells it from others; or "".
+        place: its bounds, if nothing else tells it from others; or "".
     """
 
     package: str
@@ -69,7 +69,7 @@ class Item:
 
     @cached_property
     def slot(self) -> tuple[str, str, str]:
-        """What stays when a node changes what it says: package, class and id."""
+        """Identity of a node whatever its text: package, class and id."""
         return self.package, self.kind, self.identity
 
     def cost(self, longest: int) -> int:
@@ -82,12 +82,12 @@ class Item:
 
     @property
     def label(self) -> str:
-        """What a user reads there."""
+        """The text that a user reads there."""
         return self.text or self.desc or self.hint
 
     @cached_property
     def name(self) -> str:
-        """Which node it is, whatever it says, where it has an id; else the same as `key`."""
+        """Identity by id, whatever its text; without an id the same as `key`."""
         return f"{self.package}\n{self.kind} {self.identity}" if self.identity else self.key
 
     @property
@@ -134,7 +134,7 @@ class ScreenOutline:
 
     Attributes:
         items: see `Item`.
-        fault: why there is no outline; "" where there is one.
+        fault: why there is no outline; "" if there is one.
     """
 
     items: tuple[Item, ...]
@@ -151,7 +151,7 @@ class ScreenOutline:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Which lines it has."""
+        """Its lines."""
         return frozenset(item.key for item in self.items)
 
     @cached_property
@@ -191,7 +191,7 @@ class ScreenOutline:
 
 
 def quoted(text: str, longest: int = LONGEST) -> str:
-    """A text as a Python literal, so that nothing in it is invisible; `'abc'…25` where 25 characters are left out."""
+    """A text as a Python literal, so that nothing in it is invisible; `'abc'…25` if 25 characters are left out."""
     return harmless(f"{text[:longest]!r}…{len(text) - longest}" if len(text) > longest else repr(text))
 
 
@@ -209,7 +209,7 @@ def named(package: str) -> str:
 
 def _items(screen: Screen) -> list[Item]:
     """The nodes that say something: visible, and labelled, interactive, in a state of their own, or a row of others."""
-    # Where no source says where things are, everything is as visible as anything else.
+    # If no source gives the places of things, everything is as visible as anything else.
     nodes = screen.visible or screen.nodes
     rows = _rows(screen, nodes)
     items: list[Item] = []

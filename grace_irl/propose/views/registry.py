@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
@@ -16,6 +17,31 @@ from grace_irl.states.grid import GRID
 from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
+
+
+class NoStates:
+    """The view of a run without demonstrations, whose method writes prompts of its own."""
+
+    modules, tokens_of, helps, restated, recalls = "numpy", "values", False, 0, 1
+    about = "A state is what the task gives."
+    coarser: View | None = None
+
+    def legend(self, tokens: int) -> str:
+        """Nothing."""
+        del tokens
+        return ""
+
+    words = legend
+
+    def state(self, state: Any) -> str:
+        """The state as Python prints it."""
+        return repr(state)
+
+    def change(self, before: Any, after: Any) -> str:
+        """The state after."""
+        del before
+        return repr(after)
+
 
 VIEWS: dict[str, Callable[[Sequence[Labelled], Metadata], View]] = {
     GRID.name: GridView,
@@ -40,5 +66,5 @@ def view_of(items: Sequence[Labelled], metadata: Metadata) -> View:
         known = ", ".join(sorted(VIEWS))
         raise InputError(f"states of kind {metadata.kind!r} cannot be shown to a model; expected one of {known}")
     if not items:
-        raise InputError("no training trajectories to show to a model; expected some: hold out fewer")
+        return NoStates()
     return VIEWS[metadata.kind](items, metadata)

@@ -27,8 +27,8 @@ class Reached:
 
     Attributes:
         instruction: of the trajectory.
-        words: of the instruction; those that all instructions have are left out, where instructions differ.
-        items: what the screen shows and the trajectory's first screen does not; all of it where that is the same.
+        words: of the instruction; those that all instructions have are left out, if instructions differ.
+        items: what the screen shows and the trajectory's first screen does not; all of it if that is the same.
     """
 
     instruction: str
@@ -58,7 +58,7 @@ class Sharing:
 
 
 def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Reached]:
-    """The trajectories with an instruction and a positive state, evenly drawn where there are many."""
+    """The trajectories with an instruction and a positive state, evenly drawn if there are many."""
     having = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     having = having[:: max(1, -(-len(having) // MAX_TRAJECTORIES))]
     texts = [frozenset(map(_plain, words_of(item.trajectory.extra_info))) for item in having]
@@ -110,7 +110,7 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
 
 
 def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
-    """Both tables as text, within so many tokens; "" where nothing is shared, or there is no room."""
+    """Both tables as text, within a number of tokens; "" if nothing is shared, or there is no room."""
     packages = {item.package for each in found for item in each.items}
 
     def of(package: str) -> str:
@@ -192,7 +192,7 @@ def name_shares(screens: Sequence[Counted]) -> dict[str, float]:
 
 
 def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str, Item]:
-    """The nodes that nearly all screens have, once each, by `Item.key`; the commonest where not all have room."""
+    """The nodes that nearly all screens have, once each, by `Item.key`; the commonest if not all have room."""
     if len(screens) < LEAST_SCREENS:
         return {}
     common = {key for key, share in on.items() if share >= NEARLY_ALL}
@@ -231,7 +231,7 @@ class Telling:
 
 
 def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
-    """What tells the positive screens of a task from all that are not positive, best first.
+    """Signs of the positive screens of a task beside all that are not positive, best first.
 
     Ranked by the difference of the two shares; of what one node says on equally many screens the first alone stays.
     """
@@ -261,7 +261,7 @@ def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
 
 
 def telling_by_task(screens: Sequence[Counted]) -> dict[str, list[Telling]]:
-    """What tells the positive screens of each task."""
+    """Signs of the positive screens of each task."""
     positive = dict.fromkeys(item.task for item, step, _ in screens if item.positive[step])
     return {task: telling(screens, task) for task in list(positive)[:MOST_TASKS]}
 
@@ -276,7 +276,7 @@ def telling_names(screens: Sequence[Counted], tables: Mapping[str, Sequence[Tell
 
 
 def telling_table(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]], tokens: int) -> str:
-    """The tables as text, within so many tokens; "" where nothing tells, or there is no room."""
+    """The tables as text, within a number of tokens; "" if nothing tells, or there is no room."""
     positive = Counter(item.task for item, step, _ in screens if item.positive[step])
     others = len(screens) - positive.total()
     packages = {item.package for _, _, outline in screens for item in outline.items}

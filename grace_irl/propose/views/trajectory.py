@@ -71,7 +71,7 @@ def _positives(positive: NDArray[np.bool_]) -> str:
 
 
 def write(view: View, shown: Shown, tokens: int | None = None) -> str:
-    """The lines of a trajectory, at most so many tokens (estimated) where that leaves its least.
+    """The lines of a trajectory, within a number of tokens (estimated) if that leaves its least.
 
     Steps are left out in this order: those far from the ends and from the focus, evenly; then what surrounds
     the focus. The first and the last state always stay; gaps say how many states they hold. Where even the least
@@ -117,7 +117,7 @@ def _shortest(view: View, shown: Shown, order: Sequence[int]) -> int:
 
 
 def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
-    """The finest view in which the least of a trajectory takes so many tokens, or else the coarsest."""
+    """The finest view in which the least of a trajectory takes that number of tokens, or else the coarsest."""
     while view.coarser is not None and _shortest(view, shown, order) > tokens:
         view = view.coarser
     return view
@@ -195,7 +195,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """What changed since the last of some states, or since the one before it that makes it much shorter."""
+    """The changes since the last of some states, or since the one before it that makes it much shorter."""
     text = view.change(states[bases[-1]], states[step])
     for base in reversed(bases[:-1]):
         if text == "no change" or len(text) < _QUICK:

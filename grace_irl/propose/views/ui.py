@@ -31,13 +31,13 @@ from grace_irl.propose.views.screen_words import (
 CUTS = (LONGEST, 120, 60)
 """Characters of a text, tried in turn before a node is left out."""
 
-SHORTEST = 20  # characters of a text where one node alone is too long
+SHORTEST = 20  # characters of a text if one node alone is too long
 LEAST = 20  # tokens that are always enough to say how much is missing
 
 
 @dataclass(frozen=True)
 class ScreenWeights:
-    """What says most about a screen, learned from all of them.
+    """Weights of the nodes that say most about a screen, learnt from all of them.
 
     Attributes:
         names, lines: by an item's name and key, on which share of the screens it is: what is rare says most.
@@ -55,7 +55,7 @@ class ScreenWeights:
 
 
 def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeights, tokens: int, ending: str) -> str:
-    """A screen in full, at most so many tokens (estimated).
+    """A screen in full, within a number of tokens (estimated).
 
     Args:
         outline: of the screen.
@@ -85,7 +85,7 @@ def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeigh
 
 
 def _count(outline: ScreenOutline, ranked: Sequence[int], longest: int, tokens: int) -> int:
-    """How many items fit at most, if nothing but their lines were written."""
+    """The number of items that fit at most, if nothing but their lines were written."""
     for count, place in enumerate(ranked):
         tokens -= outline.items[place].cost(longest)
         if tokens < 0:
@@ -139,7 +139,7 @@ always directly: nodes without text, description, state or use are left out, and
 class UiView:
     """Screens: a state is an outline of what its nodes say, a change what differs between two outlines.
 
-    Nothing is known of any app: what is left out is what nearly all training screens have, and it is said once.
+    Nothing is known of any app: what is left out is what nearly all training screens have, and it appears once.
 
     Args:
         items: training data.
@@ -259,7 +259,7 @@ class UiView:
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """What is known by a key, or else what `make` gives, for the next time; the oldest is forgotten."""
+    """The value of a key, or else that of `make`, kept for the next time; the oldest is forgotten."""
     if key not in known:
         if len(known) >= KEPT:
             del known[next(iter(known))]

@@ -129,7 +129,7 @@ class VectorView:
         return f"[{' '.join(self._number(i, float(state[i])) for i in self._shown)}]"
 
     def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
-        """See `View`: `[2]=0.31 [5]=1`, or the row where most fields changed."""
+        """See `View`: `[2]=0.31 [5]=1`, or the row if most fields changed."""
         pairs = [(i, self._number(i, float(before[i])), self._number(i, float(after[i]))) for i in self._shown]
         changed = [f"{self._labels[i]}={new}" for i, old, new in pairs if old != new]
         if not changed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 FULL_GOAL = 120
-"""Tokens of a goal state that is written in full beside its changes, where states are short."""
+"""Tokens of a goal state that is written in full beside its changes, if states are short."""
 
 
 class View(Protocol):
@@ -39,20 +39,20 @@ class View(Protocol):
 
     @property
     def about(self) -> str:
-        """What a program is handed as a state: type, shape, axes. Goes into the system part."""
+        """The form of a state for programs: type, shape, axes. Goes into the system part."""
         ...
 
     @property
     def coarser(self) -> View | None:
-        """The same view with about half the tokens for a state; None where a state has no shorter form."""
+        """The same view with about half the tokens for a state; None if a state has no shorter form."""
         ...
 
     def legend(self, tokens: int) -> str:
-        """How states are written, and what holds for all of them; cut to about so many tokens."""
+        """The way states are written, and facts about all of them; cut to about `tokens` tokens."""
         ...
 
     def words(self, tokens: int) -> str:
-        """What the words of instructions go with in the states, several lines; "" where there is nothing to say."""
+        """Signs in the states that go with words of instructions, several lines; "" if there is nothing to say."""
         ...
 
     def state(self, state: Any) -> str:
@@ -60,5 +60,5 @@ class View(Protocol):
         ...
 
     def change(self, before: Any, after: Any) -> str:
-        """What differs between two states (T); the full state where that is shorter."""
+        """The differences of two states (T); the full state if that is shorter."""
         ...

@@ -15,7 +15,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
 
 CHANCE = 0.2
-"""What codes that have nothing to do with a word would show more often than this is left out."""
+"""Codes that would go with a word by chance more often than this are left out."""
 
 PER_WORD = 3
 
@@ -97,7 +97,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def table(items: Sequence[Labelled], tokens: int) -> str:
-    """The associations as lines, the words with the strongest first; "" where there is none or no room."""
+    """The associations as lines, the words with the strongest first; "" if there is none or no room."""
     total = sum(bool(item.positive.any() and item.trajectory.extra_info) for item in items)
     lines = [
         "Words and codes, counted over all expert trajectories: codes of channel a, b or c that are near the goal "

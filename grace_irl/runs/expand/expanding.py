@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, DataConfig, ProposerConfig
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
@@ -17,7 +18,6 @@ from grace_irl.evaluate.separation import Metrics
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
-from grace_irl.runs.config import Config, DataConfig, ProposerConfig
 from grace_irl.runs.expand.learner import Learner, Learnt, PlayedEpisode
 from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config, DataConfig
 from grace_irl.contents import require_no_links
 from grace_irl.demos import load
 from grace_irl.demos.label_rule import with_rule
@@ -21,7 +22,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
-from grace_irl.runs.config import Config, resolve, to_toml
+from grace_irl.runs.config import resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
@@ -116,7 +117,10 @@ def resume(
                 f"{folder}: settings of the expansion differ from those that it began with; expected no change but in "
                 "the number of rounds: start a new one"
             )
-        words = [("label", config.data.label, began.data.label), ("goals", _absolute(config), _absolute(began))]
+        words = [
+            ("label", config.data.label, began.data.label),
+            ("goals", _absolute(config.data), _absolute(began.data)),
+        ]
         for name, now, before in words:
             if now != before:
                 raise InputError(
@@ -155,9 +159,9 @@ def _began(
     return began
 
 
-def _absolute(config: Config) -> str:
+def _absolute(data: DataConfig) -> str:
     """The file of goal states, wherever the command runs."""
-    return str(Path(config.data.goals).absolute()) if config.data.goals else ""
+    return str(Path(data.goals).absolute()) if data.goals else ""
 
 
 def _silent(_: str) -> None:

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from grace_irl.config import ExpandConfig
 from grace_irl.demos import memory
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.file import load_reward
 from grace_irl.rewards.scale import Form
-from grace_irl.runs.config import ExpandConfig
 from grace_irl.work import Job, JobError, LocalExecutor, Tell
 
 TASK = "grace_irl.runs.expand.learner:train_policy"

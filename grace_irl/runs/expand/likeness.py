@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata
 
+from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.rewards.file import load_reward
-from grace_irl.runs.config import Config
 
 FOLDS = 2
 MOST_STATES = 5_000  # of either side that a classifier is fitted to

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from grace_irl.atomic import write_atomically
+from grace_irl.config import Config
 from grace_irl.demos import load
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.file import load_reward
-from grace_irl.runs.config import Config
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.toml import from_json
 

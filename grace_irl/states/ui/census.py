@@ -68,12 +68,12 @@ class ScreenCensus:
 
     @property
     def screens(self) -> int:
-        """How many states."""
+        """The number of states."""
         return self._nodes.total()
 
     @property
     def distinct(self) -> int:
-        """How many of them differ."""
+        """The number of different states."""
         return len(self._known)
 
     @property
@@ -87,7 +87,7 @@ class ScreenCensus:
         return _spread(self._sizes)
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
-        """See `Census`: with so many packages and classes."""
+        """See `Census`: with a number of packages and classes."""
         del fields
         return {
             "screens": {

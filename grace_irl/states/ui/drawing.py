@@ -18,7 +18,7 @@ LONGEST = 1_000
 MOST = 600
 """Nodes that are drawn, the first ones; more would lie on top of each other."""
 
-ROW = 26  # pixels of a line, where no node says where it is
+ROW = 26  # pixels of a line, if no node says where it is
 SMALL, LARGE = 9, 22  # pixels of letters
 LETTERS = 200  # of one text
 
@@ -34,7 +34,7 @@ def drawing(screen: Screen, longest: int = LONGEST) -> Image:
     right of what can be checked is green with a tick if it is. Grey text is a hint, or what is disabled.
 
     Args:
-        screen: any; where no node has bounds, its nodes are listed from top to bottom.
+        screen: any; if no node has bounds, its nodes are listed from top to bottom.
         longest: pixels.
     """
     from PIL import Image, ImageDraw

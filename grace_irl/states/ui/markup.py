@@ -40,7 +40,7 @@ ATTRIBUTES: dict[str, str] = {
     "password": "false",
     "selected": "false",
 }
-"""What every node of a uiautomator dump has, in its order, and what stands there when a source does not say. Then come
+"""Attributes of every node of a uiautomator dump, in their order, with the value of a silent source. Then come
 its bounds, which nothing can stand for."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -178,7 +178,7 @@ def _checked(root: etree._Element, where: str) -> etree._Element:
 
 
 def _reason(error: etree.XMLSyntaxError) -> str:
-    """What is wrong with a text, on one line and bounded: a name in it may be as long as the text."""
+    """The fault of a text, on one line and bounded: a name in it may be as long as the text."""
     if "depth" in str(error.msg):
         return f"nodes nested deeper than {MAX_DEPTH}"
     if "HUGE" in str(error.msg):  # the parser's own limit, 10,000,000 bytes at once

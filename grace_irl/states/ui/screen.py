@@ -19,7 +19,7 @@ _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a screen; all texts are as the state has them, "" where it has none.
+    """One node of a screen; all texts are as the state has them, "" if it has none.
 
     Attributes:
         order: its place in the document, and in `Screen.nodes`.
@@ -28,7 +28,7 @@ class Node:
         end: order of the first node after it that is not below it.
         depth: 0 for a child of the root.
         index: its place among its siblings, as the state says.
-        bounds: in pixels, or None where the state has none that can be read.
+        bounds: in pixels, or None if the state has none that can be read.
         visible: not marked as hidden, and not of an empty rectangle.
         others: hold what the attributes of the same name say.
     """
@@ -70,7 +70,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        """What a user reads there: the text, or else the description, or else the hint."""
+        """The text that a user reads there: the text, or else the description, or else the hint."""
         return self.text or self.content_desc or self.hint
 
     @property
@@ -80,7 +80,7 @@ class Node:
 
     @property
     def area(self) -> int:
-        """Square pixels of its bounds; 0 where it has none."""
+        """Square pixels of its bounds; 0 if it has none."""
         if self.bounds is None:
             return 0
         left, top, right, bottom = self.bounds
@@ -176,7 +176,7 @@ class Screen:
         return self.nodes[node.parent] if node.parent >= 0 else None
 
     def ancestors(self, node: Node) -> Iterator[Node]:
-        """What it lies in, from its parent outwards."""
+        """Its containers, from its parent outwards."""
         while node.parent >= 0:
             node = self.nodes[node.parent]
             yield node
@@ -186,7 +186,7 @@ class Screen:
         return self.nodes[node.order + 1 : node.end]
 
     def path(self, node: Node) -> str:
-        """Where it is: the names of what it lies in and its own, outermost first, with a "/" between."""
+        """Its path: the names of its containers and its own, outermost first, with a "/" between."""
         steps = [node, *self.ancestors(node)]
         return "/".join(step.short_id or step.short_class or "node" for step in reversed(steps))
 
