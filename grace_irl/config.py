@@ -16,36 +16,32 @@ class DataConfig(Section):
     """Demonstrations and their labels."""
 
     panel: ClassVar[str] = "Data"
+    short: ClassVar[bool] = True
 
     demos: tuple[str, ...] = setting(
         (),
         "Files, folders or Minari ids, such as datasets/babyai-go-to-obj; the files state the roles.",
-        flag="demos",
         unit="path",
         common=True,
     )
     negatives: tuple[str, ...] = setting(
-        (), "More of them, all negative, whatever they state.", flag="negatives", unit="path", common=True
+        (), "More of them, all negative, whatever they state.", unit="path", common=True
     )
     label: Literal["", "all", "last", "goal"] = setting(
-        "", "Positive expert states: all, last or goal.", flag="label", shown="what fits the data", common=True
+        "", "Positive expert states: all, last or goal.", shown="what fits the data", common=True
     )
     goals: str = setting(
         "",
         "Goal states for --label goal, by hand or from a run's goals.toml.",
-        flag="goals",
         unit="file",
         shown="the data's marks",
         needs="goals",
         details="If neither the file nor the data mark a trajectory, a model names its goal states.",
     )
-    held_out: float = setting(
-        0.25, "Share of the trajectories to hold out, per task and role; 0: none.", flag="held-out", ge=0, lt=1
-    )
+    held_out: float = setting(0.25, "Share of the trajectories to hold out, per task and role; 0: none.", ge=0, lt=1)
     field_names: bool = setting(
         True,
         "Show the names of a vector's fields to whoever writes programs; a model may know them by heart.",
-        flag="field-names",
         details="Without names they are x0, x1, …",
     )
 
@@ -54,12 +50,13 @@ class SearchConfig(Section):
     """The search; the defaults are those of GRACE's table 6."""
 
     panel: ClassVar[str] = "Search"
+    short: ClassVar[bool] = True
 
-    population: int = setting(20, "Programs kept.", flag="population", unit="programs", ge=1)
+    population: int = setting(20, "Programs kept.", unit="programs", ge=1)
     elite: int = setting(
-        4, "Best programs that always survive.", flag="elite", unit="programs", ge=0, details="At most half of them do."
+        4, "Best programs that always survive.", unit="programs", ge=0, details="At most half of them do."
     )
-    generations: int = setting(100, "Rounds of mutation after the first population, at most.", flag="generations", ge=0)
+    generations: int = setting(100, "Rounds of mutation after the first population, at most.", ge=0)
     include_expert: float = setting(
         0.25, "Chance that a mutation prompt shows an expert trajectory.", needs="prompts", ge=0, le=1
     )
@@ -72,20 +69,16 @@ class SearchConfig(Section):
     parent_temperature: float = setting(
         1.0,
         "T of exp(fitness / T), by which parents are drawn.",
-        flag="parent-temperature",
         gt=0,
         allow_inf_nan=False,
         details="1 is the paper's; near 0 only the best program is mutated.",
     )
     steady: bool = setting(
-        False,
-        "Take results into the population one by one, not by generations: keeps a server busy.",
-        flag="steady",
+        False, "Take results into the population one by one, not by generations: keeps a server busy."
     )
     reshape: int = setting(
         0,
         "After the search, ask for this many versions of the best program that rise more steadily along experts.",
-        flag="reshape",
         unit="programs",
         ge=0,
         details="A version is kept only if accuracy does not fall.",
@@ -112,52 +105,39 @@ class FitnessConfig(Section):
     """The discriminator (docs/fitness.md)."""
 
     panel: ClassVar[str] = "Search"
+    short: ClassVar[bool] = True
 
     log_pi: Literal["constant", "uniform", "recorded", "cloned"] = setting(
-        "constant", "pi in the discriminator: constant, uniform, recorded or cloned.", flag="log-pi"
+        "constant", "pi in the discriminator: constant, uniform, recorded or cloned."
     )
-    calibrate: bool = setting(
-        True, "Fit a scale and an offset to the reward; without, it counts as it is.", flag="calibrate"
-    )
+    calibrate: bool = setting(True, "Fit a scale and an offset to the reward; without, it counts as it is.")
 
 
 class StopConfig(Section):
     """Rules that end a run, besides its generations."""
 
     panel: ClassVar[str] = "Stop rules"
+    short: ClassVar[bool] = True
 
-    max_calls: int | None = setting(None, "Most proposals.", flag="max-calls", ge=1)
+    max_calls: int | None = setting(None, "Most proposals.", ge=1)
     max_seconds: float | None = setting(
-        None, "Wall time of the search, over all sittings.", flag="max-seconds", unit="seconds", common=True, gt=0
+        None, "Wall time of the search, over all sittings.", unit="seconds", common=True, gt=0
     )
     max_tokens: int | None = setting(
-        None,
-        "Tokens in and out, of the whole run (of one answer: --answer-tokens).",
-        flag="max-tokens",
-        needs="tokens",
-        ge=1,
+        None, "Tokens in and out, of the whole run (of one answer: --answer-tokens).", needs="tokens", ge=1
     )
-    max_cost: float | None = setting(
-        None,
-        "Cost of the tokens, by --model-price-in and --model-price-out.",
-        flag="max-cost",
-        needs="prices",
-        gt=0,
-    )
+    max_cost: float | None = setting(None, "Cost of the tokens, by --price-in and --price-out.", needs="prices", gt=0)
     target_accuracy: float | None = setting(
-        1.0,
-        "Train accuracy at which to stop, 0.5 to 1; at 1.0 the states must also be separated.",
-        flag="target-accuracy",
-        ge=0.5,
-        le=1,
+        1.0, "Train accuracy at which to stop, 0.5 to 1; at 1.0 the states must also be separated.", ge=0.5, le=1
     )
-    plateau: int | None = setting(15, "Generations without improvement.", flag="plateau", unit="generations", ge=1)
+    plateau: int | None = setting(15, "Generations without improvement.", unit="generations", ge=1)
 
 
 class ProposerConfig(Section):
     """The author of the programs."""
 
     panel: ClassVar[str] = "Search"
+    short: ClassVar[bool] = True
 
     name: str = setting(
         "",
@@ -166,19 +146,10 @@ class ProposerConfig(Section):
         shown="llm with --llm-url, else synthesis",
     )
     seed_synthesis: int = setting(
-        0,
-        "Number of initial programs that the synthesiser writes.",
-        flag="seed-synthesis",
-        unit="programs",
-        needs="another author",
-        ge=0,
+        0, "Number of initial programs that the synthesiser writes.", unit="programs", needs="another author", ge=0
     )
     start_from: tuple[str, ...] = setting(
-        (),
-        "Reward files, or folders of runs (their best programs), to try first.",
-        flag="start-from",
-        unit="path",
-        needs="new answers",
+        (), "Reward files, or folders of runs (their best programs), to try first.", unit="path", needs="new answers"
     )
     recording: str = setting(
         "", "Folder of a run, or a recording, for `replay`; --replay sets it.", flag="", unit="path", needs="replay"
@@ -189,6 +160,8 @@ class ModelConfig(Section):
     """The language model and its prompts (docs/models.md)."""
 
     panel: ClassVar[str] = "Model"
+    needs: ClassVar[str] = "a model"
+    short: ClassVar[bool] = True
 
     url: str = setting(
         "",
@@ -198,7 +171,6 @@ class ModelConfig(Section):
         unit="url",
         shown="none",
         common=True,
-        needs="a model",
     )
     name: str = setting(
         "",
@@ -207,36 +179,23 @@ class ModelConfig(Section):
         unit="name",
         shown="the only one that it serves",
         common=True,
-        needs="a model",
     )
-    temperature: float = setting(0.8, "Sampling temperature.", flag="temperature", needs="a model", ge=0, le=10)
-    answer_tokens: int = setting(
-        4096, "Most tokens of one answer.", flag="answer-tokens", unit="tokens", needs="a model", ge=1
-    )
-    concurrency: int = setting(
-        32, "Most calls in flight.", flag="concurrency", unit="calls", needs="a model", ge=1, le=1000
-    )
+    temperature: float = setting(0.8, "Sampling temperature.", ge=0, le=10)
+    answer_tokens: int = setting(4096, "Most tokens of one answer.", unit="tokens", ge=1)
+    concurrency: int = setting(32, "Most calls in flight.", unit="calls", ge=1, le=1000)
     answer_format: Literal["auto", "code", "json"] = setting(
-        "auto",
-        "code, json, or auto: the server is tried once per run.",
-        flag="answer-format",
-        needs="prompts",
+        "auto", "code, json, or auto: the server is tried once per run.", needs="prompts"
     )
-    repair: bool = setting(
-        True, "Send a program that fails back once, with its traceback.", flag="repair", needs="prompts"
-    )
-    repairs: int = setting(
-        1, "How often a program that fails is sent back, at most.", flag="repairs", needs="prompts", ge=1, le=100
-    )
+    repair: bool = setting(True, "Send a program that fails back once, with its traceback.", needs="prompts")
+    repairs: int = setting(1, "How often a program that fails is sent back, at most.", needs="prompts", ge=1, le=100)
     patience: float = setting(
         600.0,
         "Time to wait for a server that went away, before the run stops.",
         flag="llm-patience",
         unit="seconds",
-        needs="a model",
         ge=0,
     )
-    timeout: float = setting(600.0, "Time of one call.", unit="seconds", needs="a model", gt=0)
+    timeout: float = setting(600.0, "Time of one call.", flag="model-timeout", unit="seconds", gt=0)
     prompt_tokens: int = setting(
         24_000,
         "Most tokens of a prompt; fewer if the server's context is smaller.",
@@ -254,14 +213,11 @@ class ModelConfig(Section):
     context: str = setting(
         "",
         "A text file for every prompt: what you know and the data do not say.",
-        flag="context",
         unit="file",
         shown="none",
         needs="prompts",
     )
-    images: bool = setting(
-        False, "Send pictures of states as well, to a model that sees.", flag="images", needs="prompts"
-    )
+    images: bool = setting(False, "Send pictures of states as well, to a model that sees.", needs="prompts")
     price_in: float = setting(
         0.0, "Price of a million tokens of prompts, in any currency; 0 counts no cost.", needs="tokens", ge=0
     )
@@ -272,11 +228,13 @@ class ExpandConfig(Section):
     """New negatives from a policy that learns from the reward, round after round (docs/expansion.md)."""
 
     panel: ClassVar[str] = "Expansion"
+    needs: ClassVar[str] = "expansion"
 
     rounds: int = setting(
         0,
         "Rounds in which PPO learns from the reward, its rollouts become negatives, and the search goes on.",
         flag="expand",
+        needs="",
         unit="rounds",
         common=True,
         ge=0,
@@ -288,33 +246,22 @@ class ExpandConfig(Section):
         flag="env",
         unit="id",
         shown="the demonstrations' own",
-        needs="expansion",
     )
     steps: int = setting(
-        100_000,
-        "Environment steps of all rounds together.",
-        flag="env-steps",
-        unit="steps",
-        needs="expansion",
-        ge=1,
-        le=MOST_STEPS,
+        100_000, "Environment steps of all rounds together.", flag="env-steps", unit="steps", ge=1, le=MOST_STEPS
     )
     growth: float = setting(
         1.0,
         "Length of each round, in steps, as a multiple of the round before it.",
-        needs="expansion",
         ge=1,
         le=10,
         details="1 makes all rounds equal (GRACE's N / M). Above 1, holes in the reward are found early, and most "
         "steps are left for learning from the mended reward.",
     )
-    episodes: int = setting(
-        20, "Most rollouts that a round adds.", flag="rollouts", unit="episodes", needs="expansion", ge=1
-    )
+    episodes: int = setting(20, "Most rollouts that a round adds.", flag="rollouts", unit="episodes", ge=1)
     enough: float = setting(
         0.99,
         "Accuracy on a round's new negatives from which the reward stays as it is.",
-        needs="expansion",
         gt=0.5,
         le=1,
         details="The discriminator must also give the right answer this chance: a fitness of at least 2 log `enough`. "
@@ -323,7 +270,6 @@ class ExpandConfig(Section):
     alike: float = setting(
         0.6,
         "A rollout is no negative if a classifier tells its states from the expert's with at most this chance.",
-        needs="expansion",
         ge=0.5,
         le=1,
         details="0.5 means that the classifier cannot tell them apart.",
@@ -331,7 +277,6 @@ class ExpandConfig(Section):
     form: Literal["auto", "raw", "logit", "probability", "soft", "progress"] = setting(
         "auto",
         "Form in which the policy gets the reward: auto, raw, logit, probability, soft or progress.",
-        needs="expansion",
         details="`logit` and `probability` are the discriminator's, `soft` is a softened probability "
         "(`grace_irl.rewards.scale`). `auto` is `soft` if all expert states are positive: it is above 0 everywhere, so "
         "that ending an episode early, which experts do not do, never pays. If only goal states are positive, `auto` "
@@ -342,7 +287,6 @@ class ExpandConfig(Section):
         "If learning stalls, ask for this many versions of the reward that rise steadily towards the goal.",
         flag="online-reshape",
         unit="programs",
-        needs="expansion",
         ge=0,
         details="The next round trains a new policy on the one that rises most steadily. Only with the labels `last` "
         "and `goal`; 0: none.",
@@ -350,15 +294,11 @@ class ExpandConfig(Section):
     carry: Literal["auto", "always", "never"] = setting(
         "auto",
         "Whether a policy goes on with the next round's reward, if that is another one.",
-        needs="expansion",
         details="The policy of all rounds that the new reward pays most goes on. `auto`: if actions are continuous; a "
         "policy of discrete actions is sure of itself by then, and no longer explores.",
     )
     trust: bool = setting(
-        False,
-        "Run the reward in this process while PPO learns, not in the sandbox: faster.",
-        flag="trust-reward",
-        needs="expansion",
+        False, "Run the reward in this process while PPO learns, not in the sandbox: faster.", flag="trust-reward"
     )
 
 

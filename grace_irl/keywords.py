@@ -21,14 +21,14 @@ class FitSettings(TypedDict, total=False):
     population: int
     elite: int
     generations: int
-    search_include_expert: float
-    search_incorrect_only: float
-    search_expert_only: float
+    include_expert: float
+    incorrect_only: float
+    expert_only: float
     parent_temperature: float
     steady: bool
     reshape: int
     samples_per_call: int
-    search_lag: int
+    lag: int
     log_pi: Literal["constant", "uniform", "recorded", "cloned"]
     calibrate: bool
     max_calls: int
@@ -49,12 +49,12 @@ class FitSettings(TypedDict, total=False):
     repairs: int
     llm_patience: float
     model_timeout: float
-    model_prompt_tokens: int
-    model_prompt_scale: float
+    prompt_tokens: int
+    prompt_scale: float
     context: str
     images: bool
-    model_price_in: float
-    model_price_out: float
+    price_in: float
+    price_out: float
     expand: int
     env: str
     env_steps: int

@@ -11,7 +11,7 @@ A section is a class of settings, and each of its fields is declared by `setting
 
 If the section is called `toy`, the TOML key is `toy.tries` (also for `--set toy.tries=20`), the flag `--tries`, the
 environment variable `GRACE_IRL_TRIES` and the keyword of `grace_irl.fit` `tries`. Without `flag` these are
-`--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`.
+`--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`; in a section that is `short` they lack the section's name.
 
 A method adds settings by such classes: its `sections` maps names to them (`grace_irl.methods.method.Method`). They
 belong to the configuration of a run with that method and of no other; `config.own(ToySettings)` gives the values. Its
@@ -44,10 +44,14 @@ class Section(BaseModel):
 
     Attributes:
         panel: heading of their flags in `--help`.
+        short: flags without a name of their own are those of the fields, without that of the section.
+        needs: what they have no effect without, if they name nothing else.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     panel: ClassVar[str] = ""
+    short: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
 
 
 def setting(
@@ -59,7 +63,7 @@ def setting(
     unit: str = "",
     panel: str = "",
     common: bool = False,
-    needs: str = "",
+    needs: str | None = None,
     details: str = "",
     **limits: Any,
 ) -> Any:
@@ -68,12 +72,12 @@ def setting(
     Args:
         default: value without a word of the user.
         help: one line.
-        flag: without its dashes; None: the name of the section and of the field; "": no flag.
+        flag: without its dashes; None: made of the names of section and field (`Section.short`); "": no flag.
         shown: the default in words, if the value does not say it.
         unit: of the value, such as "seconds"; for a text, what it is, such as "file".
         panel: heading of the flag in `--help`; "": that of the section.
         common: `fit --help` shows the flag; `--help-all` shows all.
-        needs: what the setting has no effect without: a name of `grace_irl.runs.effects`.
+        needs: what the setting has no effect without: a name of `grace_irl.runs.effects`; None: the section's.
         details: further lines for docs/settings.md.
         **limits: of the value, as for `pydantic.Field`.
     """
@@ -141,7 +145,9 @@ def declared(section: type[BaseModel], name: str = "") -> Mapping[str, Setting]:
         choices = tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()
         extra: dict[str, Any] = dict(info.json_schema_extra) if isinstance(info.json_schema_extra, dict) else {}
         if extra.get("flag") is None:
-            extra["flag"] = key.replace(".", "-").replace("_", "-")
+            extra["flag"] = (field if getattr(section, "short", False) else key).replace(".", "-").replace("_", "-")
+        if extra.get("needs") is None:
+            extra["needs"] = getattr(section, "needs", "")
         extra["panel"] = extra.get("panel") or getattr(section, "panel", "")
         kind = get_args(kind)[0] if many else str if choices else kind
         found[key] = Setting(key, kind, many, choices, info.default, info.description or "", **extra)

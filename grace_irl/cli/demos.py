@@ -26,6 +26,7 @@ from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, DemosSummary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
+from grace_irl.states import KINDS
 from grace_irl.text import line
 
 app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
@@ -88,6 +89,7 @@ def convert(
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
     environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Read a Minari Dict as this kind: vector joins its boxes.")] = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
     max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
@@ -100,6 +102,7 @@ def convert(
     _one_of("--format", format_, get_args(Format))
     _one_of("--role", role, get_args(Role))
     _one_of("--label", label, get_args(LabelRule))
+    _one_of("--kind", kind, tuple(KINDS))
     _one_of("--screenshots", screenshots, get_args(Keep))
     require_new(Path(target), force=force)
     fields = None
@@ -107,7 +110,7 @@ def convert(
         from grace_irl.rl.views import vector_fields
 
         fields = vector_fields(environment) or None
-    stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), fields)
+    stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), fields, kind)
     copied = convert_files(source, target, cast("Format | None", format_), stated, cast("Keep", screenshots))
     _report(copied, None, json_)
 

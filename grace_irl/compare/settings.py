@@ -35,37 +35,28 @@ class Comparison(Section):
     """Methods, environments and measures of a comparison."""
 
     panel: ClassVar[str] = "Training"
+    short: ClassVar[bool] = True
 
     methods: tuple[str, ...] = setting(
         ALL,
         "Methods to compare, with commas between them.",
-        flag="methods",
         unit="names",
         shown=",".join(ALL),
         common=True,
         details="`grace`, and methods that installed distributions offer.",
     )
-    seeds: int = setting(5, "Runs of each method, from seed 0.", flag="seeds", unit="runs", common=True, ge=1)
+    seeds: int = setting(5, "Runs of each method, from seed 0.", unit="runs", common=True, ge=1)
     steps: int = setting(
-        100_000,
-        "Environment steps of each run, expansion included.",
-        flag="steps",
-        unit="steps",
-        common=True,
-        ge=1,
-        le=MOST_STEPS,
+        100_000, "Environment steps of each run, expansion included.", unit="steps", common=True, ge=1, le=MOST_STEPS
     )
     env: str = setting(
         "",
         "Environment in which policies learn: a Gymnasium id, or file.py:function.",
-        flag="env",
         unit="id",
         shown="the demonstrations' own",
         common=True,
     )
-    horizon: int = setting(
-        0, "Length of all episodes (docs/compare.md); 0: they end as they do.", flag="horizon", unit="steps", ge=0
-    )
+    horizon: int = setting(0, "Length of all episodes (docs/compare.md); 0: they end as they do.", unit="steps", ge=0)
     transfer: tuple[str, ...] = setting(
         (),
         "Environments in which fresh policies learn from the recovered rewards; also with --resume.",
@@ -80,31 +71,25 @@ class Comparison(Section):
         details="The value as in TOML.",
     )
     reward: str = setting(
-        "", "A reward file for grace, in place of a search.", flag="reward", unit="file", shown="search", common=True
+        "", "A reward file for grace, in place of a search.", unit="file", shown="search", common=True
     )
-    episodes: int = setting(
-        100, "Episodes of the evaluation at the end of a run.", flag="episodes", unit="episodes", ge=1
-    )
-    looks: int = setting(10, "Evaluations on the way, evenly spread: points of a learning curve.", flag="looks", ge=1)
-    look_episodes: int = setting(20, "Episodes of each of these.", flag="look-episodes", unit="episodes", ge=1)
+    episodes: int = setting(100, "Episodes of the evaluation at the end of a run.", unit="episodes", ge=1)
+    looks: int = setting(10, "Evaluations on the way, evenly spread: points of a learning curve.", ge=1)
+    look_episodes: int = setting(20, "Episodes of each of these.", unit="episodes", ge=1)
     keep: int = setting(
         0,
         "Policies to keep along each training.",
-        flag="keep",
         unit="policies",
         shown=f"the rounds of --expand, or {KEEP}",
         details="Results are of the last one, and of the one that the training's own signal pays most.",
         ge=0,
         le=MOST_KEPT,
     )
-    choice_episodes: int = setting(
-        10, "Episodes that each of them plays for this choice.", flag="choice-episodes", unit="episodes", ge=1
-    )
-    device: Literal["auto", "cpu", "cuda"] = setting("auto", "Device of torch: auto, cpu or cuda.", flag="device")
+    choice_episodes: int = setting(10, "Episodes that each of them plays for this choice.", unit="episodes", ge=1)
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "Device of torch: auto, cpu or cuda.")
     draw_demos: int = setting(
         0,
         "Expert and negative trajectories of each task that a seed draws for all its methods; 0: all.",
-        flag="draw-demos",
         unit="trajectories",
         panel="Data",
         ge=0,

@@ -27,6 +27,7 @@ class Stated:
         environment: Gymnasium id.
         label: rule that fits the data.
         fields: names of a vector's components.
+        kind: name of the kind that states are read as, if the source does not say one.
     """
 
     role: Role | None = None
@@ -34,6 +35,7 @@ class Stated:
     environment: str | None = None
     label: LabelRule | None = None
     fields: tuple[str, ...] | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,10 @@ def _copy(
     if Path(source).resolve() == Path(target).resolve():
         raise InputError(f"{target}: source and target are the same; expected another name")
     memory = Memory()
-    opened = open_source(source, memory)
+    opened = open_source(source, memory, stated.kind or "")
+    found = opened.header.metadata.kind
+    if stated.kind not in (None, found):
+        raise InputError(f"{source}: {found} states; expected another set for --kind {stated.kind}: leave it out")
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
     role = stated.role or role_of(opened.header, source)

@@ -61,25 +61,27 @@ READERS = (*ARRAYS, *ui.READERS)
 """Endings of the names of files that have a reader."""
 
 
-def open_source(path: str | Path, memory: Memory | None = None) -> Source:
+def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
     """Opens one demo file, Minari folder or Minari id.
 
     Args:
         path: of it.
         memory: of the set that it is read for; None: of a set of its own.
+        kind: name of the kind that states are read as, if the file may hold several and does not say; "" decides by
+            the data.
 
     Raises:
         InputError: missing, of an unknown format, a pickle, not usable, or larger than the memory.
     """
     require_utf8(path)
     with enough_memory(path):
-        return _open(path, Memory() if memory is None else memory)
+        return _open(path, Memory() if memory is None else memory, kind)
 
 
-def _open(path: str | Path, memory: Memory) -> Source:
+def _open(path: str | Path, memory: Memory, kind: str) -> Source:
     folder = dataset_folder(path)
     if folder is not None:
-        return MinariSource(Path(path), folder, memory)
+        return MinariSource(Path(path), folder, memory, kind)
     file = Path(path)
     if not file.exists():
         raise InputError(

@@ -198,7 +198,7 @@ def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
 
     stated = demonstrations.metadata.label
     minari = any(name and dataset_folder(name) is not None for name, _ in demonstrations.origins)
-    return stated or ("last" if minari and demonstrations.metadata.kind == "grid" else "all")
+    return stated or (demonstrations.metadata.state_kind.label if minari else "all")
 
 
 def with_rule(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:

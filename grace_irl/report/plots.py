@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"-?\d[\d.,]*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
-class Step:
+class ScoreStep:
     """The best program after some number of programs.
 
     Attributes:
@@ -69,11 +69,11 @@ class Verdict:
         return VERDICTS.get(self.name, "")
 
 
-def steps(store: Store) -> list[Step]:
+def steps(store: Store) -> list[ScoreStep]:
     """Every change of the best program, and the end of the search. Reshaping seeks something else and is left out."""
     requests, records = store.requests(), store.records()
     best: Scored | None = None
-    found: list[Step] = []
+    found: list[ScoreStep] = []
     seen: set[str] = set()
     tried = 0
     for index, told in sorted(store.told().items()):
@@ -88,7 +88,7 @@ def steps(store: Store) -> list[Step]:
             better = winner([scored] if best is None else [best, scored])
             if better is not best:
                 best = better
-                found.append(Step(tried, record.evaluation.score, record.evaluation.metrics))
+                found.append(ScoreStep(tried, record.evaluation.score, record.evaluation.metrics))
     if found and found[-1].tried < tried:
         last = found[-1]
         found.append(replace(last, tried=tried))
@@ -192,7 +192,7 @@ def rewards(story: Story, threshold: float | None) -> Markup:
     )
 
 
-def searches(steps: Sequence[Step], account: Account) -> list[Plot]:
+def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
     """Score and metrics of the best program, program by program."""
     if not steps:
         return []

@@ -22,7 +22,7 @@ from grace_irl.sandbox.candidate import Candidate, ContractError, explain
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits, TurnRewards
 from grace_irl.sandbox.slots import Generators, Slots, rewards_of
-from grace_irl.states import KINDS, as_state, kind_of_state
+from grace_irl.states import as_state, kind_of_state
 from grace_irl.states.layout import StateLayout
 
 Floats = NDArray[np.float64]
@@ -221,9 +221,7 @@ class SandboxedRunner(_Closing):
             if not begins:
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
             state = begins[0].state
-            kind = kind_of_state(state)
-            if kind is None:
-                raise InputError(f"{self._name}: a state that is {type(state).__name__}; expected {', '.join(KINDS)}")
+            kind = kind_of_state(state, self._name)
             self._session = RewardSession(
                 self._source,
                 self._name,

@@ -201,9 +201,7 @@ class CheckpointPolicy:
     def _build(self, state: Any) -> Any:
         import importlib
 
-        kind = kind_of_state(state)
-        if kind is None:
-            raise InputError(f"--policy {self._path}: a state that is {type(state).__name__}; expected a vector")
+        kind = kind_of_state(state, f"--policy {self._path}")
         try:
             import gymnasium  # noqa: F401
         except ImportError as error:

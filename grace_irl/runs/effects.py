@@ -62,7 +62,7 @@ NEEDS = {
     "a model": Need(_asks_model, "no model", MODEL),
     "prompts": Need(_prompts, "no prompts", f"{MODEL} or --proposer manual"),
     "tokens": Need(lambda _, author: author != "synthesis", "no model", MODEL),
-    "prices": Need(_priced, "no model with a price", "a model and --model-price-in or --model-price-out"),
+    "prices": Need(_priced, "no model with a price", "a model and --price-in or --price-out"),
     "another author": Need(
         lambda _, author: author not in ("", "synthesis", "replay"),
         "no other author than the synthesiser",

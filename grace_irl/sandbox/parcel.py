@@ -198,23 +198,28 @@ class Views:
             shape = struct.unpack_from(f"<{action_ndim}q", self._map, shape_end)
             actions = np.ndarray((length - 1, *shape), ACTION_DTYPE, self._map, actions_at)
         text = self._map[text_at : text_at + text_length].decode("utf-8", "surrogatepass")
-        return TrajectoryView(self, self._layout(tuple(shapes)), arrays, actions, text)
+        return TrajectoryView(self, self._layout_of(tuple(shapes)), arrays, actions, text)
 
     def __iter__(self) -> Iterator[TrajectoryView]:
         return (self[index] for index in range(self._count))
 
     def text(self, code: int) -> str:
         """The text of this number."""
-        at, size = _PLACE.unpack_from(self._map, self._places_at + code * _PLACE.size)
+        at, size = self._place(code)
         with memoryview(self._map) as data:
             return str(data[at : at + size], "utf-8")
 
     def wire_text(self, code: int) -> bytes:
         """The same as it is handed to another process: its bytes, and before them how many there are."""
-        at, size = _PLACE.unpack_from(self._map, self._places_at + code * _PLACE.size)
+        at, size = self._place(code)
         return LENGTH.pack(size) + self._map[at : at + size]
 
-    def _layout(self, shapes: tuple[tuple[int, ...], ...]) -> StateLayout:
+    def _place(self, code: int) -> tuple[int, int]:
+        """Offset and bytes of a text."""
+        at, size = _PLACE.unpack_from(self._map, self._places_at + code * _PLACE.size)
+        return at, size
+
+    def _layout_of(self, shapes: tuple[tuple[int, ...], ...]) -> StateLayout:
         if shapes not in self._layouts:
             pairs = zip(self._parts, shapes, strict=True)
             self._layouts[shapes] = StateLayout(

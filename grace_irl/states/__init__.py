@@ -46,9 +46,16 @@ def kind_of_parts(parts: Sequence[PartLayout]) -> StateKind | None:
     return next((kind for kind in KINDS.values() if kind.recognises_parts(parts)), None)
 
 
-def kind_of_state(state: Any) -> StateKind | None:
-    """The kind of one state, as an environment gives it; None if no kind recognises it."""
-    return next((kind for kind in KINDS.values() if kind.recognises_state(state)), None)
+def kind_of_state(state: Any, where: str) -> StateKind:
+    """The kind of one state, as an environment gives it.
+
+    Raises:
+        InputError: no kind recognises it.
+    """
+    found = next((kind for kind in KINDS.values() if kind.recognises_state(state)), None)
+    if found is None:
+        raise InputError(f"{where}: a state that is {type(state).__name__}; expected one of {', '.join(KINDS)}")
+    return found
 
 
 def kind_of_space(space: Any) -> StateKind | None:
@@ -66,7 +73,4 @@ def as_state(state: Any, kind: StateKind | None = None) -> Any:
     Raises:
         InputError: no state of any kind.
     """
-    found = kind or kind_of_state(state)
-    if found is None:
-        raise InputError(f"a state that is {type(state).__name__}; expected one of {', '.join(KINDS)}")
-    return found.as_state(state)
+    return (kind or kind_of_state(state, "reward")).as_state(state)

@@ -340,7 +340,7 @@ class TestAMethodsOwnSection:
     def test_settings_that_it_does_not_read_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         toy = ["fit", "--demos", "x", "--method", "toy"]
         shown = flags_in(help_of(capsys, *toy, "--help-all"))
-        assert {"--generations", "--label", "--search-lag", "--max-calls", "--model"} <= shown
+        assert {"--generations", "--label", "--lag", "--max-calls", "--model"} <= shown
         assert not {"--elite", "--calibrate", "--expand", "--target-accuracy"} & shown
         assert main([*toy, "--elite", "3"]) == 2
         assert "--elite has no effect with this method; expected it with --method grace" in capsys.readouterr().err

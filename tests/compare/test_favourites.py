@@ -16,7 +16,7 @@ from grace_irl.cli import main
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.rl.choice import Signal, choose
-from grace_irl.rl.learning import NetPay
+from grace_irl.rl.learning import NetPay, true_pay
 from grace_irl.rl.method import Kept, PolicyProblem
 from grace_irl.rl.problems import make_problem
 from grace_irl.rl.trained import load_policy
@@ -135,7 +135,7 @@ def test_the_signal_chooses_and_not_the_environment() -> None:
     assert (found.policy, found.steps) == (policies[1], 4 * 4 * LENGTH)
     assert found.paid == pytest.approx((-210, 210, 105, -210), abs=80)
     assert found.paid[0] == found.paid[3]  # the same episodes for all
-    assert choose(policies, problem(), Signal(lambda venv: venv), 3, 0, deterministic=True).policy == policies[3]
+    assert choose(policies, problem(), Signal(true_pay), 3, 0, deterministic=True).policy == policies[3]
 
 
 def test_what_is_not_a_number_is_never_the_favourite() -> None:

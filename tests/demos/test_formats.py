@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
@@ -86,7 +87,7 @@ def test_minari_jpeg(data_format: str, tmp_path: Path) -> None:
         load([tmp_path / "minari" / "expert-v0"])
 
 
-def test_minari_goal_observations_are_records() -> None:
+def test_minari_goal_observations_are_records(tmp_path: Path) -> None:
     import minari
     from gymnasium.spaces import Box, Dict
     from minari.data_collector.episode_buffer import EpisodeBuffer
@@ -112,6 +113,17 @@ def test_minari_goal_observations_are_records() -> None:
     assert sorted(state) == ["desired_goal", "observation"]
     np.testing.assert_array_equal(state["desired_goal"], [-2.0, -3.0])
     np.testing.assert_array_equal(state["observation"], [3.0, 4.0, 5.0])
+    assert main(["demos", "convert", "negative-v0", str(tmp_path / "joined.parquet"), "--kind", "vector"]) == 0
+    joined = load([tmp_path / "joined.parquet"])
+    assert joined.metadata.fields == (
+        "desired_goal_0",
+        "desired_goal_1",
+        "observation_0",
+        "observation_1",
+        "observation_2",
+    )
+    np.testing.assert_array_equal(joined[0].trajectory.states[1], [-2.0, -3.0, 3.0, 4.0, 5.0])
+    assert main(["demos", "convert", str(tmp_path / "joined.parquet"), str(tmp_path / "x.npz"), "--kind", "grid"]) == 2
 
 
 def test_imitation_reads_what_we_write(vectors: Demonstrations, tmp_path: Path) -> None:

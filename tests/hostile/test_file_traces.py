@@ -90,9 +90,9 @@ TRACES = {
     "precision of float16": "return float((state.astype(np.float16) == state).all())",
     "numbers too small for float32": "return float(((state != 0) & (np.abs(state) < 1e-38)).any())",
     "the instruction's type": "return float(sum(map(ord, type(self.extra_info).__name__)))",
-    "the stored type in a frame": "v = find('Views', 'Stage'); return float(sum(map(ord, repr(v._layout)))) if hasattr(v, '_layout') else float(sum(map(ord, v[at()].states.dtype.str)))",
-    "the stored layout in a frame": "v = find('Views', 'Stage'); return float(len(v._last)) if hasattr(v, '_last') else float(sum(v[at()].states.strides) + v[at()].states.flags.num)",
-    "actions in a frame": "v = find('Views', 'Stage'); return float('action' in v._layout) if hasattr(v, '_layout') else float(v[at()].actions is not None and 1 + v[at()].actions.ndim)",
+    "the stored type in a frame": "v = find('Views', 'Stage'); return float(sum(map(ord, repr(v._layout.parts)))) if hasattr(v, '_layout') else float(sum(map(ord, v[at()].arrays[0].dtype.str)))",
+    "the stored layout in a frame": "v = find('Views', 'Stage'); return float(len(v._last)) if hasattr(v, '_last') else float(sum(v[at()].arrays[0].strides) + v[at()].arrays[0].flags.num)",
+    "actions in a frame": "v = find('Views', 'Stage'); return float(v._actions is not None) if hasattr(v, '_layout') else float(v[at()].actions is not None and 1 + v[at()].actions.ndim)",
 }
 
 PROGRAM = f"""{FIND}

@@ -37,9 +37,9 @@ STASHES = {
 }
 
 WALKS = {
-    "later states": "v = find(lambda k, v: type(v).__name__ in ('Views', 'View')); return 1.0 if v is not None else 0.0",
-    "its own results": "v = find(lambda k, v: type(v).__name__ == 'Answer'); return 1.0 if v is not None else 0.0",
-    "views among all objects": "import gc; return float(any(type(o).__name__ in ('Views', 'View', 'Feed', 'Player') for o in gc.get_objects()))",
+    "later states": "v = find(lambda k, v: type(v).__name__ in ('Views', 'TrajectoryView')); return 1.0 if v is not None else 0.0",
+    "its own results": "v = find(lambda k, v: type(v).__name__ == 'AnswerMap'); return 1.0 if v is not None else 0.0",
+    "views among all objects": "import gc; return float(any(type(o).__name__ in ('Views', 'TrajectoryView', 'Feed', 'Player') for o in gc.get_objects()))",
     "maps in its memory": "import gc; return float(sum(type(o).__name__ == 'mmap' and len(o) > 0 for o in gc.get_objects()))",
 }
 
@@ -115,7 +115,7 @@ def test_a_shuffled_order_leaves_noise(pool: ZygotePool, handle: int, name: str)
     assert abs(auc(outcome, order) - 0.5) < 0.26
 
 
-@pytest.mark.parametrize("where", ["states.ctypes.data", "states.__array_interface__['data'][0]"])
+@pytest.mark.parametrize("where", ["arrays[0].ctypes.data", "arrays[0].__array_interface__['data'][0]"])
 def test_the_place_in_memory_that_a_frame_walk_finds_says_nothing(pool: ZygotePool, handle: int, where: str) -> None:
     body = (
         "v = find(lambda k, v: type(v).__name__ == 'Views'); np.at = getattr(np, 'at', -1) + 1; "

@@ -25,10 +25,10 @@ TRACES = {
     "characters": "return float(sum(map(ord, state)))",
     "null characters": "return float(state.count(chr(0)) + state.encode().count(0))",
     "bytes of the last screen in a frame": "v = find('Stage'); return float(len(v._last)) if v else 0.0",
-    "what a frame says of its place": "v = find('ScreenView'); return float(sum(size for _, size in map(v._place, range(v.length)))) if v else 0.0",
-    "what lies behind a screen": "v = find('ScreenView')\n        if not v: return 0.0\n        at, size = v._place(0)\n        return float(v._data[at + size : at + size + 1] == bytes(1))",
-    "nulls in the memory of the run": "v = find('ScreenView'); return float(v._data[v._place(0)[0] :].rstrip(bytes(1)).count(0)) if v else 0.0",
-    "dimensions in a frame": "v = find('Stage'); return float(len(v._layout)) if v else 0.0",
+    "what a frame says of its place": "v = find('TrajectoryView'); return float(sum(v._views._place(int(code))[1] for code in v.arrays[0])) if v else 0.0",
+    "what lies behind a screen": "v = find('TrajectoryView')\n        if not v: return 0.0\n        at, size = v._views._place(int(v.arrays[0][0]))\n        return float(v._views._map[at + size : at + size + 1] == bytes(1))",
+    "nulls in the memory of the run": "v = find('TrajectoryView'); return float(v._views._map[v._views._place(int(v.arrays[0][0]))[0] :].rstrip(bytes(1)).count(0)) if v else 0.0",
+    "dimensions in a frame": "v = find('Stage'); return float(len(v._layout.parts)) if v else 0.0",
 }
 
 PROGRAM = f"""{FIND}

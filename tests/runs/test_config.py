@@ -10,9 +10,10 @@ from unittest.mock import Mock
 import pytest
 from pydantic import BaseModel
 
+from grace_irl import config as configs
 from grace_irl.config import Config
 from grace_irl.errors import GraceError, InputError
-from grace_irl.runs import config as configs
+from grace_irl.rl.matching import EnvironmentSpec
 from grace_irl.runs.config import resolve, to_toml
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import PpoLearner
@@ -114,7 +115,7 @@ def _expand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expansion.start(config, folder / "expansion", expansion_parts(), FakeLearner())
     shaping = {**online_shaping.FLAGS, "expand.rounds": 2}
     expansion.start(resolve(flags=shaping), folder / "shaping", online_shaping.parts(), online_shaping.Walker())
-    monkeypatch.setattr("grace_irl.rl.matching.environment_for", lambda *_: None)
+    monkeypatch.setattr("grace_irl.rl.matching.environment_for", lambda *_: EnvironmentSpec("CartPole-v1"))
     monkeypatch.setattr("grace_irl.rl.observed.acts_continuously", lambda *_: True)
     monkeypatch.setattr("grace_irl.rl.ppo.train", Mock(side_effect=GraceError("no training here")))
     with pytest.raises(GraceError, match="no training here"):

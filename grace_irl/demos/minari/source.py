@@ -106,6 +106,7 @@ class MinariSource:
         path: as the caller named it, for messages.
         folder: its data folder.
         memory: of the set.
+        kind: name of the kind that a `Dict` is read as; "" decides by its parts.
 
     Raises:
         InputError: what reads its format is not installed, or the dataset cannot be used.
@@ -113,7 +114,7 @@ class MinariSource:
 
     exact = False
 
-    def __init__(self, path: Path, folder: Path, memory: Memory) -> None:
+    def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
         self.path = path
         # The user named the dataset; `data` in it may be a link to elsewhere.
         named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
@@ -122,7 +123,7 @@ class MinariSource:
         if not isinstance(about, dict):
             raise InputError(f"{path}: its metadata are no object; expected what Minari writes: write it again")
         stated = self._stated(about)
-        kind = "" if stated is None else stated.metadata.kind
+        kind = kind if stated is None else stated.metadata.kind
         self._layout = Layout(about.get("observation_space"), str(path), kind)
         self._actions = described(about.get("action_space"), "action_space", str(path))
         if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):

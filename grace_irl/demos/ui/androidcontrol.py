@@ -163,7 +163,7 @@ class AndroidControlWriter(SetWriter):
                 f"{path}: AndroidControl holds screenshots and cannot refer to them; expected --screenshots embed or "
                 "none, or a .parquet file"
             )
-        if metadata.kind != "ui":
+        if not metadata.state_kind.annotated:
             raise InputError(
                 f"{path}: {metadata.kind} states, and AndroidControl holds screens; expected .parquet or .npz"
             )

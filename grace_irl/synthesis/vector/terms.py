@@ -344,7 +344,7 @@ class RecordNumbers:
         small = [part for part in layout if math.prod(part.shape) <= MOST_NUMBERS]
         names = {part.name for part in small}
         singles = [(name, index) for name, index in places(states) if name in names]
-        real = [part for part in small if RECORD.handed(part) == np.float64 and len(part.shape) == 1]
+        real = [part for part in small if np.issubdtype(RECORD.handed(part), np.floating) and len(part.shape) == 1]
         alike: dict[tuple[int, ...], list[str]] = {}
         for part in real:
             alike.setdefault(part.shape, []).append(part.name)
