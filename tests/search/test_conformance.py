@@ -1,0 +1,42 @@
+"""Our searches, by the suite of searches."""
+
+from __future__ import annotations
+
+import random
+
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.methods.map_elites import MapElites, MapElitesSettings
+from grace_irl.search.evolution import Evolution, EvolutionSettings
+from grace_irl.search.protocol import Request, Search
+from grace_irl.search.reshaping import Reshaping
+from grace_irl.testing.searches import SearchSuite
+
+
+class Rising(SearchSuite):
+    """Programs whose rewards rise more or less steadily."""
+
+    def evaluation(self, request: Request, score: float) -> Evaluation:
+        tau = random.Random(f"tau {request.seed} {request.index}").uniform(-1, 1)
+        metrics = {"fitness": score, "accuracy": 0.9, "monotonicity": tau, "positives": 10.0}
+        return Evaluation("ok", score=score, metrics=metrics)
+
+
+class TestEvolution(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return Evolution(EvolutionSettings(population=6, elite=2, generations=4, samples=4), seed)
+
+
+class TestSteadyEvolution(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return Evolution(EvolutionSettings(population=6, elite=2, generations=4, steady=True), seed)
+
+
+class TestReshaping(Rising):
+    def make(self, seed: int) -> Search:
+        search = Evolution(EvolutionSettings(population=5, elite=1, generations=2), seed)
+        return Reshaping(search, 7, 3, seed)
+
+
+class TestMapElites(Rising):
+    def make(self, seed: int) -> Search:
+        return MapElites(MapElitesSettings(programs=50, first=10), 3, seed)

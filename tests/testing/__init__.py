@@ -1,0 +1,1 @@
+"""Methods as objects, and a method of another distribution."""
