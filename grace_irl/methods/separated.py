@@ -17,7 +17,7 @@ def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "")
 
 
 def accuracy_line(threshold: float | None) -> str:
-    """Which threshold the accuracies of a run's program are at."""
+    """The threshold that the accuracies of a run's program are at, in a line."""
     if threshold is None:
         return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
     return f"accuracy: a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
