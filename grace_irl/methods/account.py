@@ -125,6 +125,10 @@ class Account:
         named = [(title, cell) for title, cell in self._cells(evaluation) if cell != "-"]
         return [(self.score, shown(evaluation.score)), *named]
 
+    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - others read it
+        """Further lines of that head: about the numbers of `calibrated`."""
+        return []
+
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - others read it
         """The numbers that an exported file carries, if the method fits a discriminator."""
         return None

@@ -105,14 +105,20 @@ class SeparationAccount(Account):
         calibrated = "calibrated" if settings.get("fitness.calibrate") else "not calibrated"
         told = f"{shown(evaluation.score)} on training data ({calibrated}, log pi {settings.get('fitness.log_pi')})"
         known = found.threshold is not None
-        lines = [
+        return [
             ("fitness", told),
             ("train", _said(found.train)),
             ("held out", _said(found.held_out, "" if known else f" ({BEST_HERE})")),
             ("monotonicity", _rising(found.monotonicity)),
-            ("calibration", f"scale {found.scale:.6g}, offset {found.offset:.6g}"),
         ]
-        if known:
+
+    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """See `Account`."""
+        found = Separation.of(evaluation)
+        if found is None:
+            return []
+        lines = [("calibration", f"scale {found.scale:.6g}, offset {found.offset:.6g}")]
+        if found.threshold is not None:
             lines.append(("threshold", f"{found.threshold:.6g}, best on training data (accuracies are at it)"))
         return lines
 

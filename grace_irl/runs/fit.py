@@ -164,8 +164,9 @@ def resume(
         store = stack.enter_context(closing(Store(paths.database)))
         if store.format < FORMAT:
             raise InputError(
-                f"{folder}: a run of format {store.format}, whose held-out accuracies are each at the {BEST_HERE}; "
-                f"expected format {FORMAT} to go on with: begin a new run with its programs, --start-from {folder}"
+                f"{folder}: a run of format {store.format}{_OLDER.get(store.format, '')}; expected format {FORMAT} to "
+                f"go on with: give its answers again with --replay {folder}, or begin with its programs: "
+                f"--start-from {folder}"
             )
         found = with_label(resolve(paths.config), store.meta("label"))
         kept = acting.kept(store.meta("token"), paths.database)
@@ -200,6 +201,10 @@ def resume(
         store.set_final_fates([], 0, 0)
         store.add_event("resumed", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         return _work(folder, config, labelling, evaluator, sandbox, store, parts)
+
+
+_OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
+"""Why a run of an older format is no run of today's."""
 
 
 def _work(
