@@ -1,4 +1,4 @@
-"""Scores programs by the AIRL discriminator: staged, cached, strict where it counts."""
+"""The evaluator of the AIRL discriminator: staged and cached, with strict mode for elites and the winner."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # up to so many states run at once; more run in stages, the second of about so many
-STAGE_GROWTH = 3  # each further stage brings the states run to so many times what they were
-STRICT_STATES = 5_000  # an elite is checked in strict mode on about so many states; the winner on all
+STAGE_STATES = 4_096  # states that run at once; larger sets run in stages, the second of about this size
+STAGE_GROWTH = 3  # factor by which each further stage raises the number of states that ran
+STRICT_STATES = 5_000  # states on which an elite runs in strict mode, about; the winner runs on all
 
 
 class DiscriminatorEvaluator:
@@ -47,7 +47,7 @@ class DiscriminatorEvaluator:
         Args:
             log_pi: of every trajectory of the problem.
             calibrated: fit a scale and an offset, rather than take rewards as they come.
-            cache: where rewards are remembered; None: in memory.
+            cache: memory of rewards; None: one that ends with the evaluator.
             limits: of one run, besides 1 ms of CPU time and 5 ms of wall time per state.
 
         Raises:
@@ -93,7 +93,7 @@ class DiscriminatorEvaluator:
         known = train.source.known(program)
         rewards: dict[str, Floats] = {}
         for stage in train.stages:
-            # What is cached is not run, but is judged: a resumed run stops where it would have.
+            # Cached rewards count like new ones, so that a resumed run stops at the same stage.
             missing = [digest for digest in stage if digest not in known]
             outcome, fresh = train.source.run(program, missing) if missing else (Outcome("ok"), {})
             if outcome.status != "ok":
@@ -198,7 +198,7 @@ class _Split:
             return self._columns[takes_action]
 
     def sample(self, states: int) -> list[str]:
-        """Trajectories (digests), mixed, of about so many states; all where there are no more."""
+        """Trajectories (digests), mixed, of about that many states; all if there are fewer."""
         chosen: list[str] = []
         for digest in self._mixed:
             if states <= 0:
@@ -208,7 +208,7 @@ class _Split:
         return chosen
 
     def _stages(self) -> list[list[str]]:
-        """What to run first, second, …: the shortest trajectory, a sample, larger ones. Few: all at once.
+        """The stages of a run: the shortest trajectory, a sample, larger ones; a small set is one stage.
 
         The bound that stops an evaluation counts what was not run as perfect, so it bites once a fair share
         was run.
@@ -233,7 +233,7 @@ def _stopped(bound: float, floor: float, source: RewardSource, rewards: dict[str
 
 
 def _takes_action(rewards: dict[str, Floats]) -> bool:
-    """Rewards of transitions have NaN where no transition leads: at the first state."""
+    """Whether these are rewards of transitions: they have NaN at the first state, to which none leads."""
     return bool(np.isnan(next(iter(rewards.values()))[0]))
 
 

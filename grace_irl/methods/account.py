@@ -89,7 +89,7 @@ class Account:
         return ", ".join([f"best {self.score} {shown(evaluation.score)}", *named])
 
     def verdict(self, evaluation: Evaluation) -> str:
-        """How good a reward is, in a sentence."""
+        """The quality of a reward, in a sentence."""
         return f"{self.headline(evaluation).capitalize()}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
@@ -110,7 +110,7 @@ class Account:
         return []
 
     def values(self, evaluation: Evaluation) -> dict[str, object]:
-        """What `--json` says of a program."""
+        """A program in `--json`."""
         return {
             self.score: evaluation.score,
             **{each.name: evaluation.metrics.get(each.metric) for each in self.columns},
@@ -124,6 +124,10 @@ class Account:
         """
         named = [(title, cell) for title, cell in self._cells(evaluation) if cell != "-"]
         return [(self.score, shown(evaluation.score)), *named]
+
+    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - others read it
+        """Further lines of that head: about the numbers of `calibrated`."""
+        return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - others read it
         """The numbers that an exported file carries, if the method fits a discriminator."""

@@ -25,7 +25,7 @@ def evolution(config: Config) -> Search:
     search = config.search
     settings = EvolutionSettings(
         population=search.population,
-        elite=min(search.elite, search.population // 2),  # where all are safe, nothing better would ever enter
+        elite=min(search.elite, search.population // 2),  # if all were safe, nothing better could enter
         generations=search.generations,
         include_expert=search.include_expert,
         incorrect_only=search.incorrect_only,

@@ -22,7 +22,7 @@ from grace_irl.propose.tokens import cut
 from grace_irl.propose.views.trajectory import Shown
 
 EXPERTS_PER_NEGATIVE = 2
-"""Where not all trajectories fit: expert trajectories hold negative states, too, negative ones no positive."""
+"""Ratio if not all trajectories fit: expert trajectories hold negative states, too, negative ones no positive."""
 
 
 MAX_TASKS_SCORED = 12
@@ -58,7 +58,7 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
 def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
     """The trajectories that `mutate` shows, by section: drawn by `seed`, whatever `debug` holds.
 
-    Table 6's chances as we read them: `expert_only` shows wrong expert states only, where there are any;
+    Table 6's chances as we read them: `expert_only` shows wrong expert states only, if there are any;
     `incorrect_only` shows of a wrong trajectory only wrong states, each with the one before it; `include_expert` adds
     an expert trajectory. Of a trajectory with many wrong states all are marked, and `FOCUS` of them, drawn at random,
     stay when others are left out.
@@ -129,7 +129,7 @@ OPERATORS: Mapping[str, Operator] = {
 
 
 def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
-    """How a program does on training data: the whole first, then its tasks by neutral names, worst first."""
+    """Scores of a program on training data: the whole first, then its tasks by neutral names, worst first."""
     found = Separation.of(evaluation)
     if found is None:
         return "not known"

@@ -34,7 +34,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run of a method cannot do without.
+    """Requirements of a method's runs.
 
     Attributes:
         demonstrations: expert trajectories, and negative states.
@@ -50,7 +50,7 @@ def _no_operators() -> Mapping[str, Operator]:
 def _repairs(config: Config) -> Following:
     from grace_irl.propose.protocol import repairs
 
-    # A recording holds every call that was made, and ends the steps where it ends.
+    # A recording holds every call of its run: it decides when the steps end.
     most = 10**9 if config.proposer.name == "replay" else config.model.repairs if config.model.repair else 0
     return repairs(most)
 

@@ -17,7 +17,7 @@ def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "")
 
 
 def accuracy_line(threshold: float | None) -> str:
-    """Which threshold the accuracies of a run's program are at."""
+    """The threshold that the accuracies of a run's program are at, in a line."""
     if threshold is None:
         return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
     return f"accuracy: a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
@@ -105,14 +105,20 @@ class SeparationAccount(Account):
         calibrated = "calibrated" if settings.get("fitness.calibrate") else "not calibrated"
         told = f"{shown(evaluation.score)} on training data ({calibrated}, log pi {settings.get('fitness.log_pi')})"
         known = found.threshold is not None
-        lines = [
+        return [
             ("fitness", told),
             ("train", _said(found.train)),
             ("held out", _said(found.held_out, "" if known else f" ({BEST_HERE})")),
             ("monotonicity", _rising(found.monotonicity)),
-            ("calibration", f"scale {found.scale:.6g}, offset {found.offset:.6g}"),
         ]
-        if known:
+
+    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """See `Account`."""
+        found = Separation.of(evaluation)
+        if found is None:
+            return []
+        lines = [("calibration", f"scale {found.scale:.6g}, offset {found.offset:.6g}")]
+        if found.threshold is not None:
             lines.append(("threshold", f"{found.threshold:.6g}, best on training data (accuracies are at it)"))
         return lines
 

@@ -16,7 +16,7 @@ class Proposal:
     """A proposer's answer.
 
     Attributes:
-        source: the program, or "" where the answer holds none.
+        source: the program, or "" if the answer holds none.
         failure: why there is no program; "" otherwise.
         reasoning: what the proposer says of it, for people.
         prompt: what was asked, as sent; "" for proposers without prompts.
@@ -75,11 +75,11 @@ class Step:
 
 
 Following = Callable[[Request, Result, Sequence[Step]], Step | None]
-"""The step after those that are done about a result; None: it is told as it is."""
+"""The step after those that are done about a result; None: the search gets it as it is."""
 
 
 def repairs(most: int) -> Following:
-    """Sends a program that fails back with what went wrong, at most so many times."""
+    """Sends a program that fails back with what went wrong, at most `most` times."""
 
     def following(request: Request, result: Result, done: Sequence[Step]) -> Step | None:
         del request

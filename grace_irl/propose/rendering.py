@@ -114,7 +114,7 @@ def of_role(briefing: Briefing, role: str) -> list[Labelled]:
 
 
 def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
-    """A trajectory to learn from, with the parent's rewards where there is one."""
+    """A trajectory to learn from, with the rewards of the first parent, if there is one."""
     budget, negative = briefing.budget, item.demonstration.role == "negative"
     sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
     limit = budget.dense if briefing.rule == "all" else sparse if negative else None

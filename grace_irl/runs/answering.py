@@ -1,4 +1,4 @@
-"""From a request to a result: proposed, inspected, scored, and sent back once where it fails."""
+"""The way from a request to a result: an answer, an inspection, a score, and further calls."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MAX_MESSAGE = 2_000  # characters of an invalid program's problems that are kept
 
 
 class Answering:
-    """Answers requests, several at once. What the store holds already is not asked for or scored again.
+    """Answers requests, several at once. What the store holds already is neither proposed nor scored again.
 
     Args:
         records: programs told so far, by id; the engine adds to it.
         following: the next step about a result, or None.
-        on_proposal: is shown each answer that was asked for in this sitting.
+        on_proposal: gets each answer of this sitting.
     """
 
     def __init__(
@@ -115,12 +115,12 @@ class Answering:
             self._notes.setdefault(result.program.id, result.notes)
 
     async def verified(self, program: Program) -> str:
-        """What strict mode says of a program on all data; "" is good."""
+        """The verdict of strict mode on a program over all data; "" is good."""
         said: str = await self._done("verify", program=program)
         return said
 
     def forget(self, name: str) -> None:
-        """A program was told: nobody will ask for its evaluation in flight again."""
+        """Drops the evaluations in flight of a program that the search knows: nobody asks for them again."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 

@@ -57,19 +57,19 @@ CHANGEABLE = (
     "model.price_",
 )
 ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
-"""What cannot change either once the search has ended and its best program is being reshaped."""
+"""Settings that cannot change either once the search has ended and its best program is being reshaped."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a caller brings along in place of what the configuration names, and who is told of the run.
+    """Parts of a run that a caller brings in place of those that the configuration names, and its listeners.
 
     Attributes:
         demonstrations: in place of `config.data.demos`.
         proposer: in place of the one that `config.proposer` names.
         sandbox: in place of one opened (and closed) here.
-        listener: is shown where the run stands: after each answer and after each result.
-        note: is told, in one line each, what the user should know (a server went away, a prompt waits).
+        listener: gets the state of the run after each answer and after each result.
+        note: gets lines for the user (a server went away, a prompt waits).
         whole: folder that the run is a part of (an expansion), and that the user goes on with; None: the run itself.
         reason: for the label rule, if what the run is a part of has chosen it, and told the user.
     """
@@ -164,8 +164,9 @@ def resume(
         store = stack.enter_context(closing(Store(paths.database)))
         if store.format < FORMAT:
             raise InputError(
-                f"{folder}: a run of format {store.format}, whose held-out accuracies are each at the {BEST_HERE}; "
-                f"expected format {FORMAT} to go on with: begin a new run with its programs, --start-from {folder}"
+                f"{folder}: a run of format {store.format}{_OLDER.get(store.format, '')}; expected format {FORMAT} to "
+                f"go on with: give its answers again with --replay {folder}, or begin with its programs: "
+                f"--start-from {folder}"
             )
         found = with_label(resolve(paths.config), store.meta("label"))
         kept = acting.kept(store.meta("token"), paths.database)
@@ -202,6 +203,10 @@ def resume(
         return _work(folder, config, labelling, evaluator, sandbox, store, parts)
 
 
+_OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
+"""Why a run of an older format is no run of today's."""
+
+
 def _work(
     folder: Path,
     config: Config,
@@ -221,7 +226,7 @@ def _work(
 def labelled(
     folder: Path, config: Config, labelling: Labelling, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Workbench:
-    """What the proposer of a run works with; a model is asked for the goal states that nobody said.
+    """The workbench of a run's proposer. A model names the goal states that nobody marked.
 
     Raises:
         InputError: labels that leave nothing to tell apart.
@@ -248,7 +253,7 @@ def _say_server(config: Config, parts: Parts) -> None:
 
 
 def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
-    """Tells the user, and keeps what was told."""
+    """Tells the user, and keeps the line."""
 
     def note(text: str) -> None:
         store.add_event("note", text)
@@ -298,7 +303,7 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
 
 
 def require_chat(labelling: Labelling, config: Config) -> None:
-    """Raises InputError where goal states are missing and nobody can be asked for them."""
+    """Raises InputError if goal states are missing and nobody can name them."""
     found = proposers.PROPOSERS.get(config.proposer.name)  # a caller's own proposer is none of them
     if found is not None and found.chat is not None:
         return
@@ -312,7 +317,7 @@ def require_chat(labelling: Labelling, config: Config) -> None:
 
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
-    """What the search will need, checked before anything is written."""
+    """Opens the evaluator after everything that the search needs is checked; nothing is written before."""
     chosen = method(config.method)
     programs_of(config.proposer.start_from, chosen.width(config))
     if not labelling.silent and chosen.needs.demonstrations:
@@ -321,7 +326,7 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
-    """What the data say, without what labels say, and wherever they lie."""
+    """Rows of trajectories by their content alone, without labels and places."""
     return [replace(row, positives=0, source="") for row in rows]
 
 

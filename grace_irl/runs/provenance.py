@@ -51,8 +51,9 @@ def facts(
     Args:
         fields: what a vector's fields are called, if the program has other names for them; else "".
     """
+    account = method(config.method).account
     lines = [
-        *method(config.method).account.facts(record.evaluation, flat(config)),
+        *account.facts(record.evaluation, flat(config)),
         *([("label", f"{label} (which expert states are positive)")] if trajectories else []),
     ]
     for split in ("train", "held_out"):
@@ -67,6 +68,7 @@ def facts(
         ("method", f"{config.method}, seed {config.seed}, proposer {config.proposer.name}"),
         ("program", f"{record.program.id} (candidate {record.index})"),
         ("lineage", " <- ".join(lineage(record, records))),
+        *account.carried(record.evaluation),
     ]
     return lines
 

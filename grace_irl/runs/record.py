@@ -80,7 +80,7 @@ def plain(value: object) -> Any:
 
 @dataclass(frozen=True)
 class Record:
-    """A program that was told, with its score and the request that it first answered."""
+    """A program that the search knows, with its score and the request that it first answered."""
 
     program: Program
     evaluation: Evaluation
@@ -119,7 +119,7 @@ def record_of(row: Sequence[object], functions: tuple[Definition, ...]) -> Recor
 
 @dataclass(frozen=True)
 class TrajectoryRow:
-    """What the store keeps of a trajectory."""
+    """A trajectory as the store keeps it."""
 
     digest: str
     role: str
@@ -131,7 +131,7 @@ class TrajectoryRow:
 
 
 def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
-    """What the store keeps of a problem."""
+    """A problem as the store keeps it."""
     rows = []
     for item in problem:
         demonstration, trajectory = item.demonstration, item.trajectory

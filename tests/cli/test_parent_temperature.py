@@ -41,7 +41,7 @@ def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_cold_search_mutates_its_best_program_alone(cold: Path) -> None:
     scores = rows(cold / "run", "SELECT id, idx, evaluation FROM programs")
-    fitness = {name: (int(index), json.loads(text)["fitness"]) for name, index, text in scores}
+    fitness = {name: (int(index), json.loads(text)["score"]) for name, index, text in scores}
     asked = rows(cold / "run", "SELECT idx, generation, parents FROM requests WHERE operator = 'mutate'")
     assert asked
     begins = dict(rows(cold / "run", "SELECT generation, MIN(idx) FROM requests GROUP BY generation"))

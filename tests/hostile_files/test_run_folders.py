@@ -98,7 +98,7 @@ def test_a_label_that_asks_the_model_asks_no_server_that_a_folder_names(
     assert f"--llm-url {server.url}" in line(capsys)
     with ChatServer() as mine:
         assert main([*resumed, "--demos", str(tmp_path / "set.parquet"), "--llm-url", mine.url]) == 2
-        assert "setting 'data.label' was '' when the run began and is 'goal' now" in line(capsys)
+        assert "setting 'data.label' was 'all' when the run began and is 'goal' now" in line(capsys)
         assert not mine.authorizations
     assert len(server.authorizations) == asked
 
