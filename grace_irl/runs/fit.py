@@ -204,7 +204,7 @@ def resume(
 
 
 _OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
-"""Why a run of an older format is no run of today's."""
+"""The reason not to go on with a run of an older format."""
 
 
 def _work(

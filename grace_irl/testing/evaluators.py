@@ -7,7 +7,6 @@ class TestMyEvaluator(EvaluatorSuite):
 
 from __future__ import annotations
 
-import ast
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from dataclasses import replace
 from math import inf, isfinite
 
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, Evaluator
+from grace_irl.programs.parsing import parse
 from grace_irl.programs.program import Program, identify, text_id
 from grace_irl.runs.record import from_text, to_text
 
@@ -35,7 +35,7 @@ BROKEN = (
 def program(source: str) -> Program:
     """A program as a run makes it of a source."""
     try:
-        found = identify(ast.parse(source))
+        found = identify(parse(source))
     except SyntaxError:
         return Program(text_id(source), source, 0)
     return Program(found.id, source, found.nodes, functions=found.functions)

@@ -67,7 +67,7 @@ class ProposerSuite(ABC):
         return [Step("repair")]
 
     async def answers(self, asked: Sequence[Asked]) -> list[Proposal | None]:
-        """What a fresh proposer says, one request after the other."""
+        """Answers of a fresh proposer, one request after the other."""
         proposer = self.make()
         found = [await _in_time(proposer.propose(*each)) for each in asked]
         await _stop(proposer)

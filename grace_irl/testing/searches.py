@@ -4,7 +4,7 @@
         def make(self, seed):
             return MySearch(seed)
 
-The suite answers as a run does: requests are asked for ahead, and results are told in the order of asking. Programs
+The suite answers as a run does: it asks ahead, and tells results in the order of asking. Programs
 fail, come twice, and break off below the bar.
 """
 
@@ -52,7 +52,7 @@ def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Driv
 
     Args:
         search: a fresh one.
-        reply: answers a request, which was asked for at this bar.
+        reply: answers a request, given the bar at the time of asking.
         lag: requests in flight at once.
         most: results to tell.
     """
@@ -170,7 +170,7 @@ class SearchSuite(ABC):
 
     def test_waiting_once_more_changes_nothing(self) -> None:
         def waiting(search: Search) -> Drive:
-            """Asks again after each `Wait`, as an engine may that has just been told something else."""
+            """Asks again after each `Wait`, as an engine may that has just told something else."""
             ask = search.ask
 
             def asked() -> Request | Wait | None:

@@ -6,6 +6,7 @@ import ast
 import importlib
 import pkgutil
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -200,7 +201,7 @@ def test_python_on_pages_imports_what_there_is() -> None:
     ]
     assert blocks
     for block in blocks:
-        for node in ast.walk(ast.parse(block.content)):
+        for node in ast.walk(ast.parse(textwrap.dedent(block.content))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("grace_irl"):
                 module = importlib.import_module(node.module or "")
                 assert all(hasattr(module, alias.name) for alias in node.names), block.content

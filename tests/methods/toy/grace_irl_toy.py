@@ -15,14 +15,12 @@ from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.settings import Section, setting
 
 if TYPE_CHECKING:
-    from grace_irl.propose.workbench import Workbench
-
     from grace_irl.config import Config
     from grace_irl.demos.labels import Problem
     from grace_irl.evaluate.evaluation import Evaluator
     from grace_irl.programs.program import Program
     from grace_irl.propose.briefing import Briefing
-    from grace_irl.propose.material import Material
+    from grace_irl.propose.material import Material, Workbench
     from grace_irl.propose.rendering import Operator
 
 
