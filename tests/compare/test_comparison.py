@@ -309,7 +309,9 @@ def test_the_command_line_says_what_is_wrong(
         return capsys.readouterr().err
 
     assert "no demonstrations; expected --demos" in said()
-    assert "--workers 0; expected at least 1" in said("--demos", str(cart_pole), "--workers", "0")
+    assert "'--workers': Input should be greater than or equal to 1" in said(
+        "--demos", str(cart_pole), "--workers", "0"
+    )
     assert "none.py: No such file or directory; expected a reward file" in said(
         "--demos", str(cart_pole), "--methods", "grace", "--reward", "none.py"
     )

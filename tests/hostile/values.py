@@ -170,7 +170,7 @@ class Reward:
         if views is None:
             return 0.0
         try:
-            array = views[0].states
+            array = views[0].arrays[0]
             array.setflags(write=True)
             array[:] = 0
         except ValueError:
@@ -183,7 +183,7 @@ class Reward:
         views = find("Views", sys._getframe())
         if views is None:
             return 0.0
-        ctypes.memset(views[0].states.ctypes.data, 0, 8)
+        ctypes.memset(views[0].arrays[0].ctypes.data, 0, 8)
         return 1.0
 """, "ok", "killed"),
     program("numpy and builtins patched", """
