@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -27,10 +28,11 @@ class InProcessSandbox:
         self.states_run = 0
         self.closed = False
         self._held: dict[int, list[Trajectory]] = {}
+        self._numbers = itertools.count()
         self._lock = threading.Lock()
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
-        handle = len(self._held)
+        handle = next(self._numbers)
         self._held[handle] = list(trajectories)
         return handle
 
@@ -115,7 +117,8 @@ def _first(values: np.ndarray) -> np.ndarray:
 
 
 def _rewards(space: dict[str, Any], trajectory: Trajectory) -> np.ndarray:
-    reward = space["Reward"](trajectory.extra_info)
+    kind = space["Reward"]
+    reward = kind() if kind.__init__ is object.__init__ else kind(trajectory.extra_info)
     states = trajectory.states
     if "next_state" in reward.reward_fn.__code__.co_varnames:
         later = [reward.reward_fn(states[t], trajectory.actions[t], states[t + 1]) for t in range(trajectory.num_steps)]
