@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from grace_irl.demos import save
+from grace_irl.demos.files import open_source
+from grace_irl.demos.source import Source
+from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
 from grace_irl.programs.program import Program
 from grace_irl.propose.given import Given, GivenProgram
 from grace_irl.propose.protocol import Parent, Proposal, Proposer
+from grace_irl.sandbox.protocol import Outcome, Sandbox
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Result, Search, Wait
+from grace_irl.states.kind import States
+from grace_irl.states.vector import VECTOR
 from grace_irl.testing.evaluators import EvaluatorSuite
+from grace_irl.testing.kinds import StateKindSuite
 from grace_irl.testing.proposers import SOURCE, ProposerSuite
+from grace_irl.testing.readers import ReaderSuite
+from grace_irl.testing.sandboxes import SandboxSuite
 from grace_irl.testing.searches import SearchSuite
+from tests.fakes.in_process_sandbox import InProcessSandbox
 
 SMALL = EvolutionSettings(population=6, elite=2, generations=3)
 
@@ -178,3 +191,52 @@ def test_proposers(proposer: type[Given], test: str, error: type[Exception]) -> 
 
     with pytest.raises(error):
         getattr(Suite(), test)()
+
+
+class Shared(type(VECTOR)):  # type: ignore[misc]
+    """Hands a program the states themselves."""
+
+    def as_state(self, state: Any) -> Any:
+        return state
+
+
+def test_kinds() -> None:
+    class Suite(StateKindSuite):
+        kind = Shared()
+
+        def make(self, steps: int, seed: int) -> States:
+            return np.random.default_rng([seed, steps]).normal(size=(steps + 1, 3))
+
+    with pytest.raises(AssertionError):
+        Suite().test_a_program_gets_a_copy_of_its_own()
+    with pytest.raises(AssertionError):
+        Suite().test_it_is_found_by_its_name_and_recognises_its_states()
+
+
+class Unordered(InProcessSandbox):
+    """Gives rewards in the order of the trajectories, whatever the call says."""
+
+    def run(self, source: str, handle: int, order: Sequence[int], **more: Any) -> Outcome:
+        return super().run(source, handle, sorted(order), **more)
+
+
+def test_sandboxes() -> None:
+    class Suite(SandboxSuite):
+        def make(self) -> Sandbox:
+            return Unordered()
+
+    with pytest.raises(AssertionError):
+        Suite().test_rewards_come_in_the_order_of_the_call_with_an_object_for_each_trajectory()
+
+
+def test_readers(tmp_path: Path) -> None:
+    class Suite(ReaderSuite):
+        """Writes all but the last trajectory."""
+
+        def make(self, demonstrations: Demonstrations, folder: Path) -> Callable[[], Source]:
+            path = folder / "set.parquet"
+            save(replace(demonstrations, items=demonstrations.items[:-1]), path)
+            return lambda: open_source(path)
+
+    with pytest.raises(AssertionError):
+        Suite().test_it_gives_what_was_written_in_order_each_time_it_is_opened(tmp_path)

@@ -1,0 +1,101 @@
+"""The conformance suite of readers of demonstrations, for pytest.
+
+class TestMyReader(ReaderSuite):
+    def make(self, demonstrations, folder):
+        path = folder / "set.mine"
+        ...  # write the set there
+        return lambda: MySource(path, Memory())
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from grace_irl.demos.source import Source
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+
+
+def vectors() -> Demonstrations:
+    """Vectors with actions, of two roles and different lengths."""
+    rng = np.random.default_rng(0)
+    items = []
+    for number, steps in enumerate((4, 1, 6)):
+        trajectory = Trajectory(
+            rng.normal(size=(steps + 1, 3)), rng.normal(size=(steps, 2)), f"öffne door {number}", terminated=not number
+        )
+        items.append(Demonstration(trajectory, "negative" if number else "expert", f"task {number % 2}"))
+    return Demonstrations(Metadata("vector", ("height", "speed", "angle"), label="all"), tuple(items))
+
+
+class Places:
+    """Allocates arrays and remembers them."""
+
+    def __init__(self) -> None:
+        self.given: list[NDArray[Any]] = []
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        """See `Allocate`."""
+        self.given.append(np.empty(shape, dtype))
+        return self.given[-1]
+
+    def hold(self, array: NDArray[Any]) -> bool:
+        """Whether an array lies in one of them."""
+        return not array.size or any(np.shares_memory(array, each) for each in self.given)
+
+
+class ReaderSuite(ABC):
+    """The tests that every reader passes."""
+
+    @abstractmethod
+    def make(self, demonstrations: Demonstrations, folder: Path) -> Callable[[], Source]:
+        """Writes a set into the folder; gives what opens it, each time anew."""
+
+    def demonstrations(self) -> Demonstrations:
+        """A set that the format can hold."""
+        return vectors()
+
+    def test_it_gives_what_was_written_in_order_each_time_it_is_opened(self, tmp_path: Path) -> None:
+        whole = self.demonstrations()
+        opened = self.make(whole, tmp_path)
+        for _ in range(2):
+            found = list(opened().demonstrations(None, np.empty))
+            assert [each.trajectory.digest for each in found] == [each.trajectory.digest for each in whole]
+            for one, other in zip(found, whole, strict=True):
+                assert (one.role, one.task, one.split) == (other.role, other.task, other.split)
+                assert one.trajectory.extra_info == other.trajectory.extra_info
+                assert one.trajectory.terminated == other.trajectory.terminated
+
+    def test_the_header_is_there_before_a_trajectory_is_read(self, tmp_path: Path) -> None:
+        whole = self.demonstrations()
+        source = self.make(whole, tmp_path)()
+        assert source.header.metadata.kind == whole.metadata.kind
+        assert source.header.metadata.fields == whole.metadata.fields
+        assert source.path.exists()
+
+    def test_states_and_actions_lie_where_the_caller_wants_them(self, tmp_path: Path) -> None:
+        source = self.make(self.demonstrations(), tmp_path)()
+        places = Places()
+        for each in source.demonstrations(None, places):
+            states, actions = each.trajectory.states, each.trajectory.actions
+            parts = each.trajectory.state_kind.parts(states).values()
+            assert all(places.hold(array) for array in parts)
+            assert actions is None or places.hold(actions)
+        assert sum(each.nbytes for each in places.given) <= source.capacity
+
+    def test_a_role_that_the_caller_gives_counts(self, tmp_path: Path) -> None:
+        opened = self.make(self.demonstrations(), tmp_path)
+        for role in ("expert", "negative"):
+            assert {each.role for each in opened().demonstrations(role, np.empty)} == {role}
+
+    def test_it_may_be_left_early(self, tmp_path: Path) -> None:
+        whole = self.demonstrations()
+        opened = self.make(whole, tmp_path)
+        first = next(iter(opened().demonstrations(None, np.empty)))
+        assert first.trajectory.digest == whole[0].trajectory.digest
+        assert len(list(opened().demonstrations(None, np.empty))) == len(whole)
