@@ -92,7 +92,7 @@ def test_every_prompt_of_a_parent(sandbox: Sandbox) -> None:
     assert not parent.evaluation.metrics["separated"]
     prompter = Prompter(Workbench(whole, sandbox, rewards=cache), PromptSettings(operators=OPERATORS), "code")
     written = {
-        name: prompter.write(Request(1, name, (parent.program.id,), seed=1), [parent], OPERATORS["mutate"]).user
+        name: prompter.write(Request(1, name, (parent.program.id,), seed=1), [parent]).user
         for name in ("initialise", "mutate", "reshape")
     }
     assert "TextView '85\\u200a°' #value desc '85 degrees'" in written["initialise"]
