@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from grace_irl.config import Config
+from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared, problem_of, with_sections
 from grace_irl.toml import read_toml
@@ -34,12 +35,16 @@ def settings_of(method: str) -> Mapping[str, Setting]:
 def method_named(file: Path) -> str:
     """The method that a TOML file, or the folder of a run or an expansion, names; "" if it names none.
 
-    A file that cannot be read is refused by whoever needs it.
+    A file that cannot be read is refused by whoever needs it. A pipe is left alone: it can be read once, or never ends.
     """
-    files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if file.is_dir() else (file,)
+    folder = file.is_dir()
+    files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if folder else (file,)
     for each in files:
         with contextlib.suppress(InputError):
-            return str(read_toml(each, "settings").get("method", ""))
+            if folder:
+                require_own_file(each)
+            if each.is_file():
+                return str(read_toml(each, "settings").get("method", ""))
     return ""
 
 

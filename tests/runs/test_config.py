@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from grace_irl import config as configs
 from grace_irl.config import Config
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.matching import EnvironmentSpec
-from grace_irl.runs.config import resolve, to_toml
+from grace_irl.runs.config import method_named, resolve, to_toml
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.learner import PpoLearner
 from grace_irl.runs.fit import start
@@ -147,3 +149,14 @@ def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
     models = {type(value) for value in Config().__dict__.values() if isinstance(value, BaseModel)} | {Config}
     fields = {(model.__name__, name) for model in models for name in model.model_fields}
     assert fields - read == set()
+
+
+def test_settings_through_a_pipe_are_read_once(tmp_path: Path) -> None:
+    """As `--config <(command)` gives them: whoever looks for the method does not take them away."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert method_named(pipe) == ""
+    writer = threading.Thread(target=pipe.write_text, args=('method = "grace"\nseed = 7\n',))
+    writer.start()
+    assert resolve(pipe).seed == 7
+    writer.join()
