@@ -84,13 +84,14 @@ def _demonstration(item: Any) -> None:
 def _stages(found: Any) -> None:
     """The steps after loading: a summary, labels, rows of the store, now and then a file."""
     from grace_irl.demos import save
+    from grace_irl.demos.label_rule import RuleEvidence
     from grace_irl.demos.labels import label
     from grace_irl.demos.split import split
     from grace_irl.demos.summary import DemosSummary
     from grace_irl.errors import InputError
     from grace_irl.runs.record import trajectory_rows
 
-    summary = DemosSummary("", (), found.metadata)
+    summary = DemosSummary("", (), found.metadata, evidence=RuleEvidence(found.metadata.kind, ()))
     for item in found:
         summary.add(item)
     json.dumps(summary.to_json()).encode()
@@ -247,7 +248,8 @@ def scramble(path: Path) -> None:
     from grace_irl.demos.scramble import ScrambleMap
 
     found = ScrambleMap.load(path)
-    _typed(found)
+    found.save(path)
+    require(ScrambleMap.load(path).words == found.words, "another map after it was written")
 
 
 def comparison(folder: Path) -> None:

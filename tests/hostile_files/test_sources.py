@@ -22,7 +22,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from grace_irl.programs.check import read
 from grace_irl.programs.parsing import canonical, seen, unseen
-from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.propose.protocol import Parent, Proposal, Step
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Request
@@ -72,7 +72,9 @@ class Sources:
 class Answers(Sources):
     """One that answers what fails with a program that does not."""
 
-    async def repair(self, request: Request, parents: Sequence[Parent], failed: Parent) -> Proposal | None:
+    async def follow(
+        self, step: Step, request: Request, parents: Sequence[Parent], failed: Parent, attempt: int
+    ) -> Proposal | None:
         self.failed.append(failed)
         return Proposal(REWARD)
 
