@@ -67,7 +67,7 @@ class ValueTally:
 
     @staticmethod
     def counted(states: NDArray[Any]) -> NDArray[np.int64]:
-        """How often each channel of `(..., c)` bytes has each value: `(c, 256)`."""
+        """The count of each value in each channel of `(..., c)` bytes: `(c, 256)`."""
         flat = states.reshape(-1, states.shape[-1])
         return np.stack([np.bincount(flat[:, channel], minlength=VALUES) for channel in range(flat.shape[1])])
 
