@@ -41,7 +41,7 @@ BLOCK = 64 << 20
 """Bytes of a block of a region, unless an array needs more."""
 
 FILE_SHARE = 0.5
-"""What a set takes beyond this share of the memory that was available lies in files."""
+"""Share of the memory that was available which a set takes before it lies in files."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
