@@ -24,7 +24,7 @@ COMPONENTS = "reward_"
 
 @dataclass
 class EpisodeSums:
-    """What an environment says of one episode so far.
+    """The environment's account of one episode so far.
 
     Attributes:
         total: the true return.

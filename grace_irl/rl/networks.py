@@ -254,7 +254,7 @@ class RecordFeatures(CombinedExtractor):
         return found
 
     def _parts(self, observations: Tensor) -> dict[str, Tensor]:
-        """What each extractor reads of observations `(batch, k)`."""
+        """Inputs of the extractors, of observations `(batch, k)`."""
         seen = self._observer
         sizes = [seen.width, *map(math.prod, seen.shapes), *[TEXT_WORDS] * seen.said, int(seen.has_flag)]
         numbers, *others, flag = torch.split(observations, sizes, dim=1)
