@@ -63,7 +63,7 @@ class JobMemory:
             pairs = np.array([(request.position, request.step) for request in debug], dtype="<i8")
             head[layout.requests_at : layout.requests_at + pairs.nbytes] = pairs.tobytes()
         self.fd = memory.create(layout.size)
-        memory.write_all(self.fd, bytes(head), 0)
+        memory.write(self.fd, [head])
         memory.seal(self.fd, memory.SIZE_SEALED)
 
     def close(self) -> None:
