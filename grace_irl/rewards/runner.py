@@ -288,7 +288,7 @@ def trusted_candidate(source: str, *, takes_action: bool = False, filename: str 
         SyntaxError, ValueError: it does not compile.
     """
     name = f"grace_irl_reward_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    return Candidate(source, source, takes_action=takes_action, name=name, filename=filename)
+    return Candidate(source, takes_action=takes_action, name=name, filename=filename)
 
 
 def _handed(state: Any, *transition: Any) -> tuple[Any, ...]:

@@ -131,7 +131,7 @@ def inspection(message: str) -> Inspection | None:
 
 
 def _definition(found: dict[str, object]) -> Definition:
-    within = _WITHIN[[str(each) for each in _WITHIN].index(str(found["within"]))]
+    (within,) = (each for each in _WITHIN if each == found["within"])
     calls, first, last = (int(str(found[name])) for name in ("calls", "first", "last"))
     return Definition(stripped(str(found["name"])), stripped(str(found["digest"])), within, calls, first, last)
 

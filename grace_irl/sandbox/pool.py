@@ -56,8 +56,7 @@ class ZygotePool:
         layers: Sequence[str] = LAYERS,
         wrap: Sequence[str] = (),
     ) -> None:
-        count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._workers = count if workers is None else workers
+        self._workers = cores() if workers is None else workers
         if self._workers < 1:
             raise InputError(f"{workers} workers; expected at least 1")
         # a program that got out of its child would still find no way into this process
@@ -66,7 +65,7 @@ class ZygotePool:
         self._handles = itertools.count(1)
         self._packages: dict[int, Package] = {}
         self._lock = threading.Lock()
-        self._random = np.random.Generator(np.random.PCG64(int.from_bytes(os.urandom(16), "little")))
+        self._random = np.random.default_rng()  # from the kernel's random numbers
         self._zygotes: list[ZygoteHandle] = []
         self._idle: queue.LifoQueue[ZygoteHandle] = queue.LifoQueue()
         self._closed = False
@@ -263,16 +262,20 @@ class ZygotePool:
             raise SandboxError("the sandbox is closed; expected `run` before `close`")
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
-        """A random permutation that leaves nothing in its place (Sattolo 1986), unknown to any program.
+        """A random permutation that leaves nothing in its place: one cycle through all, unknown to any program.
 
         An honest program gives the same rewards under each of them, so a run stays reproducible.
         """
-        order = np.arange(count, dtype=np.int64)
         with self._lock:
-            for last in range(count - 1, 0, -1):
-                other = int(self._random.integers(last))
-                order[last], order[other] = order[other], order[last]
+            cycle = self._random.permutation(count)
+        order = np.empty(count, dtype=np.int64)
+        order[cycle] = np.roll(cycle, 1)
         return order
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _close_all(zygotes: list[ZygoteHandle]) -> None:
