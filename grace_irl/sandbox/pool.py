@@ -8,7 +8,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -25,13 +25,7 @@ from grace_irl.sandbox.host import ZygoteHandle
 from grace_irl.sandbox.job import JobMemory, RunTally, inspection
 from grace_irl.sandbox.lockdown import LAYERS
 from grace_irl.sandbox.packing import Package, pack
-from grace_irl.sandbox.protocol import (
-    DebugRequest,
-    Inspection,
-    Limits,
-    Mode,
-    Outcome,
-)
+from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome
 
 _ATTEMPTS = 2
 _MARGIN_S = 30.0
@@ -104,14 +98,11 @@ class ZygotePool:
         refused = too_long(len(data))
         if refused is not None:
             return Inspection(text_id(source), (str(refused),), (), False, 0)
-        job = JobMemory(data, message=wire.INSPECTION_BYTES)
-        try:
+        with closing(JobMemory(data, message=wire.INSPECTION_BYTES)) as job:
             request = {"op": "inspect", "layers": list(self.layers)}
             ended = self._ask(request | _bounds(_INSPECTION), job.fd)
             verdict = ended.verdict(_INSPECTION.cpu_s)
             status, message, _, _ = job.answer() if verdict is None else (*verdict, "", False)
-        finally:
-            job.close()
         found = inspection(message) if status == "ok" else None
         if found is None:
             said = f"the source could not be read ({message}): make it simpler"
@@ -166,15 +157,11 @@ class ZygotePool:
         refused = too_long(len(data))
         if refused is not None:
             return Outcome("rejected", message=str(refused))
-        parcel = package.single_states([*experts, *negatives])
-        job = JobMemory(data, debug=[DebugRequest(0, 0)], debug_chars=limits.debug_chars)
         request = {"op": "debug", "checks": checks, "experts": len(experts), "layers": list(self.layers)}
-        try:
+        made = JobMemory(data, debug=[DebugRequest(0, 0)], debug_chars=limits.debug_chars)
+        with closing(made) as job, _held(package.single_states([*experts, *negatives])) as parcel:
             ended = self._ask(request | _bounds(limits), job.fd, parcel)
             outcome = job.outcome(ended, np.zeros(0, dtype=np.int64), limits)
-        finally:
-            job.close()
-            memory.close(parcel)
         return replace(outcome, debug=tuple(text for text in outcome.debug if text))
 
     def _portion(
@@ -189,19 +176,10 @@ class ZygotePool:
         """Have one child score the trajectories `positions`, which are `part` of a run."""
         limits, lengths, debug = tally.left, tally.lengths[part], tally.requests(part)
         second = self._second_order(len(positions)) if request["op"] == "strict" else None
-        parcel = package.parcel(positions)
-        try:
-            job = JobMemory(
-                source, len(positions), second, int(lengths.sum()), debug, limits.debug_chars, first=part.start
-            )
-        except BaseException:
-            memory.close(parcel)
-            raise
-        try:
+        states = int(lengths.sum())
+        made = JobMemory(source, len(positions), second, states, debug, limits.debug_chars, first=part.start)
+        with closing(made) as job, _held(package.parcel(positions)) as parcel:
             return job.outcome(self._ask(request | _bounds(limits), job.fd, parcel), lengths, limits)
-        finally:
-            job.close()
-            memory.close(parcel)
 
     def _package(self, handle: int) -> Package:
         self._require_open()
@@ -276,6 +254,15 @@ class ZygotePool:
 def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _held(fd: int) -> Iterator[int]:
+    """A descriptor, closed at the end."""
+    try:
+        yield fd
+    finally:
+        memory.close(fd)
 
 
 def _close_all(zygotes: list[ZygoteHandle]) -> None:
