@@ -131,7 +131,7 @@ def _runs(pid: int) -> bool:
 
 
 def test_states_of_a_region_are_referred_to(pool: ZygotePool) -> None:
-    region = Region(1 << 20)
+    region = Region()
     random = np.random.default_rng(0)
     block = region.allocate((10, 3), np.float64)
     block[:] = random.normal(size=(10, 3))
