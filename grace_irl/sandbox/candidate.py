@@ -160,7 +160,7 @@ def constructor(owner: type) -> Callable[[Any, str], Any]:
 
 
 def _called(method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """What a method returns; one of fewer parameters than arguments gets the last of them only."""
+    """The result of a method; one of fewer parameters than arguments gets the last of them only."""
     if len(arguments) > 1:
         try:
             kinds = [parameter.kind for parameter in inspect.signature(method).parameters.values()]
