@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
-from grace_irl.demos.parquet.rows import is_text, numbers_of
+from grace_irl.demos.parquet.schema import is_text, numbers_of
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kinds_of_parts

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY
-from grace_irl.demos.parquet.rows import (
+from grace_irl.demos.parquet.schema import (
     PART,
     PICTURE,
     SCREENSHOT,
