@@ -19,7 +19,6 @@ from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import opened
-from grace_irl.runs.schema import FORMAT
 from grace_irl.text import line
 
 
@@ -100,7 +99,7 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
     out.print(rounds_table(rounds))
     if rounds:
         with opened(folder / rounds[0].run) as (store, _):
-            if store.format < FORMAT:
+            if store.format < 2:
                 say(accuracy_line(None))
         say(f"reward: {RunPaths(folder).reward}")
     say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")

@@ -20,7 +20,6 @@ from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
-from grace_irl.search.evolution import is_exhausted
 from grace_irl.search.protocol import (
     COUNTED,
     Barred,
@@ -295,7 +294,7 @@ class Engine:
             best=self._best.evaluation.metrics if self._best else {},
             stale=stale,
             fruitless=0 if result.program else before.fruitless + 1,
-            exhausted=before.exhausted + 1 if is_exhausted(result.failure) else 0,
+            exhausted=before.exhausted + 1 if result.exhausted else 0,
         )
 
 

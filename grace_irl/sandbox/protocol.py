@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.programs.program import Definition
+from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
 Status = Literal[
@@ -65,6 +66,13 @@ class Inspection:
     functions: tuple[Definition, ...]
     takes_action: bool
     nodes: int
+
+    def program(
+        self, source: str, operator: str = "initialise", parents: tuple[str, ...] = (), prior: float = 0.0
+    ) -> Program:
+        """The program of the inspected source; one that does not even parse is known by its text."""
+        name = self.id or hashlib.sha256(source.encode()).hexdigest()[:16]
+        return Program(name, source, self.nodes, operator, parents, prior, self.functions, self.takes_action)
 
 
 @dataclass(frozen=True)

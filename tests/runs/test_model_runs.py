@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -126,6 +127,20 @@ def test_a_run_replays_bit_for_bit_without_its_server(tmp_path: Path) -> None:
         assert again.best.program == run.best.program
         old, new = run.reward_path.read_text(), again.reward_path.read_text()
         assert new.replace("proposer replay", "proposer llm") == old
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_recording_keeps_that_its_proposer_had_nothing_new(version: int, tmp_path: Path) -> None:
+    """Recordings of format 2 say it in words alone."""
+    head = {"format": f"grace-irl recording {version}", "calls": 2, "config": {}, "data": [["a", "b", "c", "d"]]}
+    said = {"index": 1, "attempt": 0, "source": "", "failure": "exhausted: 20 variations"}
+    answers = [
+        {"index": 0, "attempt": 0, "source": "x", "failure": ""},
+        said | ({"exhausted": True} if version > 2 else {}),
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, (head, *answers))))
+    found = [opened_recording(tmp_path / "a.jsonl").proposal(index) for index in range(2)]
+    assert [each is not None and each.exhausted for each in found] == [False, True]
 
 
 def test_a_recording_of_something_else_is_refused(tmp_path: Path) -> None:
