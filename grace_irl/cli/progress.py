@@ -25,7 +25,7 @@ from grace_irl.text import line
 class FitProgress:
     """Shows snapshots on stderr, so that stdout holds only the answer."""
 
-    def __init__(self, generations: int) -> None:
+    def __init__(self) -> None:
         self._console = PlainConsole(stderr=True)
         self._live: Bar | None = None
         self._replaying = False
@@ -39,7 +39,7 @@ class FitProgress:
                 console=self._console,
                 transient=True,
             )
-            self._task = self._live.add_task("", total=generations + 1, generation=0, said="first programs …")
+            self._task = self._live.add_task("", total=None, generation=0, said="first programs …")
 
     def __enter__(self) -> FitProgress:
         if self._live is not None:
@@ -58,6 +58,7 @@ class FitProgress:
         if self._live is not None:
             self._live.update(
                 self._task,
+                total=snapshot.generations,
                 completed=progress.generation,
                 generation=progress.generation,
                 said=said(snapshot),

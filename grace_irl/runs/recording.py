@@ -17,7 +17,7 @@ from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.acting import shareable
-from grace_irl.runs.config import resolve
+from grace_irl.runs.config import resolve, validated
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
@@ -203,7 +203,7 @@ def _read(path: Path) -> Recorded:
         header = json.loads(lines[0])
         if header.get("format") not in (FORMAT, *OLDER):
             raise ValueError(f"format {header.get('format')!r}")
-        config, head = Config.model_validate(header["config"]), from_json(_Head, lines[0])
+        config, head = validated(header["config"]), from_json(_Head, lines[0])
         named = header["format"] != OLDER[-1]
         content = sorted(head.data) if named else []
         if named and not content:
@@ -223,7 +223,7 @@ def _read(path: Path) -> Recorded:
             if max(map(abs, (place.index, place.attempt, answer.tokens_in, answer.tokens_out))) > _MOST:
                 raise ValueError("a number that no run has")
             answers[place.index, place.attempt] = answer
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except (InputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
         raise InputError(
             f"{path}, line {reached}: not a recording ({reason}); expected one made by grace-irl export --recording"

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -251,8 +251,8 @@ class Store:
         exhausted = {row[0] for row in self._rows("SELECT idx FROM proposals WHERE attempt = 0 AND exhausted")}
         with self._columns.reading("results"):
             found = [
-                Told(*told, from_json(_NAMES, drafts), from_json(_NOTES, notes), told[0] in exhausted)
-                for *told, drafts, notes in rows
+                Told(index, name, failure, s, from_json(_NAMES, drafts), from_json(_NOTES, notes), index in exhausted)
+                for index, name, failure, s, drafts, notes in rows
             ]
             if any(name not in known for each in found for name in each.drafts):
                 raise ValueError("a draft that is not in 'programs'")
@@ -386,8 +386,7 @@ def _one_of(value: Any, allowed: Any) -> Any:
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
-    *values, exhausted = row
-    return Proposal(*values, bool(exhausted))
+    return replace(Proposal(*row), exhausted=bool(row[-1]))
 
 
 def _marks(row: Sequence[object]) -> str:
