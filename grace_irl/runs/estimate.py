@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.config import Config, ModelConfig, StopConfig
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
@@ -110,6 +111,7 @@ class Estimate:
         caps: those that are set.
         assumptions: what the figures assume, one line each.
         notes: what the user should know, one line each.
+        label: the rule for which expert states are positive, and why it was chosen.
     """
 
     proposer: str
@@ -123,6 +125,7 @@ class Estimate:
     caps: tuple[Cap, ...]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    label: RuleChoice
 
 
 def estimated(config: Config) -> Estimate:
@@ -167,6 +170,7 @@ def estimated(config: Config) -> Estimate:
         caps=_caps(config.stop, typical, most),
         assumptions=_assumptions(config, course),
         notes=tuple(notes),
+        label=labelling.choice,
     )
 
 
