@@ -23,6 +23,7 @@ from grace_irl.compare.settings import (
 )
 from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import Line, csv_text, markdown, plot
+from grace_irl.config import METHOD
 from grace_irl.contents import require_no_links
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
@@ -243,8 +244,10 @@ def _checked(contest: Contest) -> tuple[str, ...]:
         labels.append(_require_playable(contest, environment))
     if len(set(labels)) < len(labels):
         raise InputError(f"--transfer-env: {', '.join(labels)}; expected different environments")
-    line = told(contest.demonstrations, comparison.env)
-    return (*([line] if line else []), *length_warnings(problem, tuple(methods)))
+    line, searches = told(contest.demonstrations, comparison.env), contest.settings.fit.method
+    other = searches != METHOD and Grace.name in comparison.methods
+    own = [f"{Grace.name} searches by method {searches!r}"] if other else []
+    return (*([line] if line else []), *own, *length_warnings(problem, tuple(methods)))
 
 
 def _require_playable(contest: Contest, environment: str) -> str:
