@@ -7,6 +7,7 @@ weights-only loader. What the JSON says of layers counts once the weights are th
 
 from __future__ import annotations
 
+import importlib
 import io
 import lzma
 import re
@@ -108,15 +109,7 @@ POLICIES = {
     "stable_baselines3.dqn.policies": "DQNPolicy",
 }
 ACTIVATIONS = ("Tanh", "ReLU", "ELU", "LeakyReLU", "SiLU", "GELU")
-READABLE = (
-    "net_arch",
-    "activation_fn",
-    "n_critics",
-    "squash_output",
-    "log_std_init",
-    "use_expln",
-    "full_std",
-)
+READABLE = ("net_arch", "activation_fn", "n_critics", "squash_output", "log_std_init", "use_expln", "full_std")
 
 
 MAX_DATA = 64 * 1024 * 1024
@@ -173,15 +166,11 @@ class CheckpointPolicy:
 
     def reset(self, environment: Any, seed: int) -> None:
         """Builds the policy at the first episode, and seeds its draws."""
-        import torch
-
         torch.manual_seed(seed)
         self._space = environment.action_space
 
     def act(self, state: Any) -> tuple[Any, float | None]:
         """An action of the policy; its log-probability for actor-critic policies."""
-        import torch
-
         if self._policy is None:
             self._policy = self._build(state)
         if self._module != "stable_baselines3.common.policies":
@@ -199,8 +188,6 @@ class CheckpointPolicy:
         return action, log_prob
 
     def _build(self, state: Any) -> Any:
-        import importlib
-
         kind = kind_of_state(state, f"--policy {self._path}")
         try:
             import gymnasium  # noqa: F401
