@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -70,9 +69,8 @@ class Inspection:
     def program(
         self, source: str, operator: str = "initialise", parents: tuple[str, ...] = (), prior: float = 0.0
     ) -> Program:
-        """The program of the inspected source; one that does not even parse is known by its text."""
-        name = self.id or hashlib.sha256(source.encode()).hexdigest()[:16]
-        return Program(name, source, self.nodes, operator, parents, prior, self.functions, self.takes_action)
+        """The program of the inspected source."""
+        return Program(self.id, source, self.nodes, operator, parents, prior, self.functions, self.takes_action)
 
 
 @dataclass(frozen=True)
