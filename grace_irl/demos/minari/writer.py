@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from grace_irl.demos.header import KEY, require_numbers
+from grace_irl.demos.minari.arrow import PICTURE
 from grace_irl.demos.minari.source import datasets_root
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata
@@ -26,7 +27,7 @@ BUFFERED_STATES = 50_000
 MISSION = "mission"
 """The part that is the instruction."""
 
-IMAGES = {GRID.name: "image"}
+IMAGES = {GRID.name: PICTURE}
 """The part that states are, in datasets that have one and an instruction whatever it says."""
 
 MAX_MISSION = 4096

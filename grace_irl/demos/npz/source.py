@@ -26,7 +26,7 @@ from grace_irl.demos.npz.member import DAMAGED, Member
 from grace_irl.demos.source import build, stated_role, stated_split, total_bytes, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
-from grace_irl.states import kind_of_parts
+from grace_irl.states import kinds_of_parts
 from grace_irl.states.kind import Allocate, PartLayout
 from grace_irl.states.texts import pack
 
@@ -188,13 +188,13 @@ class NpzSource:
             require_numbers(header.metadata.state_kind, str(self.path), "npz")
             header = replace(header, role="mixed") if header.role is None and "roles" in self._names else header
         else:
-            kind = kind_of_parts(layout)
-            if kind is None:
+            kinds = kinds_of_parts(layout)
+            if not kinds:
                 raise InputError(
                     f"{self.path}: observations of shape {next(iter(states.values())).shape}; expected (N, n) for "
-                    "vectors or (N, h, w, 3) for grids"
+                    "vectors, (N, h, w, 3) for grids, or (N, h, w, c) bytes for images"
                 )
-            header = Header(Metadata(kind.name), role="mixed" if "roles" in self._names else None)
+            header = Header(Metadata(kinds[0].name), role="mixed" if "roles" in self._names else None)
         kind = header.metadata.state_kind
         kind.require_names([part.name for part in layout], str(self.path))
         for part in layout:
