@@ -1,10 +1,12 @@
-"""Zygotes of these tests are their own: how one starts and ends is looked at."""
+"""The sandbox that the tests share, and zygotes of their own: how one starts and ends is looked at."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
 
-from grace_irl.sandbox import pool
+from grace_irl.sandbox import Sandbox, open_sandbox, pool
 from grace_irl.sandbox.host import ZygoteHandle
 
 
@@ -13,3 +15,10 @@ def _new_zygotes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "ZygoteHandle", ZygoteHandle)
         yield
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """The pool that this machine offers."""
+    with open_sandbox(workers=2) as opened:
+        yield opened
