@@ -293,9 +293,8 @@ class ParquetSource:
         missing = [name for name in needed if self._name(name) not in names]
         if missing:
             raise InputError(
-                f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one "
-                "row per state "
-                "with the columns of docs/demonstrations.md"
+                f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one row per "
+                "state with the columns of docs/demonstrations.md"
             )
         for part_name, column in self._parts.items():
             found = self._column(column)
