@@ -248,6 +248,15 @@ class RecordFeatures(CombinedExtractor):
         if "numbers" in self.extractors:
             self._numbers.take_in()
 
+    def normalise(self, by: Callable[[int], nn.Module]) -> None:
+        """Has numbers normalised by a module that keeps its own statistics, for a network that no policy steps.
+
+        Args:
+            by: makes it, given how many numbers there are.
+        """
+        if "numbers" in self.extractors:
+            self.extractors["numbers"] = by(self._numbers.features_dim)
+
     @property
     def _numbers(self) -> NormalisedVector:
         found = self.extractors["numbers"]

@@ -306,9 +306,9 @@ def is_image(part: PartLayout) -> bool:
 
 
 def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
-    """Weights of the last layer of `NatureCNN`, which has the most, for images (c, h, w)."""
+    """Weights of the first and the last layer of `NatureCNN` for images (c, h, w)."""
     cells = [((side - 8) // 4 + 1 - 4) // 2 + 1 - 2 for side in shape[1:]]
-    return 64 * math.prod(max(each, 1) for each in cells) * features
+    return 32 * 8 * 8 * shape[0] + 64 * math.prod(max(each, 1) for each in cells) * features
 
 
 def word_numbers(instruction: str) -> list[int]:
