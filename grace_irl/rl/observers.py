@@ -173,7 +173,7 @@ class ImageObserver:
 
     @property
     def times(self) -> int:
-        """How many times larger each pixel is observed."""
+        """The number of times that each pixel is repeated, down and across."""
         return -(-LEAST_SIDE // min(self.sides))
 
     @property
