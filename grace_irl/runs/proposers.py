@@ -93,7 +93,9 @@ class Kind:
 
 def _can_synthesise(config: Config, problem: Problem) -> Config:
     from grace_irl.synthesis.reshaper import why_not
+    from grace_irl.synthesis.synthesiser import require_words
 
+    require_words(problem)
     kind = why_not(problem)
     if config.search.reshape and kind:
         raise InputError(
@@ -218,6 +220,10 @@ def checked(config: Config, problem: Problem) -> Config:
             f"--max-cost {config.stop.max_cost:g} without prices: no cost would ever be counted; expected "
             "--set model.price_in=… or model.price_out=…, of a million tokens"
         )
+    if config.proposer.seed_synthesis:
+        from grace_irl.synthesis.synthesiser import require_words
+
+        require_words(problem)
     return found.check(config, problem)
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from grace_irl.errors import InputError
 from grace_irl.states.grid import GRID
-from grace_irl.states.kind import PartLayout, StateKind, States
+from grace_irl.states.image import IMAGE
+from grace_irl.states.kind import PartLayout, StateKind, States, ValueTally
 from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
 
-KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, SCREEN, RECORD)}
-"""Every kind by its name, in the order in which they are asked whether they recognise states."""
+KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, IMAGE, SCREEN, RECORD)}
+"""Every kind by its name, in the order in which they are asked whether they recognise states.
+
+A grid and an image may have the same form: for the kind of a whole set see `grace_irl.demos.kind_rule`."""
 
 
 def kind_named(name: str) -> StateKind:
@@ -28,34 +33,49 @@ def kind_named(name: str) -> StateKind:
 
 
 def kind_of(states: States, where: str) -> StateKind:
-    """The kind of a trajectory's states, judged by their type and dimensions.
+    """The kind of a trajectory's states, judged by their type and dimensions, and by their values if these leave two.
 
     Raises:
         InputError: no kind recognises them.
     """
-    found = next((kind for kind in KINDS.values() if kind.recognises(states)), None)
-    if found is None:
+    found = kinds_of(states)
+    if not found:
         about = f"{getattr(states, 'dtype', type(states).__name__)} of shape {getattr(states, 'shape', '()')}"
         *first, last = (kind.expected for kind in KINDS.values())
         raise InputError(f"{where}: states are {about}; expected {' or '.join(first)}, or {last}")
-    return found
+    return likeliest(found, states)
 
 
-def kind_of_parts(parts: Sequence[PartLayout]) -> StateKind | None:
-    """The kind of states that a file keeps as these parts; None if there is none."""
-    return next((kind for kind in KINDS.values() if kind.recognises_parts(parts)), None)
+def kinds_of(states: States) -> tuple[StateKind, ...]:
+    """The kinds that a trajectory's states may be of, judged by their type and dimensions."""
+    return tuple(kind for kind in KINDS.values() if kind.recognises(states))
+
+
+def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
+    """The kind among several that recognise states, or one state, judged by their values if these are bytes."""
+    if len(kinds) == 1:
+        return kinds[0]
+    values = ValueTally()
+    if (array := np.asarray(states)).dtype == np.uint8:
+        values.add(array)
+    return next(kind for kind in kinds if kind.likely(values))
+
+
+def kinds_of_parts(parts: Sequence[PartLayout]) -> tuple[StateKind, ...]:
+    """The kinds of states that a file may keep as these parts."""
+    return tuple(kind for kind in KINDS.values() if kind.recognises_parts(parts))
 
 
 def kind_of_state(state: Any, where: str) -> StateKind:
-    """The kind of one state, as an environment gives it.
+    """The kind of one state, as an environment gives it; see `kind_of`.
 
     Raises:
         InputError: no kind recognises it.
     """
-    found = next((kind for kind in KINDS.values() if kind.recognises_state(state)), None)
-    if found is None:
+    found = tuple(kind for kind in KINDS.values() if kind.recognises_state(state))
+    if not found:
         raise InputError(f"{where}: a state that is {type(state).__name__}; expected one of {', '.join(KINDS)}")
-    return found
+    return likeliest(found, state)
 
 
 def kind_of_space(space: Any) -> StateKind | None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
+from grace_irl.states.kind import VALUES, Census, PartLayout, Scrambler, StateKind, States, ValueTally
 from grace_irl.states.vector import in_invented_words, require_numbers
 
 if TYPE_CHECKING:
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 CHANNELS = 3
 
-CODES = 256
-"""Codes lie in 0 … 255, before and after scrambling."""
+LIKELY_CODES = 16
+"""Different codes of a channel over a whole set, at most, if bytes are to count as a grid without being called one."""
+
+MOST_CODES = 128
+"""The same if somebody calls them a grid. Pictures have more, as a rule all 256."""
 
 
 class GridKind(StateKind):
@@ -40,12 +43,20 @@ class GridKind(StateKind):
 
     def recognises(self, states: States) -> bool:
         """See `StateKind`."""
-        return getattr(states, "ndim", 0) == 4
+        return getattr(states, "ndim", 0) == 4 and _may_be_grid(states.dtype, states.shape[3])
 
     def recognises_state(self, state: Any) -> bool:
         """See `StateKind`."""
         array = np.asarray(state)
         return array.ndim == 3 and array.shape[2] == CHANNELS and array.dtype.kind in "iu"
+
+    def likely(self, values: ValueTally) -> bool:
+        """See `StateKind`: the codes of a channel are few."""
+        return values.most <= LIKELY_CODES
+
+    def possible(self, values: ValueTally) -> bool:
+        """See `StateKind`."""
+        return values.most <= MOST_CODES
 
     def check(self, states: States, where: str) -> None:
         """See `StateKind`."""
@@ -62,7 +73,8 @@ class GridKind(StateKind):
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""
-        return [(part.name, len(part.shape), part.is_text) for part in parts] == [("", 3, False)]
+        form = [(part.name, len(part.shape), part.is_text) for part in parts]
+        return form == [("", 3, False)] and _may_be_grid(parts[0].dtype, parts[0].shape[2])
 
     def stores(self, part: PartLayout) -> bool:
         """See `StateKind`."""
@@ -96,16 +108,16 @@ class GridKind(StateKind):
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
         """See `StateKind`; the axes always change."""
         del states
-        choice = int(np.random.default_rng([seed, 0]).integers(1, 8))  # every way but the one that leaves them alone
-        return GridScrambler(seed, transpose=bool(choice & 1), flip=(bool(choice & 2), bool(choice & 4)))
+        return GridScrambler.draw(seed, CHANNELS)
 
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
         """See `StateKind`."""
-        codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
-        if len(codes) != CHANNELS:
-            raise ValueError("not a map for grids")
-        flip = (bool(about["flip"][0]), bool(about["flip"][1]))
-        return GridScrambler(seed, bool(about["transpose"]), flip, codes)
+        return GridScrambler.read(about, seed, (CHANNELS,))
+
+
+def _may_be_grid(dtype: DTypeLike, channels: int) -> bool:
+    """Whether it is no picture for its form; what is neither is refused by `GridKind.check`."""
+    return channels == CHANNELS or np.dtype(dtype) != np.uint8 or channels not in (1, 4)
 
 
 class GridCodes:
@@ -143,7 +155,7 @@ class GridCodes:
 
 @dataclass
 class GridScrambler:
-    """Permutes codes per channel, flips and transposes axes. Implements `Scrambler`.
+    """Permutes the values of each channel, flips and transposes axes. Implements `Scrambler`.
 
     Axes are drawn at the start; codes when they are first met, by the seed, so that a map may be used again for data
     with codes that it has not seen.
@@ -152,7 +164,7 @@ class GridScrambler:
         seed: of the codes.
         transpose: swap the two axes, before flipping.
         flip: reverse the first axis, the second axis.
-        codes: for each channel, new code by old one.
+        codes: for each channel, new value by old one.
     """
 
     seed: int
@@ -160,19 +172,44 @@ class GridScrambler:
     flip: tuple[bool, bool] = (False, False)
     codes: tuple[dict[int, int], ...] = field(default_factory=lambda: ({}, {}, {}))
 
+    @classmethod
+    def draw(cls, seed: int, channels: int) -> GridScrambler:
+        """A new one; the axes always change."""
+        choice = int(np.random.default_rng([seed, 0]).integers(1, 8))  # every way but the one that leaves them alone
+        flip = (bool(choice & 2), bool(choice & 4))
+        return cls(seed, bool(choice & 1), flip, tuple({} for _ in range(channels)))
+
+    @classmethod
+    def read(cls, about: Mapping[str, Any], seed: int, channels: Sequence[int]) -> GridScrambler:
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError, LookupError, TypeError, AttributeError: no such object, or for other numbers of channels.
+        """
+        codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
+        if len(codes) not in channels or any(not 0 <= value < VALUES for table in codes for value in table.values()):
+            raise ValueError(f"not a map for states of {' or '.join(map(str, channels))} channels")
+        flip = (bool(about["flip"][0]), bool(about["flip"][1]))
+        return cls(seed, bool(about["transpose"]), flip, codes)
+
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.uint8]:
         """See `Scrambler`."""
         del word
+        if states.shape[3] != len(self.codes):
+            raise InputError(
+                f"{where}: states of {states.shape[3]} channels; expected {len(self.codes)}, as the map was made for: "
+                "scramble it with a map of its own"
+            )
         low, high = int(states.min()), int(states.max())
-        if low < 0 or high >= CODES:
-            raise InputError(f"{where}: codes from {low} to {high}; expected 0 to {CODES - 1} for scrambling")
-        table = np.zeros((CHANNELS, CODES), np.uint8)
+        if low < 0 or high >= VALUES:
+            raise InputError(f"{where}: codes from {low} to {high}; expected 0 to {VALUES - 1} for scrambling")
+        table = np.zeros((len(self.codes), VALUES), np.uint8)
         for channel, known in enumerate(self.codes):
-            permutation = np.random.default_rng([self.seed, 1, channel]).permutation(CODES)
+            permutation = np.random.default_rng([self.seed, 1, channel]).permutation(VALUES)
             for code in np.unique(states[..., channel]).tolist():
                 known.setdefault(code, int(permutation[code]))
             table[channel, list(known)] = list(known.values())
-        mapped = np.stack([table[channel][states[..., channel]] for channel in range(CHANNELS)], axis=-1)
+        mapped = np.stack([table[channel][states[..., channel]] for channel in range(len(self.codes))], axis=-1)
         if self.transpose:
             mapped = mapped.swapaxes(1, 2)
         rows, columns = (slice(None, None, -1 if reverse else 1) for reverse in self.flip)

@@ -43,6 +43,35 @@ class PartLayout(NamedTuple):
         return not self.dtype
 
 
+VALUES = 256
+"""Of a byte."""
+
+
+class ValueTally:
+    """Different values in each channel of states of bytes, over any number of trajectories."""
+
+    def __init__(self) -> None:
+        self._seen = np.zeros((0, VALUES), np.bool_)
+
+    def add(self, states: NDArray[Any]) -> None:
+        """Takes `(..., c)` bytes."""
+        seen = self.counted(states) > 0
+        most = max(len(seen), len(self._seen))
+        one, other = (np.pad(each, ((0, most - len(each)), (0, 0))) for each in (seen, self._seen))
+        self._seen = one | other
+
+    @property
+    def most(self) -> int:
+        """Different values of the channel that has most of them."""
+        return int(self._seen.sum(axis=1).max(initial=0))
+
+    @staticmethod
+    def counted(states: NDArray[Any]) -> NDArray[np.int64]:
+        """The count of each value in each channel of `(..., c)` bytes: `(c, 256)`."""
+        flat = states.reshape(-1, states.shape[-1])
+        return np.stack([np.bincount(flat[:, channel], minlength=VALUES) for channel in range(flat.shape[1])])
+
+
 class Census(Protocol):
     """Gathers what `grace-irl demos inspect` prints about the states of a set, in one pass."""
 
@@ -142,12 +171,22 @@ class StateKind(ABC):
     def recognises(self, states: States) -> bool:
         """Whether the states of a trajectory are of this kind, judged by their type and dimensions alone.
 
-        Of states that several kinds recognise, the kind that comes first in `grace_irl.states.KINDS` has them.
+        Of states that several kinds recognise, the first of them in `grace_irl.states.KINDS` that is `likely` has them.
         """
 
     @abstractmethod
     def recognises_state(self, state: Any) -> bool:
         """The same of one state, as an environment gives it."""
+
+    def likely(self, values: ValueTally) -> bool:
+        """Whether states of bytes with these values are rather of this kind than of others that recognise them."""
+        del values
+        return True
+
+    def possible(self, values: ValueTally) -> bool:
+        """Whether states of bytes with these values can be of this kind at all, if somebody says so."""
+        del values
+        return True
 
     @abstractmethod
     def check(self, states: States, where: str) -> None:

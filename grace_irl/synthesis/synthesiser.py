@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from grace_irl.demos.labels import Problem
+from grace_irl.errors import InputError
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
 from grace_irl.states.grid import GRID
@@ -106,6 +107,7 @@ class Synthesiser:
             )
 
     def _read(self) -> None:
+        require_words(self._problem)
         self._sketchers = SKETCHERS[self._problem.metadata.kind](self._problem, self._seed)
         self._initial = [(i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()]
         self._distinct = self._different()
@@ -188,6 +190,20 @@ def _records(problem: Problem, seed: int) -> list[Sketcher]:
     return [AdditiveSketcher(problem.train, RecordNumbers.of(problem.train[0].trajectory.states))]
 
 
+def require_words(problem: Problem) -> None:
+    """Refuses states that no sketcher reads.
+
+    Raises:
+        InputError: such states.
+    """
+    kind = problem.metadata.state_kind
+    if kind.name not in SKETCHERS:
+        raise InputError(
+            f"the synthesiser has no words for {kind.plural}; expected a model or a person to write programs: give "
+            "--llm-url, with --images if the model sees, or --proposer manual"
+        )
+
+
 def unread(problem: Problem) -> str:
     """One line on what of the states the synthesiser does not read; "" if it reads everything."""
     if not problem.metadata.state_kind.has_parts or not problem.train:
@@ -207,4 +223,5 @@ SKETCHERS: dict[str, Callable[[Problem, int], list[Sketcher]]] = {
     SCREEN.name: _screens,
     RECORD.name: _records,
 }
-"""The sketchers of each kind, given training data and a seed; the programs of the first sketcher come first."""
+"""The sketchers of a kind, given training data and a seed; the programs of the first sketcher come first. Kinds without
+an entry are refused."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from grace_irl.states import KINDS
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
 from grace_irl.states.kind import States
 from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
@@ -29,6 +30,18 @@ class TestGrid(StateKindSuite):
 
     def make(self, steps: int, seed: int) -> States:
         return np.random.default_rng([seed, steps]).integers(0, 4, (steps + 1, 5, 6, 3), dtype=np.uint8)
+
+
+class TestImage(StateKindSuite):
+    kind = IMAGE
+
+    def make(self, steps: int, seed: int) -> States:
+        return np.random.default_rng([seed, steps]).integers(0, 256, (steps + 1, 8, 9, 3), dtype=np.uint8)
+
+
+class TestGreyImage(TestImage):
+    def make(self, steps: int, seed: int) -> States:
+        return super().make(steps, seed)[..., :1].copy()
 
 
 class TestScreen(StateKindSuite):

@@ -25,7 +25,7 @@ from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.rows import is_text, numbers_of
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
-from grace_irl.states import kind_named, kind_of_parts
+from grace_irl.states import kind_named, kinds_of_parts
 from grace_irl.states.grid import GRID
 from grace_irl.states.kind import PartLayout
 from grace_irl.states.record import MOST_PARTS, RECORD
@@ -187,6 +187,8 @@ TEXT_BYTES = 64
 """Of a text in a list, besides its characters."""
 
 TEXT_KEYS = ("mission", "instruction", "goal_text")
+PICTURE = "image"
+"""Name of the part of MiniGrid's observations that is the state: codes of cells, or pixels."""
 
 _EXPECTED = "expected a Box of one dimension, a Box (h, w, 3) of integers, or a Dict of them"
 
@@ -240,7 +242,7 @@ class Layout:
             leaves = dict(_leaves(space, where))
             self.text = next((key for key in TEXT_KEYS if leaves.get(key, {}).get("type") == "Text"), None)
             boxes = {name: box_of(part, where) for name, part in leaves.items() if part.get("type") == "Box"}
-            if not kind and "image" in boxes:
+            if not kind and PICTURE in boxes:
                 kind = GRID.name
             vectors = {name: boxes[name] for name in sorted(boxes) if len(boxes[name].shape) == 1}
             others = set(leaves) - {self.text}
@@ -255,7 +257,7 @@ class Layout:
                 numbers = sorted(others - {*self.texts})
                 self.boxes = {name: numbers_of_space(name, leaves[name], where) for name in numbers}
                 return
-            self.boxes = {"image": boxes["image"]} if "image" in boxes else vectors
+            self.boxes = {PICTURE: boxes[PICTURE]} if PICTURE in boxes else vectors
         elif space.get("type") == "Box":
             self.boxes = {"": box_of(space, where)}
         shapes = [box.shape for box in self.boxes.values()]
@@ -263,9 +265,8 @@ class Layout:
             raise InputError(f"{where}: observations of type {str(space.get('type'))[:40]!r}; {_EXPECTED}")
         if len(shapes) == 1 and len(shapes[0]) not in (1, 3):
             raise InputError(f"{where}: observations of shape {shapes[0]}; expected (n,) or (h, w, 3)")
-        found = kind_of_parts([PartLayout("", box.dtype.str, box.shape) for box in list(self.boxes.values())[:1]])
-        assert found is not None  # of one or three dimensions
-        self.kind = found
+        found = kinds_of_parts([PartLayout("", box.dtype.str, box.shape) for box in list(self.boxes.values())[:1]])
+        self.kind = found[0]  # there is one for one or three dimensions
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
 
@@ -275,11 +276,6 @@ class Layout:
             return self.kind.whole(parts)
         arrays = list(parts.values())
         return self.kind.whole({"": arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)})
-
-    @property
-    def size(self) -> int:
-        """Numbers of one state."""
-        return sum(box.size for box in self.boxes.values())
 
 
 def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

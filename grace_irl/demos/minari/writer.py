@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from grace_irl.demos.header import KEY, require_numbers
+from grace_irl.demos.minari.arrow import PICTURE
 from grace_irl.demos.minari.source import datasets_root
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata
@@ -26,7 +27,7 @@ BUFFERED_STATES = 50_000
 MISSION = "mission"
 """The part that is the instruction."""
 
-IMAGES = {GRID.name: "image"}
+IMAGES = {GRID.name: PICTURE}
 """The part that states are, in datasets that have one and an instruction whatever it says."""
 
 MAX_MISSION = 4096
@@ -34,7 +35,7 @@ MAX_MISSION = 4096
 
 
 class MinariWriter(SetWriter):
-    """A `Writer` of a Minari dataset, written beside its place and moved there whole.
+    """A writer of a Minari dataset, written beside its place and moved there whole.
 
     Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` if the first
     trajectory has an instruction. Images are stored as they are: Minari's JPEG encoding would change codes.

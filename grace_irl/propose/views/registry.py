@@ -9,11 +9,13 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.propose.views.grid import GridView
+from grace_irl.propose.views.image import ImageView
 from grace_irl.propose.views.record import RecordView
 from grace_irl.propose.views.ui import UiView
 from grace_irl.propose.views.vector import VectorView
 from grace_irl.propose.views.view import View
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
 from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
@@ -45,6 +47,7 @@ class NoStates:
 
 VIEWS: dict[str, Callable[[Sequence[Labelled], Metadata], View]] = {
     GRID.name: GridView,
+    IMAGE.name: ImageView,
     SCREEN.name: UiView,
     RECORD.name: RecordView,
     VECTOR.name: VectorView,

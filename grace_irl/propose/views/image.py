@@ -1,0 +1,151 @@
+"""Images as their colours: how much of a state each takes, and between which rows and columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.propose.tokens import cut
+from grace_irl.propose.views.view import FULL_GOAL, View
+from grace_irl.states.image import CHANNELS
+
+MOST_COLOURS = 8
+"""Colours of a state that are written; half as many in the coarser view."""
+
+MOST_SIZES = 8
+
+MAX_PIXELS = 20_000_000
+"""Pixels that the legend is made from; of larger sets every n-th state is looked at."""
+
+
+class ImageView:
+    """Images `(h, w, c)`: the colours that take most of a state, each with its share and the box around it.
+
+    Args:
+        items: training data.
+        metadata: of the set.
+        colours: of a state that are written.
+    """
+
+    modules, tokens_of, helps = "numpy", "colours", False
+    restated = FULL_GOAL
+    recalls = 1
+
+    def __init__(self, items: Sequence[Labelled], metadata: Metadata, colours: int = MOST_COLOURS) -> None:
+        self._items, self._metadata, self._most = items, metadata, colours
+        stacks = [item.trajectory.states for item in items]
+        self._channels = int(stacks[0].shape[3])
+        self._sizes = list(dict.fromkeys((stack.shape[1], stack.shape[2]) for stack in stacks))
+        every = -(-sum(stack.size // self._channels for stack in stacks) // MAX_PIXELS)
+        counts: Counter[int] = Counter()
+        for stack in stacks:
+            found, numbers = np.unique(_packed(stack[::every]), return_counts=True)
+            counts.update(dict(zip(found.tolist(), numbers.tolist(), strict=True)))
+        total = counts.total()
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        self._shares = [(colour, count / total) for colour, count in ranked[:MOST_COLOURS]]
+        self._different = len(counts)
+        self._background = ranked[0][0]
+
+    @property
+    def coarser(self) -> View | None:
+        """See `View`: with half the colours."""
+        return ImageView(self._items, self._metadata, self._most // 2) if self._most > 1 else None
+
+    @property
+    def about(self) -> str:
+        """See `View`."""
+        names = ", ".join(f"{name} [{number}]" for number, name in enumerate(CHANNELS[self._channels]))
+        sizes = ", ".join(f"{h} x {w}" for h, w in self._sizes[:MOST_SIZES])
+        more = f" and {len(self._sizes) - MOST_SIZES} more" if len(self._sizes) > MOST_SIZES else ""
+        return (
+            f"A state is a picture: a numpy array of int64 with shape (h, w, {self._channels}), values 0 to 255. "
+            f"state[i, j] is the pixel in row i and column j, row 0 at the top; its channels are {names}. "
+            f"In this data (h, w) is {sizes}{more}."
+        )
+
+    def legend(self, tokens: int) -> str:
+        """See `View`."""
+        shares = "; ".join(f"{self._colour(colour)} {share:.1%}" for colour, share in self._shares)
+        lines = [
+            "A state is written by its colours, those of most pixels first: the colour, how many pixels have it, and "
+            "the rows and columns between which they lie. Of colours beyond those listed, only their number and their "
+            "pixels. Later states are written as the pixels that changed since the state shown before, if few did.",
+            f"Colours of all training states: {self._different:,} different ones; by share of pixels {shares}.",
+        ]
+        lines += [
+            f"{name} states: mean of each channel (deviation between states) {said}."
+            for name, side in (("Positive", True), ("Negative", False))
+            if (said := self._means(positive=side))
+        ]
+        return cut("\n".join(lines), tokens)
+
+    def _means(self, *, positive: bool) -> str:
+        chosen = [item.trajectory.states[item.positive == positive] for item in self._items]
+        means = [states.reshape(len(states), -1, self._channels).mean(axis=1) for states in chosen if len(states)]
+        if not means:
+            return ""
+        every = np.concatenate(means)
+        pairs = zip(every.mean(axis=0), every.std(axis=0), strict=True)
+        return ", ".join(f"{mean:.1f} ({deviation:.1f})" for mean, deviation in pairs)
+
+    def words(self, tokens: int) -> str:
+        """See `View`: nothing is known of what colours stand for."""
+        del tokens
+        return ""
+
+    def state(self, state: NDArray[Any]) -> str:
+        """See `View`: `(0,0,0) 3900; (255,0,0) 12 in rows 3..6, columns 9..11`."""
+        packed = _packed(state)
+        found, counts = np.unique(packed, return_counts=True)
+        order = np.lexsort((found, -counts))
+        parts = []
+        for place in order[: self._most].tolist():
+            whole = counts[place] == packed.size
+            box = "" if whole or found[place] == self._background else f" in {_box(packed == found[place])}"
+            parts.append(f"{self._colour(int(found[place]))} {counts[place]}{box}")
+        left = order[self._most :]
+        if len(left):
+            parts.append(f"{len(left)} more colours {counts[left].sum()}")
+        size = f"{state.shape[0]} x {state.shape[1]}: " if len(self._sizes) > 1 else ""
+        return size + "; ".join(parts)
+
+    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+        """See `View`: `(0,0,0) -> (255,0,0) 12 in rows 3..6, columns 9..11`."""
+        if before.shape != after.shape:
+            return self.state(after)
+        old, new = _packed(before), _packed(after)
+        differs = old != new
+        if not differs.any():
+            return "no change"
+        pairs = Counter(zip(old[differs].tolist(), new[differs].tolist(), strict=True))
+        if len(pairs) > self._most:
+            return f"{differs.sum()} pixels changed in {_box(differs)}; now {self.state(after)}"
+        return "; ".join(
+            f"{self._colour(a)} -> {self._colour(b)} {count} in {_box((old == a) & (new == b))}"
+            for (a, b), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+        )
+
+    def _colour(self, packed: int) -> str:
+        values = ",".join(str(packed >> 8 * place & 255) for place in reversed(range(self._channels)))
+        return f"({values})"
+
+
+def _packed(states: NDArray[Any]) -> NDArray[np.int64]:
+    """The channels of each pixel as one number."""
+    packed: NDArray[np.int64] = np.zeros(states.shape[:-1], np.int64)
+    for channel in range(states.shape[-1]):
+        packed = packed << 8 | states[..., channel]
+    return packed
+
+
+def _box(mask: NDArray[np.bool_]) -> str:
+    """The rows and columns between which the true pixels of `(h, w)` lie."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return f"rows {rows[0]}..{rows[-1]}, columns {columns[0]}..{columns[-1]}"
