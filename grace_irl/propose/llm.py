@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 from grace_irl.errors import InputError
 from grace_irl.propose.answer import parse
-from grace_irl.propose.chat import Chat, Completion, Question
 from grace_irl.propose.client.errors import CallFailed, ContextOverflow
 from grace_irl.propose.json_answer import ANSWER_SCHEMA, NOTE_SCHEMA, read_note
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter, PromptSettings
-from grace_irl.propose.protocol import Parent, Prompt, Proposal, Step
+from grace_irl.propose.protocol import Chat, Completion, Parent, Prompt, Proposal, Question, Step
 from grace_irl.search.protocol import Request
 
 SHRINKS = 5  # times that a prompt is made shorter before the run ends

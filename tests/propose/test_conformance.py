@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from grace_irl.demos.labels import Problem, label
-from grace_irl.propose.given import Given, GivenProgram, Replay, Seeded
-from grace_irl.propose.in_thread import InThread
+from grace_irl.propose.given import Given, GivenProgram, InThread, Replay, Seeded
 from grace_irl.propose.protocol import Proposal, Proposer, Step
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from grace_irl.propose.chat import Completion, Question
 from grace_irl.propose.client import recovery
 from grace_irl.propose.client.dialect import Dialect, answers
 from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, declined, overflow
@@ -18,7 +17,7 @@ from grace_irl.propose.client.recovery import Backoff, Catalogue, Judge, ServerW
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
-from grace_irl.propose.protocol import AnswerFormat, Prompt
+from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
 LEAST_ANSWER = 512  # tokens: with less room than that a program is cut, so the prompt has to shrink instead
 TRIES = {"time-out": 3, "too long": 2}  # dear failures are repeated less often than `attempts` allows

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from grace_irl.propose.chat import Completion, Finish
 from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
-from grace_irl.propose.protocol import AnswerFormat, Prompt
+from grace_irl.propose.protocol import AnswerFormat, Completion, Finish, Prompt
 
 SchemaForm = Literal["json_schema", "json_object"]  # OpenAI's and vLLM's; llama.cpp's
 DROPPABLE = {"temperature", "n", "response_format", "max_tokens", "max_completion_tokens"}

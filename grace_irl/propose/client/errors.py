@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grace_irl.errors import GraceError
-from grace_irl.propose.chat import Completion
+from grace_irl.propose.protocol import Completion
 
 
 class ServerGone(GraceError):  # noqa: N818  says what happened, as a name

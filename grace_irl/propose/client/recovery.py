@@ -17,9 +17,8 @@ from typing import Any
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.parsing import parse
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client.errors import CallFailed, CallFailure, ServerGone, unknown_model
-from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.protocol import Completion, Prompt
 
 
 @dataclass(frozen=True)

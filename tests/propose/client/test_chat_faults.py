@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client import CallFailed, ChatClient
+from grace_irl.propose.protocol import Completion
 from tests.propose.client import server as says
 from tests.propose.client.server import Behaviour, ChatServer
 from tests.propose.client.talk import PROMPT, Talk

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client import ChatClient, ChatSettings, ContextOverflow, ServerGone
+from grace_irl.propose.protocol import Completion
 from tests.propose.client import server as says
 from tests.propose.client.server import ChatServer
 from tests.propose.client.talk import PROMPT, Talk

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client import CallFailed, ChatClient, ChatSettings, ContextOverflow
-from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.protocol import Completion, Prompt
 from tests.propose.vllm import metric
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
