@@ -90,7 +90,7 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
 
 
 def _of_json(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states, counted from 1, by trajectory number; {} where the text holds no such object."""
+    """Goal states, counted from 1, by trajectory number; {} if the text holds no such object."""
     for value in objects(text):
         entries = value.get("trajectories")
         if isinstance(entries, list):

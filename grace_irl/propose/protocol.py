@@ -155,7 +155,7 @@ class Completion:
         text: as the server sent it; may be empty.
         finish: "stop", "length" (cut by the token limit) or "refusal" (the model or a filter declined).
         tokens_in: of the prompt. Of several answers to one call only the first carries them: a sum counts once.
-        tokens_out: of this answer (the call's completion tokens are shared out where the server only sums).
+        tokens_out: of this answer (a server that only sums has its sum shared out).
         seconds: wall time of the call; 0 for all but the first answer of a call.
     """
 
@@ -190,7 +190,7 @@ class Chat(Protocol):
         ...
 
     async def room(self) -> int | None:
-        """Most tokens of a prompt beside its answer, where that is known."""
+        """Most tokens of a prompt beside its answer; None if that is not known."""
         ...
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:

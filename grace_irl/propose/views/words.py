@@ -1,4 +1,4 @@
-"""Codes of a grid that go with words of instructions, counted where goals are reached."""
+"""Codes of a grid that go with words of instructions, counted near the goals."""
 
 from __future__ import annotations
 
