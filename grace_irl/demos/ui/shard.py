@@ -205,7 +205,7 @@ class Shard:
             return self._current[1]
         with Shard._lock:
             walk, Shard._walk = Shard._walk, None  # what ends with an error is not gone on with
-            if walk is None or walk.shard is not self or walk.number > number or not walk.holds():
+            if walk is None or walk.shard is not self or not (walk.number == number or walk.reaches(number)):
                 walk = _Walk(self)
             record = walk.to(number)
             Shard._walk = walk
@@ -239,9 +239,9 @@ class _Walk:
         self.number = -1
         self._record: EpisodeRecord | None = None
 
-    def holds(self) -> bool:
-        """Whether the file is the one that is being read."""
-        return self._found == identity(self.shard.path)
+    def reaches(self, number: int) -> bool:
+        """Whether this record is still to come, and the file is the one that is being read."""
+        return self.number < number and self._found == identity(self.shard.path)
 
     def to(self, number: int) -> EpisodeRecord:
         """This record, which must not be behind.
