@@ -94,8 +94,8 @@ class Replay:
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """See `Proposer`. What the recording lacks is a failure: the recorded run went no further."""
         del parents
-        answer = self._recording.proposal(request.index)
-        return answer or Proposal("", failure=f"exhausted: {self._name} holds no answer to request {request.index}")
+        missing = f"exhausted: {self._name} holds no answer to request {request.index}"
+        return self._recording.proposal(request.index) or Proposal("", failure=missing, exhausted=True)
 
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int

@@ -25,6 +25,7 @@ class Proposal:
         tokens_in, tokens_out: as counted by the server; 0 without one.
         seconds: wall time of the call.
         prior: how plausible the proposer finds the program, nats below its best; 0 without an opinion.
+        exhausted: there is no program, because the proposer has nothing new to propose.
     """
 
     source: str
@@ -37,6 +38,7 @@ class Proposal:
     tokens_out: int = 0
     seconds: float = 0.0
     prior: float = 0.0
+    exhausted: bool = False
 
 
 @dataclass(frozen=True)

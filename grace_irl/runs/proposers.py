@@ -96,10 +96,11 @@ def _can_synthesise(config: Config, problem: Problem) -> Config:
     from grace_irl.synthesis.synthesiser import require_words
 
     require_words(problem)
-    kind = why_not(problem)
-    if config.search.reshape and kind:
+    kind, course = why_not(problem), method(config.method).course(config)
+    versions = [each.programs for each in course.most if each.operator == "reshape"] if course else []
+    if versions and kind:
         raise InputError(
-            f"--reshape {config.search.reshape} with proposer 'synthesis', which cannot reshape rewards for {kind}; "
+            f"--reshape {versions[0]} with proposer 'synthesis', which cannot reshape rewards for {kind}; "
             "expected a model: give --llm-url or --proposer manual, or leave --reshape out"
         )
     _synthesis(config, problem)
@@ -299,7 +300,8 @@ def settled(config: Config) -> Config:
     proposer, search, model = config.proposer, config.search, config.model
     name = author_of(config)
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
-    lag = search.lag or {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": search.population}.get(name, LAG)
+    ahead = {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": method(config.method).width(config)}
+    lag = search.lag or ahead.get(name, LAG)
     return config.model_copy(
         update={
             "proposer": proposer.model_copy(update={"name": name}),

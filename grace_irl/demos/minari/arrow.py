@@ -277,11 +277,6 @@ class Layout:
         arrays = list(parts.values())
         return self.kind.whole({"": arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)})
 
-    @property
-    def size(self) -> int:
-        """Numbers of one state."""
-        return sum(box.size for box in self.boxes.values())
-
 
 def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The parts of a `Dict` that are no `Dict`s themselves, with nested names joined by "/"."""
