@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +11,13 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, print_json, print_source, say, table_of
-from grace_irl.cli.goals import goals_found, goals_line
 from grace_irl.cli.progress import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.methods.account import Account
 from grace_irl.methods.registry import method
 from grace_irl.programs.library import Usage
+from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
 from grace_irl.runs.folder import RunPaths
@@ -296,3 +297,32 @@ def _fate_object(row: FateRow) -> dict[str, Any]:
         "verdict": fate.verdict,
         "reason": fate.reason,
     }
+
+
+def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
+    """Figures of a run's goal states; {} if it did not need them."""
+    if not answers:
+        return {}
+    last = {answer.digest: answer for answer in answers if answer.indices is not None}
+    return {
+        "trajectories": len({answer.digest for answer in answers}),
+        "known": len(last),
+        "with_goals": sum(bool(answer.indices) for answer in last.values()),
+        "states": sum(len(answer.indices or ()) for answer in last.values()),
+        "by": dict(Counter(answer.origin for answer in last.values())),
+        "calls": sum(answer.origin == "model" for answer in answers),
+        "tokens": sum(answer.tokens_in + answer.tokens_out for answer in answers),
+        "seconds": sum(answer.seconds for answer in answers),
+    }
+
+
+def goals_line(found: dict[str, Any], path: Path) -> str:
+    """The same in one line."""
+    by = ", ".join(f"{count} by {origin}" for origin, count in found["by"].items())
+    text = (
+        f"goal states: {found['states']} in {found['with_goals']} of {found['trajectories']} expert trajectories "
+        f"({by or 'none answered yet'})"
+    )
+    if found["calls"]:
+        text += f", {found['calls']} calls, {found['tokens']} tokens"
+    return f"{text}; see {path}"

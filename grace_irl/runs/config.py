@@ -144,6 +144,31 @@ def with_settings(config: Config, changes: Mapping[str, object]) -> Config:
     return validated(tree) if changes else config
 
 
+LOCATED = (
+    *("data.demos", "data.negatives", "data.goals"),
+    *("proposer.start_from", "proposer.recording", "model.context"),
+)
+"""Settings that are paths, if there is such a file."""
+
+
+def located_path(name: str) -> str:
+    """A path made absolute; what is no path, such as a Minari id, stays as it is."""
+    return str(Path(name).absolute()) if name and Path(name).exists() else name
+
+
+def located(config: Config) -> Config:
+    """Paths made absolute, so that a run can be resumed from anywhere."""
+    known = flat(config)
+    paths = {key: known[key] for key in LOCATED}
+    return with_settings(
+        config,
+        {
+            key: tuple(map(located_path, value)) if isinstance(value, tuple) else located_path(str(value))
+            for key, value in paths.items()
+        },
+    )
+
+
 def to_toml(config: BaseModel) -> str:
     """Settings as TOML, which has no null: what is None is written as "none"."""
     top, tables = [], []
