@@ -9,7 +9,7 @@ import numpy as np
 
 from grace_irl.programs.contract import DEBUG_METHOD, DEBUG_SETS
 from grace_irl.propose.briefing import Briefing
-from grace_irl.propose.material import Material, ParentMaterial, Workbench, chances, wrong_states
+from grace_irl.propose.material import Material, ParentMaterial, Workbench, wrong_states
 from grace_irl.propose.protocol import Parent
 from grace_irl.propose.rendering import Operator
 from grace_irl.propose.views.trajectory import Shown, foremost
@@ -30,8 +30,15 @@ def material(
     """
     count = len(parents) - len(request.ancestors)
     known = [_known(bench, briefing, each, request.seed if n < count else None) for n, each in enumerate(parents)]
-    found = Material(seed=request.seed, **chances(request))
-    found = replace(found, parents=tuple(known[:count]), ancestors=tuple(known[count:]))
+    drawn = dict(request.context)
+    found = Material(
+        seed=request.seed,
+        include_expert=bool(drawn.get("include_expert")),
+        incorrect_only=bool(drawn.get("incorrect_only")),
+        expert_only=bool(drawn.get("expert_only")),
+        parents=tuple(known[:count]),
+        ancestors=tuple(known[count:]),
+    )
     if not known:
         return found
     first = known[0]

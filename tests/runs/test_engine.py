@@ -14,7 +14,7 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
-from grace_irl.propose.in_thread import InThread
+from grace_irl.propose.given import InThread
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Step
 from grace_irl.runs.budget import Budget
 from grace_irl.runs.engine import Engine, Snapshot
