@@ -20,7 +20,7 @@ from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.keywords import FitSettings
 from grace_irl.methods import registry as methods
-from grace_irl.runs.config import flat, resolve, settings_of
+from grace_irl.runs.config import flat, resolve, settings_of, to_toml
 from grace_irl.settings import Section, declared, setting
 from tests.frame.tree import ROOT
 
@@ -357,6 +357,19 @@ class TestAMethodsOwnSection:
             InputError, match="argument 'elite' has no effect with method 'toy'; expected it with metho"
         ):
             grace_irl.fit("x", method="toy", elite=3)
+
+    def test_a_file_of_another_method_counts_as_far_as_it_asks_for_something(self, tmp_path: Path) -> None:
+        """As runs of earlier versions wrote one: with every setting of GRACE, whatever their method."""
+        file = tmp_path / "config.toml"
+        file.write_text(to_toml(resolve(sets=["search.lag=3"])))
+        config = resolve(file, flags={"method": "toy", "toy.tries": 4})
+        assert (config.own(ToySettings).tries, config.search.lag) == (4, 3)
+        assert not {"search.population", "fitness.log_pi"} & set(flat(config))
+        file.write_text(to_toml(resolve(sets=["search.population=7"])))
+        with pytest.raises(InputError, match=r"'search\.population' has no effect with method 'toy'"):
+            resolve(file, flags={"method": "toy"})
+        with pytest.raises(InputError, match=r"'search\.population' has no effect with method 'toy'"):
+            resolve(sets=["method=toy", "search.population=20"])
 
     def test_its_flags(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert {"--tries", "--toy-daring"} <= flags_in(help_of(capsys, "fit", "--method", "toy", "--help-all"))
