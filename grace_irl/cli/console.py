@@ -69,11 +69,17 @@ def print_json(answer: Mapping[str, object]) -> None:
     print(json.dumps(plain(dict(answer)), allow_nan=False), flush=True)
 
 
+def plain_table(*columns: str, title: str = "", numbers: bool = False) -> Table:
+    """A table without lines. With `numbers`, all columns but the first stand to the right."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if numbers and place else "left")
+    return table
+
+
 def table_of(figures: Figures) -> Table:
     """A table of a method's figures, one named row each."""
-    table = Table(title=figures.title or None, title_justify="left", box=None, pad_edge=False)
-    for place, name in enumerate(figures.head):
-        table.add_column(name, justify="right" if place else "left")
+    table = plain_table(*figures.head, title=figures.title, numbers=True)
     for row in figures.rows:
         table.add_row(*row)
     return table

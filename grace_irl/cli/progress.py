@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from grace_irl.cli.console import PlainConsole, console, print_json, say
+from grace_irl.cli.console import PlainConsole, console, plain_table, print_json, say
 from grace_irl.methods.separated import accuracy_line
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand.expansion import rounds_of
@@ -124,7 +124,7 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
 
 def rounds_table(rounds: Sequence[Round]) -> Table:
     """One row for each round; returns and successes are the environment's own, which no search saw."""
-    table = Table(*COLUMNS, box=None, pad_edge=False)
+    table = plain_table(*COLUMNS)
     for each in rounds:
         told = each.number > 0
         table.add_row(

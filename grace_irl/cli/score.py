@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, print_json, say, table_of
+from grace_irl.cli.console import console, plain_table, print_json, say, table_of
 from grace_irl.cli.options import Given, MaxMemory, require_one_of
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
@@ -80,10 +80,8 @@ def score(
 
 
 def _roles_table(roles: tuple[RoleScore, ...]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("states")
-    for name in ("trajectories", "number", "mean", "least", "most", "D on the right side"):
-        table.add_column(name, justify="right")
+    names = ("states", "trajectories", "number", "mean", "least", "most", "D on the right side")
+    table = plain_table(*names, numbers=True)
     for role in roles:
         numbers = (f"{value:.4g}" for value in (role.mean, role.least, role.most))
         table.add_row(role.group, str(role.trajectories), str(role.states), *numbers, f"{role.right:.2%}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, print_json, print_source, say, table_of
+from grace_irl.cli.console import console, plain_table, print_json, print_source, say, table_of
 from grace_irl.cli.progress import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
@@ -184,10 +184,8 @@ def _spent(spent: Spending) -> str:
 
 
 def _programs_table(records: list[Record], best: str, account: Account) -> Table:
-    table = Table(title="best programs (* the best)", title_justify="left", box=None, pad_edge=False)
-    titles = (each.title for each in account.columns)
-    for name in ("", "program", account.score, *titles, "nodes", "made by", "candidate"):
-        table.add_column(name)
+    names = ("", "program", account.score, *(each.title for each in account.columns), "nodes", "made by", "candidate")
+    table = plain_table(*names, title="best programs (* the best)")
     for record in records:
         table.add_row(
             "*" if record.program.id == best else "",
@@ -202,23 +200,9 @@ def _programs_table(records: list[Record], best: str, account: Account) -> Table
 
 
 def _generations_table(generations: list[Generation], account: Account) -> Table:
-    table = Table(title="generations", title_justify="left", box=None, pad_edge=False)
-    names = (
-        "",
-        "answers",
-        "kept",
-        "dropped",
-        "invalid",
-        "duplicate",
-        "repaired",
-        "failed",
-        "new functions",
-        "reused",
-        f"best {account.score}",
-        *(each.title for each in account.progress),
-    )
-    for name in names:
-        table.add_column(name, justify="right")
+    counted = ("answers", "kept", "dropped", "invalid", "duplicate", "repaired", "failed", "new functions", "reused")
+    named = (f"best {account.score}", *(each.title for each in account.progress))
+    table = plain_table("", *counted, *named, title="generations", numbers=True)
     for row in generations:
         fates = (row.kept, row.dropped, row.invalid, row.duplicate, row.repaired)
         counts = (row.calls, *fates, row.failed, row.new_functions, row.reused_functions)
@@ -231,9 +215,7 @@ def _library_table(reused: Reuse, top: int) -> Table:
     title = (
         f"functions that programs share: {len(reused.shared)} of {len(reused.functions)} (export --library writes them)"
     )
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in ("function", "valid programs", "programs", "called at", "best in", "first in"):
-        table.add_column(name)
+    table = plain_table("function", "valid programs", "programs", "called at", "best in", "first in", title=title)
     for use in reused.shared[:top]:
         counts = map(str, (use.valid, use.programs, use.calls))
         table.add_row(_short(use.known.name), *counts, use.best, use.known.program)
@@ -241,9 +223,7 @@ def _library_table(reused: Reuse, top: int) -> Table:
 
 
 def _fates_table(rows: list[FateRow]) -> Table:
-    table = Table(title="fates", title_justify="left", box=None, pad_edge=False)
-    for name in ("generation", "program", "verdict", "why"):
-        table.add_column(name)
+    table = plain_table("generation", "program", "verdict", "why", title="fates")
     for row in rows:
         table.add_row(str(row.generation), row.fate.program_id, row.fate.verdict, _short(row.fate.reason))
     return table
