@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +18,6 @@ from rich.text import Text
 from grace_irl.errors import InputError
 from grace_irl.methods.account import Figures
 from grace_irl.programs.parsing import canonical
-from grace_irl.runs.record import plain
 from grace_irl.text import HarmlessStream, harmless, line
 
 
@@ -62,6 +62,19 @@ def console() -> PlainConsole:
 def say(text: str, *, err: bool = False) -> None:
     """One line to standard output or error, at once."""
     print(line(text), file=sys.stderr if err else sys.stdout, flush=True)
+
+
+def plain(value: object) -> Any:
+    """A value for strict JSON: dataclasses as objects, tuples as lists, what is not finite as null."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def print_json(answer: Mapping[str, object]) -> None:
