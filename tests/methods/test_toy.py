@@ -55,6 +55,8 @@ def test_the_synthesiser_writes_nothing_for_it(
     monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
     assert main(["fit", "--method", "toy", "--out", str(tmp_path / "run")]) in (1, 2)
     assert capsys.readouterr().err.count("\n") <= 2
+    assert main(["fit", "--method", "toy", "--estimate", "--proposer", "llm"]) == 2
+    assert "--estimate with method 'toy', which does not say how many programs" in capsys.readouterr().err
 
 
 class TestPairs(SearchSuite):
