@@ -12,7 +12,7 @@ import numpy as np
 
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.states import KINDS
+from grace_irl.states import KINDS, kinds_of_parts
 from grace_irl.states.kind import PartLayout, StateKind
 
 KEY = "grace_irl"
@@ -36,6 +36,8 @@ class Header:
         dtype: numpy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: of one action, () for a number, or None without actions.
         parts: of a state that has named parts, in the order of their names; else ().
+        kinds: names of the kinds that the states may be of, if the file does not say which and their form leaves
+            several; else (). The kind of `metadata` is then one of them (`grace_irl.demos.kind_rule`).
     """
 
     metadata: Metadata
@@ -45,11 +47,24 @@ class Header:
     dtype: str = ""
     action_shape: tuple[int, ...] | None = None
     parts: tuple[PartLayout, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Names of the kinds that states of this type and shape may be of; () if it does not say them."""
+        if self.kinds or self.parts or not self.shape:
+            return self.kinds
+        try:
+            dtype = np.dtype(self.dtype).str
+        except TypeError:
+            return ()
+        shape = tuple(1 if side is None else side for side in self.shape)
+        return tuple(kind.name for kind in kinds_of_parts([PartLayout("", dtype, shape)]))
 
     def to_json(self) -> str:
         """The object, with sorted keys, so that equal headers are equal bytes."""
         about = {**asdict(self), **asdict(self.metadata), "format": FORMAT_VERSION}
-        del about["metadata"]
+        del about["metadata"], about["kinds"]
         if not self.parts:
             del about["parts"]
         return json.dumps(about, sort_keys=True, ensure_ascii=False)
