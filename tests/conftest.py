@@ -21,3 +21,15 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _zygotes() -> Iterator[None]:
+    """Pools of this process hand their zygotes on."""
+    from grace_irl.sandbox import pool
+    from tests.fakes.zygotes import RecycledZygote, end_spare
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "ZygoteHandle", RecycledZygote)
+        yield
+    end_spare()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +20,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
 from grace_irl.rl.learning import learning_venv, normalised
-from grace_irl.rl.method import Paid, PolicyProblem, Trained, Watch
+from grace_irl.rl.method import Paid, PolicyProblem, Trained, Watch, unwatched
 from grace_irl_baselines.nets import reward_of
 from grace_irl_baselines.plumbing import as_transitions, logger
 
@@ -46,45 +45,43 @@ class Adversarial:
             as the rewards of every other method are.
     """
 
-    steps_per_disc_update: int
-    demo_batch_size: int
-    disc_learning_rate: float
-    disc_weight_decay: float
-    buffer_steps: int
-    hidden: tuple[int, ...]
+    steps_per_disc_update: int = 64
+    demo_batch_size: int = 512
+    disc_learning_rate: float = 1e-3
+    disc_weight_decay: float = 0.0
+    buffer_steps: int = 2_048
+    hidden: tuple[int, ...] = (32, 32)
     pays: Literal["auto", "reward", "centred", "positive"] = "auto"
 
     reads_length: ClassVar[str] = (
         "what its learner is paid has a sign unless it is shifted, so that long episodes, or short ones, pay whatever "
         "is done in them"
     )
+    name: ClassVar[str]
+    trainer: ClassVar[type[AdversarialTrainer]]
     is_positive: ClassVar[bool]
     """Whether the method's own reward is above 0 everywhere."""
 
-    def learn(
-        self,
-        problem: PolicyProblem,
-        seed: int,
-        watch: Watch,
-        name: str,
-        make_net: Callable[[ActorCriticPolicy, float], RewardNet],
-        trainer_class: type[AdversarialTrainer],
-    ) -> Trained:
-        """Trains learner and discriminator in turns, for the problem's steps.
+    def net(self, policy: ActorCriticPolicy, discount: float) -> RewardNet:
+        """The reward net for a policy and the learner's discount."""
+        raise NotImplementedError
 
-        Args:
-            make_net: the reward net for a policy and the learner's discount.
-        """
-        transitions = as_transitions(expert_episodes(problem, name), self.demo_batch_size)
+    def check(self, problem: PolicyProblem) -> None:
+        """Needs experts with actions."""
+        expert_episodes(problem, self.name)
+
+    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
+        """Trains learner and discriminator in turns, for the problem's steps; see `PolicyMethod.train`."""
+        transitions = as_transitions(expert_episodes(problem, self.name), self.demo_batch_size)
         watching = Watching(problem, watch)
         with learning_venv(problem.make_env, problem.num_envs, seed) as venv, logger(problem) as log:
             learner = problem.make_learner(venv, seed)
-            trainer = trainer_class(
+            trainer = self.trainer(
                 demonstrations=transitions,
                 demo_batch_size=self.demo_batch_size,
                 venv=venv,
                 gen_algo=learner,
-                reward_net=make_net(learner.policy, learner.gamma),
+                reward_net=self.net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
                 allow_variable_horizon=True,  # `reads_length` says what it means, and the problem's horizon cures it

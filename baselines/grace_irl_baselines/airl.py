@@ -9,8 +9,6 @@ from imitation.algorithms.adversarial.airl import AIRL
 from imitation.rewards.reward_nets import RewardNet
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
 from grace_irl_baselines.adversarial import Adversarial
 from grace_irl_baselines.nets import shaped
 
@@ -22,23 +20,10 @@ class Airl(Adversarial):
     The recovered reward is g.
     """
 
-    steps_per_disc_update: int = 64
-    demo_batch_size: int = 512
-    disc_learning_rate: float = 1e-3
-    disc_weight_decay: float = 0.0
-    buffer_steps: int = 2_048
-    hidden: tuple[int, ...] = (32, 32)
-
     name: ClassVar[str] = "airl"
+    trainer: ClassVar[type[AIRL]] = AIRL
     is_positive: ClassVar[bool] = False
 
-    def check(self, problem: PolicyProblem) -> None:
-        """Needs experts with actions."""
-        expert_episodes(problem, self.name)
-
-    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
-        """See `Method.train`."""
-        return self.learn(problem, seed, watch, self.name, self._net, AIRL)
-
-    def _net(self, policy: ActorCriticPolicy, discount: float) -> RewardNet:
+    def net(self, policy: ActorCriticPolicy, discount: float) -> RewardNet:
+        """See `Adversarial.net`."""
         return shaped(policy, self.hidden, discount)

@@ -9,8 +9,6 @@ from imitation.algorithms.adversarial.gail import GAIL
 from imitation.rewards.reward_nets import RewardNet
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
 from grace_irl_baselines.adversarial import Adversarial
 from grace_irl_baselines.nets import StateActionNet
 
@@ -19,23 +17,10 @@ from grace_irl_baselines.nets import StateActionNet
 class Gail(Adversarial):
     """`imitation`'s GAIL (Ho and Ermon 2016): r(s, a) = -log(1 - D(s, a))."""
 
-    steps_per_disc_update: int = 64
-    demo_batch_size: int = 512
-    disc_learning_rate: float = 1e-3
-    disc_weight_decay: float = 0.0
-    buffer_steps: int = 2_048
-    hidden: tuple[int, ...] = (32, 32)
-
     name: ClassVar[str] = "gail"
+    trainer: ClassVar[type[GAIL]] = GAIL
     is_positive: ClassVar[bool] = True
 
-    def check(self, problem: PolicyProblem) -> None:
-        """Needs experts with actions."""
-        expert_episodes(problem, self.name)
-
-    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
-        """See `Method.train`."""
-        return self.learn(problem, seed, watch, self.name, self._net, GAIL)
-
-    def _net(self, policy: ActorCriticPolicy, _: float) -> RewardNet:
+    def net(self, policy: ActorCriticPolicy, discount: float) -> RewardNet:  # noqa: ARG002
+        """See `Adversarial.net`."""
         return StateActionNet(policy, self.hidden)

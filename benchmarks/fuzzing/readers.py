@@ -48,13 +48,12 @@ def _estimate(path: Path) -> list[str]:
 DATA = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 _D, _U, _R = "grace_irl.demos.", "grace_irl.demos.ui.", "grace_irl.runs."
 _SET = {
-    f"{_D}files": ("open_writer", "save", "require_roles", "describe", "iter_trajectories", "open_source.<locals>"),
+    f"{_D}files": ("open_writer", "save", "require_roles", "describe", "iter_trajectories"),
     f"{_D}header": ("Header.to_json", "HeaderBuilder.__init__", "HeaderBuilder.add", "HeaderBuilder.header", "_common"),
     f"{_D}source": (),
     f"{_D}trajectory": ("Demonstrations.select", "Demonstrations.tasks", "Demonstrations.__getitem__"),
 }
 _SCREENS = {
-    f"{_U}readers": (),
     "grace_irl.states.ui.markup": (),
     f"{_U}episode": (),
     f"{_U}fields": (),
@@ -73,7 +72,7 @@ READERS: dict[str, Reader] = {
         screens.tfrecord,
         judges.screens,
         8,
-        {f"{_U}androidcontrol": (), f"{_U}shard": ("write_record", "Writer"), f"{_U}record": ()},
+        {f"{_U}androidcontrol": (), f"{_U}shard": ("write_record",), f"{_U}record": ()},
         _inspect,
     ),
     "screen-parquet": Reader(

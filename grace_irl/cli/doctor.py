@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import time
 from typing import Annotated
@@ -12,7 +11,8 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, print_json, say
-from grace_irl.sandbox.tiers import ATTACKS, WARNED, Finding, Tier, open_with_tier
+from grace_irl.sandbox.pool import cores
+from grace_irl.sandbox.tiers import ATTACKS, Finding, Tier, open_with_tier
 from grace_irl.version import __version__
 
 PACKAGES = {
@@ -56,7 +56,7 @@ def doctor(
                 "canaries": [_finding(finding) for finding in tier.findings],
                 "python": platform.python_version(),
                 "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-                "cores": _cores(),
+                "cores": cores(),
                 "packages": versions,
                 "seconds": round(seconds, 3),
             }
@@ -69,14 +69,14 @@ def doctor(
 
 def _print(tier: Tier, versions: dict[str, str | None]) -> None:
     out = console()
-    say(f"grace-irl {__version__}, Python {platform.python_version()}, {_cores()} cores")
+    say(f"grace-irl {__version__}, Python {platform.python_version()}, {cores()} cores")
     say(f"{platform.system()} {platform.release()} {platform.machine()}")
     out.print()
     say(f"sandbox: tier {tier.letter}: {tier.meaning}")
     out.print(_canaries(tier))
     if tier.letter == "E":
         say("fit refuses to run programs here, unless --allow-weak-sandbox is given (docs/sandbox.md)")
-    elif tier.letter in WARNED:
+    elif tier.letter != "A":
         say("weaker than it could be: docs/sandbox.md says what to change")
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, version in versions.items():
@@ -114,7 +114,3 @@ def _version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.contents import require_inside
-from grace_irl.demos.gathering import Gathering
 from grace_irl.demos.header import Header, merge
 from grace_irl.demos.kind_rule import choose_kind, with_kind
-from grace_irl.demos.memory import Memory, enough_memory, limited
+from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, Region, enough_memory, limited, padded
 from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.screenshots import Keep
-from grace_irl.demos.source import Source, Writer
+from grace_irl.demos.source import SetWriter, Source
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
-from grace_irl.demos.ui import readers as ui
 from grace_irl.demos.ui import shard
+from grace_irl.demos.ui.episode import is_episode, open_folder
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, States
@@ -42,28 +47,21 @@ PICKLE_REASON = (
 )
 
 
-def _parquet(path: Path, memory: Memory) -> Source:
-    from grace_irl.demos.parquet.source import ParquetSource
+ARRAYS = {".parquet": "parquet.source:ParquetSource", ".npz": "npz.source:NpzSource"}
+SCREENS = {
+    ".xml": "ui.episode:open_dump",
+    ".json": "ui.trees:open_json",
+    ".json.gz": "ui.trees:open_json",
+    "ui_element.txt": "ui.androidworld:open_elements",
+    ".yaml": "ui.autodroid:open_records",
+    ".yml": "ui.autodroid:open_records",
+}
+SHARDS = "ui.androidcontrol:AndroidControlSource"
+READERS = {**ARRAYS, **SCREENS}
+"""By the end of a file's name, what opens it: a module here, which is imported when such a file is met, and a name."""
 
-    return ParquetSource(path, memory)
-
-
-def _npz(path: Path, memory: Memory) -> Source:
-    from grace_irl.demos.npz.source import NpzSource
-
-    return NpzSource(path, memory)
-
-
-def _shard(path: Path, memory: Memory) -> Source:
-    from grace_irl.demos.ui.androidcontrol import AndroidControlSource
-
-    return AndroidControlSource(path, memory)
-
-
-# A format is imported when a file of its kind is met: the model of trajectories alone imports none of them.
-ARRAYS: dict[str, Callable[[Path, Memory], Source]] = {".parquet": _parquet, ".npz": _npz}
-READERS = (*ARRAYS, *ui.READERS)
-"""Endings of the names of files that have a reader."""
+TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
+"""Names that stand for demonstrations in a folder if nothing else does: recipes and cards end in the like."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
@@ -94,8 +92,8 @@ def _open(path: str | Path, memory: Memory, kind: str) -> Source:
         )
     if file.suffix in PICKLES:
         raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
-    if ui.is_episode(file):
-        return ui.open_episode(file, memory)
+    if is_episode(file):
+        return open_folder(file, memory)
     end = next((end for end in READERS if file.name.endswith(end)), "")
     if not file.is_file() or not (end or shard.is_tfrecord(file)):
         raise InputError(
@@ -104,7 +102,9 @@ def _open(path: str | Path, memory: Memory, kind: str) -> Source:
         )
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
-    return {**ARRAYS, **ui.READERS}.get(end, _shard)(file, memory)
+    module, name = READERS.get(end, SHARDS).split(":")
+    opens = cast(Callable[[Path, Memory], Source], getattr(import_module(f"grace_irl.demos.{module}"), name))
+    return opens(file, memory)
 
 
 def require_utf8(path: str | Path) -> None:
@@ -122,7 +122,7 @@ def require_utf8(path: str | Path) -> None:
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files that a path stands for: itself, or what lies in a folder, sorted by name.
 
-    Texts that may be screens (`ui.TEXTS`) count if a folder has nothing else: elsewhere they are cards and recipes.
+    Texts that may be screens (`TEXTS`) count if a folder has nothing else: elsewhere they are cards and recipes.
 
     Raises:
         InputError: a folder without demonstrations, with a pickle among them, or with a link out of it.
@@ -130,16 +130,16 @@ def expand(path: str | Path) -> list[str | Path]:
     if str(path) == "":  # a variable that is not set, most likely: it would name the current folder
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
-    if not folder.is_dir() or dataset_folder(path) is not None or ui.is_episode(folder):
+    if not folder.is_dir() or dataset_folder(path) is not None or is_episode(folder):
         return [path]
     known = {*ARRAYS, *PICKLES}
     inside = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
     files = [
         file
         for file in inside
-        if file.suffix in known or _is_minari(file) or ui.is_episode(file) or shard.is_shard_of_folder(file)
+        if file.suffix in known or _is_minari(file) or is_episode(file) or shard.is_shard_of_folder(file)
     ]
-    files = files or [file for file in inside if file.name.endswith(ui.TEXTS)]
+    files = files or [file for file in inside if file.name.endswith(TEXTS)]
     if not files:
         raise InputError(
             f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files, Minari datasets or "
@@ -184,7 +184,7 @@ def load(
     kind: str = "",
     max_memory: int | str | None = None,
 ) -> Demonstrations:
-    """Reads files, folders and Minari ids as one set, its states in one sealed `Arena`.
+    """Reads files, folders and Minari ids as one set.
 
     Args:
         paths: roles from the files' metadata, else from names that start with expert or negative.
@@ -196,39 +196,66 @@ def load(
     Raises:
         InputError: for data that cannot be used; see `open_source`, `expand`, `role_of`, `choose_kind`, `merge`.
     """
-    with limited(max_memory):
-        return _load(paths, negatives, role, kind, Memory())
-
-
-def _load(
-    paths: Sequence[str | Path], negatives: Sequence[str | Path], role: Role | None, kind: str, memory: Memory
-) -> Demonstrations:
     if isinstance(paths, str | Path) or isinstance(negatives, str | Path):
         raise TypeError("load() takes lists of paths: load([path])")
     wanted: list[tuple[str | Path, Role | None]] = [(file, role) for path in paths for file in expand(path)]
     wanted += [(file, "negative") for path in negatives for file in expand(path)]
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
-    sources = [open_source(path, memory, kind) for path, _ in wanted]
+    with limited(max_memory):
+        memory = Memory()
+        sources = [open_source(path, memory, kind) for path, _ in wanted]
+        names = [str(path) for path, _ in wanted]
 
-    def states(place: int) -> Iterator[States]:
-        return (item.trajectory.states for item in sources[place].demonstrations("expert", memory.empty))
+        def states(place: int) -> Iterator[States]:
+            return (item.trajectory.states for item in sources[place].demonstrations("expert", memory.empty))
 
-    choice = choose_kind([source.header for source in sources], [path for path, _ in wanted], states, kind)
-    for source in sources:
-        source.header = with_kind(source.header, choice)
-    metadata = merge([source.header for source in sources], [str(path) for path, _ in wanted])
-    gathering = Gathering(memory)
-    for source, (path, _) in zip(sources, wanted, strict=True):
-        gathering.expect(source, path)
-    for source, (path, forced) in zip(sources, wanted, strict=True):
-        gathering.take(source, path, forced or role_of(source.header, path))
-    origins = [
-        (str(path), source.header.metadata)
-        for source, (path, forced) in zip(sources, wanted, strict=True)
-        if (forced or role_of(source.header, path)) != "negative"
-    ]
-    return Demonstrations(metadata, gathering.items(), tuple(origins), choice)
+        choice = choose_kind([source.header for source in sources], names, states, kind)
+        for source in sources:
+            source.header = with_kind(source.header, choice)
+        metadata = merge([source.header for source in sources], names)
+        roles = [forced or role_of(source.header, path) for source, (path, forced) in zip(sources, wanted, strict=True)]
+        items = tuple(_gathered(zip(sources, roles, strict=True), memory))
+    files = zip(wanted, sources, roles, strict=True)
+    origins = tuple((str(path), source.header.metadata) for (path, _), source, known in files if known != "negative")
+    return Demonstrations(metadata, items, origins, choice)
+
+
+def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> Iterator[Demonstration]:
+    """Reads sources, each with the role of its episodes, into one region; nobody writes to it any more."""
+    region = Region()
+    texts: set[int] = set()
+
+    def allocate(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), str(source.path))
+        return region.allocate(shape, dtype)
+
+    for source, role in sources:
+        with enough_memory(source.path):
+            for item in source.demonstrations(role, allocate):
+                memory.take(_beside(item, texts), str(source.path))
+                parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
+                for array in (*parts, item.trajectory.actions):
+                    if array is not None:
+                        array.flags.writeable = False
+                yield item
+    if "pyarrow" in sys.modules:  # it keeps memory for its next batch
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+
+
+def _beside(item: Demonstration, known: set[int]) -> int:
+    """Bytes of a demonstration besides its states and actions; of a text that several of them share, once.
+
+    Args:
+        known: texts that are counted, by their identity; those of the demonstration join them.
+    """
+    trajectory = item.trajectory
+    nbytes = EPISODE_BYTES + SCREENSHOT_BYTES * len(trajectory.screenshots)
+    nbytes += sum(a.nbytes for a in (trajectory.rewards, trajectory.log_probs) if a is not None)
+    words = (trajectory.extra_info, item.task, *trajectory.action_texts, *trajectory.step_instructions)
+    new = {id(text): text for text in words if id(text) not in known}
+    known.update(new)
+    return nbytes + sum(map(sys.getsizeof, new.values()))
 
 
 class SetOfFiles:
@@ -292,7 +319,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str =
 
 def open_writer(
     path: str | Path, metadata: Metadata, format: Format | None = None, screenshots: Keep = "embed"
-) -> Writer:
+) -> SetWriter:
     """A writer for this path. Unless it is named, the format follows the suffix; a Minari id has none.
 
     Args:

@@ -93,6 +93,29 @@ def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoic
     return KindChoice(chosen, chosen.seen_in(values), tuple(kind for kind in rivals if kind is not chosen))
 
 
+def choose_observed(
+    trajectories: Iterable[States], kinds: Sequence[str], name: str, asked: str = ""
+) -> KindChoice | None:
+    """The kind of states that an environment gave.
+
+    Args:
+        trajectories: the states of each.
+        kinds: names of the kinds that the environment leaves.
+        name: of the environment.
+        asked: name of the user's choice, or "".
+
+    Raises:
+        InputError: a choice that the states do not allow.
+    """
+    if not asked:
+        return of_values(trajectories, kinds) if len(kinds) > 1 else None
+    chosen = kind_named(asked)
+    objection = _objection(chosen, trajectories) if asked in kinds else f"its states are of kind {' or '.join(kinds)}"
+    if objection:
+        raise InputError(f"--kind {asked}: {name}: {objection}; expected another kind: leave --kind out")
+    return KindChoice(chosen, "chosen with --kind", tuple(kind_named(kind) for kind in kinds if kind != asked))
+
+
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
     """The header of a file with the kind that was chosen for the set, if it states none."""
     if choice is None or not header.kinds:

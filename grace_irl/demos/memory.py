@@ -37,8 +37,11 @@ SCREENSHOT_BYTES = 512
 ALIGNMENT = 64
 """Bytes. A cache line, and enough for every dtype."""
 
+BLOCK = 64 << 20
+"""Bytes of a block of a region, unless an array needs more."""
+
 FILE_SHARE = 0.5
-"""A region larger than this share of the memory that is available now lies in a file instead."""
+"""Share of the memory that was available which a set takes before it lies in files."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -137,35 +140,37 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
 
 
 class Region:
-    """A region that the arrays of a set are cut from, one after the other; it lives as long as one of them does.
+    """A region that the arrays of a set are cut from, one after the other, in blocks.
 
-    It is memory, or an unlinked temporary file if it would take more than `FILE_SHARE`. Pages that no array touches
-    take nothing, so `capacity` may be generous.
-
-    Args:
-        capacity: bytes, an upper bound on all arrays, each `padded`.
+    A block lives as long as one of its arrays does. It is memory or, once the set has more than `FILE_SHARE`, an
+    unlinked temporary file. Pages that no array touches take nothing.
     """
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = max(int(capacity), mmap.PAGESIZE)
-        self.in_file = self.capacity > FILE_SHARE * available_memory()
-        self._map = _map_file(self.capacity) if self.in_file else mmap.mmap(-1, self.capacity, mmap.MAP_PRIVATE)
-        self._used = 0
+    def __init__(self) -> None:
+        self._room = int(FILE_SHARE * available_memory())
+        self._block: mmap.mmap | None = None
+        self._free = 0
 
     def allocate(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
         """An array of zeros.
 
         Raises:
-            MemoryError: the capacity is used up.
+            MemoryError: the system gives no more.
         """
-        kind = np.dtype(dtype)
-        sides = tuple(int(side) for side in shape)
-        size = math.prod(sides) * kind.itemsize
-        if self._used + size > self.capacity:
-            raise MemoryError(f"region of {self.capacity} bytes is full: {self._used} used, {size} asked for")
-        array: NDArray[Any] = np.ndarray(sides, kind, self._map, self._used if size else 0)
-        self._used += padded(size)
-        return array
+        sides, kind = tuple(int(side) for side in shape), np.dtype(dtype)
+        size = padded(math.prod(sides) * kind.itemsize)
+        if not size:
+            return np.zeros(sides, kind)
+        if self._block is None or size > self._free:
+            self._free = max(size, BLOCK)
+            self._room -= self._free
+            try:
+                self._block = mmap.mmap(-1, self._free, mmap.MAP_PRIVATE) if self._room >= 0 else _map_file(self._free)
+            except OSError as error:
+                raise MemoryError(str(error)) from None
+        start = len(self._block) - self._free
+        self._free -= size
+        return np.ndarray(sides, kind, self._block, start)
 
 
 def padded(size: int) -> int:
@@ -173,12 +178,12 @@ def padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _map_file(capacity: int) -> mmap.mmap:
+def _map_file(size: int) -> mmap.mmap:
     # /var/tmp lies on disk by convention; /tmp is often memory, which is what there is too little of.
     folder = "/var/tmp" if os.access("/var/tmp", os.W_OK) and "TMPDIR" not in os.environ else tempfile.gettempdir()
     with tempfile.TemporaryFile(prefix="grace-irl-states-", dir=folder) as file:
-        os.ftruncate(file.fileno(), capacity)
-        return mmap.mmap(file.fileno(), capacity, mmap.MAP_SHARED)
+        os.ftruncate(file.fileno(), size)
+        return mmap.mmap(file.fileno(), size, mmap.MAP_SHARED)
 
 
 def state_limit(max_memory: int | str, name: str) -> None:

@@ -13,6 +13,7 @@ import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +83,8 @@ class ScrambleMap:
             )
         states = self.scrambler.states(trajectory.states, self._word, trajectory.source)
         text = self.scrambler.text(trajectory.extra_info, self._word)
-        bare = replace(trajectory.without_words(), states=states, extra_info=text, screenshots=())
-        return replace(demonstration, trajectory=bare)
+        said: dict[str, Any] = dict.fromkeys(("screenshots", "action_texts", "step_instructions"), ())
+        return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text, **said))
 
     def _word(self, word: str) -> str:
         """The invented word for a word, made of syllables; different words get different ones."""

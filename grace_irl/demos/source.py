@@ -15,7 +15,6 @@ import numpy as np
 
 from grace_irl.atomic import part_of
 from grace_irl.demos.header import Header, HeaderBuilder
-from grace_irl.demos.memory import ALIGNMENT
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kind_of
@@ -28,16 +27,6 @@ class Source(Protocol):
     path: Path
     header: Header
 
-    @property
-    def capacity(self) -> int:
-        """Bytes, an upper bound on what `demonstrations` allocates; a format that does not say it is read once."""
-        ...
-
-    @property
-    def exact(self) -> bool:
-        """Whether `demonstrations` allocates as much as `capacity` says, or perhaps much less."""
-        ...
-
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """Every demonstration, in order; states and actions lie in arrays that `allocate` gave.
 
@@ -45,30 +34,12 @@ class Source(Protocol):
 
         Args:
             role: the role of every episode, or None for what the source says.
-            allocate: gives the places of states and actions.
+            allocate: gives the places of states and actions; refuses what does not fit the memory.
 
         Raises:
             InputError: for data that cannot be used.
         """
         ...
-
-
-class Writer(Protocol):
-    """Writes demonstrations one after the other; the file appears, whole, when the `with` block ends well."""
-
-    def add(self, demonstration: Demonstration) -> None:
-        """Appends one demonstration.
-
-        Raises:
-            InputError: it does not fit what was added before, or the format cannot hold it.
-        """
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str = "", **parts: Any) -> Trajectory:
@@ -99,7 +70,7 @@ def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str =
 
 
 def unicode_text(text: str, where: str) -> str:
-    """The text, unless it is half of a character, which can be written neither to a database nor to a report.
+    """The text, unless it has half of a character, which can be written neither to a database nor to a report.
 
     Raises:
         InputError: such a text.
@@ -135,13 +106,8 @@ def stated_split(value: object, where: str) -> Split | None:
     return cast(Split, value)
 
 
-def total_bytes(arrays: int, nbytes: int) -> int:
-    """Upper bound on the bytes of a region for arrays of `nbytes` bytes in all, with their paddings."""
-    return nbytes + arrays * ALIGNMENT
-
-
 class SetWriter(ABC):
-    """A `Writer` that makes the set beside its place and moves it there when the `with` block ends well.
+    """Writes demonstrations one after the other; the set appears, whole, when the `with` block ends well.
 
     A format says how demonstrations are gathered (`_append`) and how the whole is made of them (`_finish`). What
     it leaves in `self._part` is moved to the place; a format that makes more than one file has its own `_publish`
@@ -160,11 +126,14 @@ class SetWriter(ABC):
         self._count = 0
 
     def add(self, demonstration: Demonstration) -> None:
-        """See `Writer.add`."""
+        """Appends one demonstration.
+
+        Raises:
+            InputError: it does not fit what was added before, or the format cannot hold it.
+        """
         where = demonstration.trajectory.source or f"episode {self._count}"
-        for name, text in (("instruction", demonstration.trajectory.extra_info), ("task", demonstration.task)):
-            if not text.isascii() and not _is_unicode(text):
-                raise InputError(f"{where}: {name} {text!a} is not Unicode text; expected letters: correct it")
+        unicode_text(demonstration.trajectory.extra_info, f"{where}: instruction")
+        unicode_text(demonstration.task, f"{where}: task")
         self._header.add(demonstration)
         try:
             self._append(demonstration, where)
@@ -213,12 +182,3 @@ class SetWriter(ABC):
     def _unwritable(self, error: OSError) -> InputError:
         said = error.strerror or (str(error).splitlines() or [type(error).__name__])[0]
         return InputError(f"{self._place}: cannot be written ({said}); free some space or choose another place")
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether it can be encoded: Python's texts may hold halves of characters, from names that were not UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -117,7 +117,7 @@ class DemosSummary:
         self.has["goals"] += demonstration.goals is not None
         if kind.annotated:
             for name in ("screenshots", "action_texts", "step_instructions"):
-                self.has[name] += bool(getattr(trajectory, name, ()))
+                self.has[name] += bool(getattr(trajectory, name))
         self.samples.setdefault(demonstration.role, demonstration)
         self.evidence.add(demonstration)
 

@@ -36,6 +36,9 @@ class Trajectory:
         truncated: a time limit ended it.
         source: its origin (file and episode), for messages and provenance.
         screenshots: a picture of each state, or None for a state without; () if the source has none.
+        action_texts: T actions as AndroidControl has them, each a JSON object (`{"action_type": "click", …}`); or ().
+            Programs see nothing of them, nor of the instructions of steps.
+        step_instructions: T texts, what each action is for; or ().
         kind: name of the states' kind; "" stands for the kind that recognises them.
 
     Raises:
@@ -51,6 +54,8 @@ class Trajectory:
     truncated: bool = False
     source: str = ""
     screenshots: tuple[Screenshot | None, ...] = ()
+    action_texts: tuple[str, ...] = ()
+    step_instructions: tuple[str, ...] = ()
     kind: str = ""
 
     def __post_init__(self) -> None:
@@ -84,10 +89,6 @@ class Trajectory:
     def state_kind(self) -> StateKind:
         """The kind of the states."""
         return kind_named(self.kind)
-
-    def without_words(self) -> Trajectory:
-        """The trajectory without what was done in words; a kind of trajectory that has none gives itself."""
-        return self
 
     @property
     def num_steps(self) -> int:

@@ -74,11 +74,9 @@ class DiscriminatorEvaluator:
             source = split.source
             if not source.digests:
                 continue
-            known = source.known(program)
-            missing = [digest for digest in source.digests if digest not in known]
-            outcome, fresh = source.run(program, missing) if missing else (Outcome("ok"), {})
+            outcome, known = source.complete(program, source.digests, source.known(program))
             if outcome.status == "ok":
-                outcome = source.differs_in_strict_mode(program, source.digests, known | fresh)
+                outcome = source.differs_in_strict_mode(program, source.digests, known)
             if outcome.status != "ok":
                 return f"{outcome.status} in strict mode: {outcome.message}"
         return ""
@@ -94,11 +92,9 @@ class DiscriminatorEvaluator:
         rewards: dict[str, Floats] = {}
         for stage in train.stages:
             # Cached rewards count like new ones, so that a resumed run stops at the same stage.
-            missing = [digest for digest in stage if digest not in known]
-            outcome, fresh = train.source.run(program, missing) if missing else (Outcome("ok"), {})
+            outcome, known = train.source.complete(program, stage, known)
             if outcome.status != "ok":
                 return _invalid(outcome)
-            known |= fresh
             rewards |= {digest: known[digest] for digest in stage}
             if stage is not train.stages[-1] and np.isfinite(bar.floor):
                 bound = self._bound(rewards)
@@ -158,12 +154,11 @@ class DiscriminatorEvaluator:
         rows = held_out.columns(takes_action)
         if rows is None:
             return trained.evaluation()
-        rewards = held_out.source.known(program)
-        missing = [digest for digest in held_out.source.digests if digest not in rewards]
-        outcome, fresh = held_out.source.run(program, missing) if missing else (Outcome("ok"), {})
+        source = held_out.source
+        outcome, rewards = source.complete(program, source.digests, source.known(program))
         if outcome.status != "ok":
             return Evaluation(outcome.status, f"{outcome.status} on a held-out trajectory")
-        values = flatten(held_out.items, rewards | fresh, takes_action=takes_action)
+        values = flatten(held_out.items, rewards, takes_action=takes_action)
         fitted = Calibration(trained.scale, trained.offset)
         loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
         ranked = ranking(values, rows.positive, threshold)

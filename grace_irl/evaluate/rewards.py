@@ -33,32 +33,19 @@ class MemoryCache:
     """A cache that lasts as long as the process."""
 
     def __init__(self) -> None:
-        self._blobs: dict[tuple[str, str], bytes] = {}
+        self._known: dict[tuple[str, str], Floats] = {}
         self._lock = threading.Lock()
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, Floats]:
         """See `RewardCache`."""
         with self._lock:
-            found = {digest: self._blobs.get((program_id, digest)) for digest in digests}
-        return {digest: unpack(blob) for digest, blob in found.items() if blob is not None}
+            found = {digest: self._known.get((program_id, digest)) for digest in digests}
+        return {digest: values for digest, values in found.items() if values is not None}
 
     def put(self, program_id: str, rewards: Mapping[str, Floats]) -> None:
         """See `RewardCache`."""
-        blobs = {(program_id, digest): pack(values) for digest, values in rewards.items()}
         with self._lock:
-            self._blobs.update(blobs)
-
-
-class NoCache:
-    """Remembers nothing: for programs that are scored once."""
-
-    def get(self, program_id: str, digests: Iterable[str]) -> dict[str, Floats]:
-        """See `RewardCache`."""
-        del program_id, digests
-        return {}
-
-    def put(self, program_id: str, rewards: Mapping[str, Floats]) -> None:
-        """See `RewardCache`."""
+            self._known.update({(program_id, digest): values for digest, values in rewards.items()})
 
 
 def pack(values: Floats) -> bytes:
@@ -66,20 +53,20 @@ def pack(values: Floats) -> bytes:
     return zlib.compress(np.ascontiguousarray(values, dtype="<f8").tobytes(), 1)
 
 
-def unpack(blob: bytes, states: int | None = None) -> Floats:
+def unpack(blob: bytes, states: int) -> Floats:
     """The values of `pack`.
 
     Args:
         blob: that it gave.
-        states: how many values it holds; what is longer is not inflated. None: it is our own.
+        states: how many values it holds; what is longer is not inflated.
 
     Raises:
         ValueError: another number of values.
         zlib.error: not a blob.
     """
     inflate = zlib.decompressobj()
-    data = inflate.decompress(blob, 0 if states is None else 8 * states + 1)
-    if states is not None and (len(data) != 8 * states or not inflate.eof):
+    data = inflate.decompress(blob, 8 * states + 1)
+    if len(data) != 8 * states or not inflate.eof:
         raise ValueError(f"a blob of rewards holds other than {states} values")
     return np.frombuffer(data, dtype="<f8").astype(np.float64)
 
@@ -161,6 +148,14 @@ class RewardSource:
         if mode == "batch":
             self._cache.put(program.id, rewards)
         return outcome, rewards
+
+    def complete(
+        self, program: Program, digests: Sequence[str], known: Mapping[str, Floats]
+    ) -> tuple[Outcome, dict[str, Floats]]:
+        """`run` over those of the trajectories whose rewards are not known; the known ones are among the rewards."""
+        missing = [digest for digest in digests if digest not in known]
+        outcome, fresh = self.run(program, missing) if missing else (Outcome("ok"), {})
+        return outcome, {**known, **fresh}
 
     def differs_in_strict_mode(self, program: Program, digests: Sequence[str], known: dict[str, Floats]) -> Outcome:
         """Runs in strict mode and compares with what batch mode gave; status "mismatch" if they differ."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +18,7 @@ from grace_irl.propose.goals import last_words
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
+from grace_irl.toml import from_json
 
 NOT_OWN = (
     "this user did not make the run on this machine, and files that somebody else's run names are not opened: "
@@ -136,8 +135,8 @@ class CurvePoint:
 
     steps: float
     mean: float
-    success: float | None
-    paid: float | None
+    success: float | None = None
+    paid: float | None = None
 
 
 @dataclass(frozen=True)
@@ -180,27 +179,11 @@ def _reward(path: str) -> str:
 def read_curve(path: Path) -> tuple[CurvePoint, ...]:
     """The points of a curve; () if there is no whole one."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(
-            CurvePoint(_finite(row["steps"]), _finite(row["mean"]), *map(_or_none, _rest(row))) for row in rows
-        )
-    except (OSError, ValueError, TypeError, KeyError):
+        points = from_json(tuple[CurvePoint, ...], path.read_bytes())
+    except (OSError, ValueError):
         return ()
-
-
-def _rest(row: Any) -> tuple[Any, Any]:
-    return row.get("success"), row.get("paid")
-
-
-def _or_none(value: Any) -> float | None:
-    return None if value is None else _finite(value)
-
-
-def _finite(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{value!r}; expected a finite number")
-    return number
+    numbers = (number for point in points for number in (point.steps, point.mean, point.success, point.paid))
+    return points if all(number is None or math.isfinite(number) for number in numbers) else ()
 
 
 def _number(place: Path) -> int:

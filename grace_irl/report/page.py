@@ -70,11 +70,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    environment.filters["number"] = number
-    environment.filters["share"] = share
-    environment.filters["fixed"] = fixed
-    environment.filters["line"] = line
-    environment.filters["short"] = short
+    environment.filters |= {each.__name__: each for each in (number, share, fixed, line, short)}
     environment.globals["digits"] = digits
     return environment
 

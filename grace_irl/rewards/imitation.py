@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
+from grace_irl.rewards.view import states_of
 from grace_irl.sandbox.session import Begin
 
 
@@ -21,6 +23,9 @@ class ImitationReward:
     So batches in any other order (a replay buffer, say) are rewarded step by step, each step as an episode of its own:
     right for programs that look at no more than a transition, and short of history for the rest.
 
+    Observations of a `Dict` space are records, or hold the state under "state", as for the wrappers. Of imitation
+    itself, `RewardVecEnvWrapper` and BC take such observations, GAIL and AIRL do not.
+
     Args:
         runner: runs the program.
         scale: the form of the reward.
@@ -29,13 +34,13 @@ class ImitationReward:
 
     def __init__(self, runner: RewardRunner, scale: Scale = Scale(), extra_info: str = "") -> None:
         self._payment, self._extra_info = Payment(runner, scale), extra_info
-        self._last: dict[int, NDArray[Any]] = {}
+        self._last: dict[int, Any] = {}
 
     def __call__(
         self,
-        state: NDArray[Any],
+        state: Any,
         action: NDArray[Any],
-        next_state: NDArray[Any],
+        next_state: Any,
         done: NDArray[np.bool_],
         *,
         update_stats: bool = False,  # noqa: ARG002
@@ -43,27 +48,36 @@ class ImitationReward:
         """Rewards of a batch.
 
         Args:
-            state: `(batch, ...)`, as the environment gives them, without normalisation.
+            state: `(batch, ...)`, as the environment gives them, without normalisation; of a `Dict` space a dict of
+                such arrays.
             action: `(batch, ...)`.
-            next_state: `(batch, ...)`; the final observation if an episode ended.
+            next_state: likewise; the final observation if an episode ended.
             done: `(batch,)`.
             update_stats: part of the protocol's relabelling; nothing here keeps statistics.
 
         Returns:
             `(batch,)` float32.
         """
-        rows = range(len(state))
+        rows = range(len(done))
+        before, reached = states_of(state, len(done)), states_of(next_state, len(done))
         begins = [
-            Begin(row, state[row], self._extra_info)
+            Begin(row, before[row], self._extra_info)
             for row in rows
-            if row not in self._last or not np.array_equal(self._last[row], state[row])
+            if row not in self._last or not _same(self._last[row], before[row])
         ]
         if begins:
             self._payment.turn((), None, (), begins)
-        answer = self._payment.turn(rows, action, next_state)
-        self._last = {row: np.array(next_state[row]) for row in rows if not done[row]}
+        answer = self._payment.turn(rows, action, reached)
+        self._last = {row: deepcopy(reached[row]) for row in rows if not done[row]}
         return answer.rewards.astype(np.float32)
 
     def close(self) -> None:
         """Ends the program."""
         self._payment.close()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two states are equal; records are dicts of arrays, of one form in all rows."""
+    if isinstance(one, dict):
+        return all(_same(part, other[name]) for name, part in one.items())
+    return bool(np.array_equal(one, other))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
-from grace_irl.evaluate.rewards import NoCache, RewardSource
+from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.programs.check import read
 from grace_irl.programs.contract import FILENAME, as_action
 from grace_irl.programs.program import Program
@@ -172,7 +172,6 @@ class SandboxedRunner(_Closing):
         source: the program.
         name: what to call it in messages.
         terms: ask for `terms_fn`'s components, too.
-        limits: of the child of running episodes.
         workers: of the sandbox for trajectories; None: one per core.
         allow_weak: accept tier E.
         sandbox: for trajectories, in place of one that is opened (and closed) for each call of `rewards`.
@@ -184,12 +183,11 @@ class SandboxedRunner(_Closing):
         name: str,
         *,
         terms: bool = False,
-        limits: SessionLimits = SessionLimits(),
         workers: int | None = None,
         allow_weak: bool = False,
         sandbox: Sandbox | None = None,
     ) -> None:
-        self._source, self._name, self._terms, self._limits = source, name, terms, limits
+        self._source, self._name, self._terms = source, name, terms
         self._workers, self._allow_weak, self._sandbox = workers, allow_weak, sandbox
         self._session: RewardSession | None = None
 
@@ -202,9 +200,8 @@ class SandboxedRunner(_Closing):
             inspection = sandbox.inspect(self._source)
             if inspection.problems:
                 raise GraceError(f"{self._name}: {inspection.problems[0]}")
-            program_id = inspection.id or hashlib.sha256(self._source.encode()).hexdigest()[:16]
-            over = stack.enter_context(closing(RewardSource(trajectories, sandbox, NoCache(), Limits())))
-            outcome, rewards = over.run(Program(program_id, self._source, inspection.nodes), over.digests)
+            over = stack.enter_context(closing(RewardSource(trajectories, sandbox, MemoryCache(), Limits())))
+            outcome, rewards = over.run(Program(inspection.id, self._source, inspection.nodes), over.digests)
             if outcome.status != "ok":
                 raise GraceError(f"{self._name}: {outcome.status}: {outcome.message}")
         return [rewards[trajectory.digest] for trajectory in trajectories]
@@ -227,7 +224,6 @@ class SandboxedRunner(_Closing):
                 self._name,
                 StateLayout.of(kind, state),
                 terms=self._terms,
-                limits=self._limits,
                 allow_weak=self._allow_weak,
             )
         return self._session.turn(slots, actions, states, begins)
@@ -288,7 +284,7 @@ def trusted_candidate(source: str, *, takes_action: bool = False, filename: str 
         SyntaxError, ValueError: it does not compile.
     """
     name = f"grace_irl_reward_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    return Candidate(source, source, takes_action=takes_action, name=name, filename=filename)
+    return Candidate(source, takes_action=takes_action, name=name, filename=filename)
 
 
 def _handed(state: Any, *transition: Any) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ weights-only loader. What the JSON says of layers counts once the weights are th
 
 from __future__ import annotations
 
+import importlib
 import io
 import lzma
 import re
@@ -100,23 +101,18 @@ COPIES = 4
 """Of each weight: in the file, as read, in the network, and while its layer is initialised."""
 
 
-# The policy class of each module that SB3's own algorithms come from ("MlpPolicy").
+PICTURE, PART = 512, 256
+"""Features of an image in a CnnPolicy, and of one among the parts of a MultiInputPolicy."""
+
+# The policy classes of each module that SB3's own algorithms come from: of arrays, images and dicts.
 POLICIES = {
-    "stable_baselines3.common.policies": "ActorCriticPolicy",
-    "stable_baselines3.sac.policies": "SACPolicy",
-    "stable_baselines3.td3.policies": "TD3Policy",
-    "stable_baselines3.dqn.policies": "DQNPolicy",
+    "stable_baselines3.common.policies": ("ActorCriticPolicy", "ActorCriticCnnPolicy", "MultiInputActorCriticPolicy"),
+    "stable_baselines3.sac.policies": ("MlpPolicy", "CnnPolicy", "MultiInputPolicy"),
+    "stable_baselines3.td3.policies": ("MlpPolicy", "CnnPolicy", "MultiInputPolicy"),
+    "stable_baselines3.dqn.policies": ("MlpPolicy", "CnnPolicy", "MultiInputPolicy"),
 }
 ACTIVATIONS = ("Tanh", "ReLU", "ELU", "LeakyReLU", "SiLU", "GELU")
-READABLE = (
-    "net_arch",
-    "activation_fn",
-    "n_critics",
-    "squash_output",
-    "log_std_init",
-    "use_expln",
-    "full_std",
-)
+READABLE = ("net_arch", "activation_fn", "n_critics", "squash_output", "log_std_init", "use_expln", "full_std")
 
 
 MAX_DATA = 64 * 1024 * 1024
@@ -136,10 +132,10 @@ class _About:
 
 
 class CheckpointPolicy:
-    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN ("MlpPolicy"), acting stochastically if it is
-    stochastic.
+    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN, acting stochastically if it is stochastic.
 
-    It observes what programs see: the view's state.
+    It observes what programs see: the view's state. For records it is a "MultiInputPolicy" whose parts have the names
+    of the record's; for pictures a "CnnPolicy" or "MlpPolicy", which its weights tell.
 
     Args:
         path: the .zip that `model.save` wrote.
@@ -173,22 +169,19 @@ class CheckpointPolicy:
 
     def reset(self, environment: Any, seed: int) -> None:
         """Builds the policy at the first episode, and seeds its draws."""
-        import torch
-
         torch.manual_seed(seed)
         self._space = environment.action_space
+        self._observed = environment.observation_space
 
     def act(self, state: Any) -> tuple[Any, float | None]:
         """An action of the policy; its log-probability for actor-critic policies."""
-        import torch
-
         if self._policy is None:
             self._policy = self._build(state)
         if self._module != "stable_baselines3.common.policies":
-            action, _ = self._policy.predict(state, deterministic=False)
+            action, _ = self._policy.predict(self._seen(state), deterministic=False)
             return action, None
         with torch.no_grad():
-            observation, _ = self._policy.obs_to_tensor(np.asarray(state))
+            observation, _ = self._policy.obs_to_tensor(self._seen(state))
             distribution = self._policy.get_distribution(observation)
             drawn = distribution.get_actions()
             log_prob = float(distribution.log_prob(drawn).reshape(()))
@@ -199,24 +192,31 @@ class CheckpointPolicy:
         return action, log_prob
 
     def _build(self, state: Any) -> Any:
-        import importlib
-
         kind = kind_of_state(state, f"--policy {self._path}")
         try:
-            import gymnasium  # noqa: F401
+            import gymnasium
         except ImportError as error:
             raise InputError(
                 f"--policy {self._path}: {error.name} is not installed; install the extra, pip install 'grace-irl[rl]'"
             ) from None
-        space = space_of(kind, state)
+        from stable_baselines3.common.preprocessing import get_flattened_obs_dim, is_image_space
+
+        space = _as_trained(space_of(kind, state), _leaves(self._observed))
         options = dict(self._options)
         if "activation_fn" in options:
             options["activation_fn"] = getattr(importlib.import_module("torch.nn"), options["activation_fn"])
-        make = getattr(importlib.import_module(self._module), POLICIES[self._module])
+        arrays, images, dicts = POLICIES[self._module]
         try:
             data = _member(self._path, "policy.pth", Memory().limit // COPIES)
             found = require_tensors(read_weights(data))
-            require_layers(found, options.get("net_arch", []), state.size, options.get("n_critics", 1))
+            name, inputs = arrays, get_flattened_obs_dim(space)
+            if isinstance(space, gymnasium.spaces.Dict):
+                name = dicts
+                inputs = sum(PART if is_image_space(part) else get_flattened_obs_dim(part) for part in space.values())
+            elif any("features_extractor.cnn." in each for each in found):
+                name, inputs = images, PICTURE
+            make = getattr(importlib.import_module(self._module), name)
+            require_layers(found, options.get("net_arch", []), inputs, options.get("n_critics", 1))
             with warnings.catch_warnings():  # about layers as older versions wrote them, which are read the same
                 warnings.simplefilter("ignore", UserWarning)
                 policy = make(space, self._space, lambda _: 0.0, **options)
@@ -226,11 +226,17 @@ class CheckpointPolicy:
         except Exception as error:  # torch and SB3 raise what their parts raise
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise InputError(
-                f"--policy {self._path}: its weights do not fit states of shape {state.shape} and actions of "
-                f"{self._space} ({lines[-1].strip()[:200]}); expected a policy trained on this environment's states"
+                f"--policy {self._path}: its weights do not fit {_described(space)} and actions of {self._space} "
+                f"({lines[-1].strip()[:200]}); expected a policy trained on this environment's states"
             ) from None
         policy.set_training_mode(False)
         return policy
+
+    def _seen(self, state: Any) -> Any:
+        """A state as Stable-Baselines3 takes observations."""
+        parts = kind_of_state(state, f"--policy {self._path}").separated(state)
+        named = {name: np.asarray(part) for name, part in parts.items()}
+        return named[""] if list(named) == [""] else named
 
     def _policy_options(self, about: _About) -> dict[str, Any]:
         """Layers and activation, if they are not the defaults."""
@@ -253,6 +259,39 @@ class CheckpointPolicy:
                 )
             options["activation_fn"] = found[1]
         return options
+
+
+def _leaves(space: Any, name: str = "") -> dict[str, Any]:
+    """The spaces within a space by the names of the parts of its records; {"": space} of one that is no `Dict`."""
+    if not hasattr(space, "spaces") or not hasattr(space.spaces, "items"):
+        return {name: space}
+    found: dict[str, Any] = {}
+    for key, inner in space.spaces.items():
+        found |= _leaves(inner, f"{name}/{key}" if name else str(key))
+    return found
+
+
+def _as_trained(space: Any, given: dict[str, Any]) -> Any:
+    """A space as a policy knows it: with the environment's own parts, which may be choices, and images turned.
+
+    Args:
+        space: of the states.
+        given: spaces of the environment's observations, by name.
+    """
+    from gymnasium.spaces import Dict
+    from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
+    from stable_baselines3.common.vec_env import VecTransposeImage
+
+    if isinstance(space, Dict):
+        parts = given if set(given) == set(space.spaces) else space.spaces
+        return Dict({name: _as_trained(part, {}) for name, part in parts.items()})
+    if is_image_space(space) and not is_image_space_channels_first(space):
+        return VecTransposeImage.transpose_space(space)
+    return space
+
+
+def _described(space: Any) -> str:
+    return f"states of shape {space.shape}" if space.shape is not None else f"states of {space}"
 
 
 def _member(path: Path, name: str, most: int) -> bytes:

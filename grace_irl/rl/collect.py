@@ -120,7 +120,9 @@ def collect(
                 progress(len(kept))
     finally:
         environment.close()
-    choice = choose_observed([item.trajectory.states for item in kept], view.metadata, env_id, kind)
+    choice = choose_observed(
+        (item.trajectory.states for item in kept), getattr(view, "kinds", (view.metadata.kind,)), env_id, kind
+    )
     metadata = view.metadata if choice is None else of_kind(view.metadata, choice.kind)
     return Demonstrations(metadata, tuple(kept), choice=choice)
 

@@ -21,7 +21,7 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
 from grace_irl.rl.views import MiniGridView, SpaceView
-from grace_irl.states import kind_of_space
+from grace_irl.states import kind_of_space, kinds_of_space
 
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
 
@@ -43,12 +43,14 @@ class FunctionView:
         of: the state in `(environment, observation)`; by default the observation. It is copied.
         text: the instruction of an environment's running episode; by default its `mission`, or "".
         reached: whether an episode that ended with `(terminated, reward)` reached its goal; None: there is no goal.
+        kinds: names of the kinds that states may be of, if `metadata` names one of several; () if it is sure.
     """
 
     metadata: Metadata
     of: Callable[[Any, Any], Any] = _observation
     text: Callable[[Any], str] = _mission
     reached: Callable[[bool, float], bool] | None = None
+    kinds: tuple[str, ...] = ()
 
     @property
     def has_goal(self) -> bool:
@@ -89,8 +91,8 @@ def make_adapted(name: str) -> tuple[Any, StateView]:
 
     Args:
         name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or one
-            and its `StateView`. Without one, observations are the states: vectors `(n,)`, or grids `(w, h, 3)` of
-            integers.
+            and its `StateView`. Without one, observations are the states: vectors `(n,)`, grids `(w, h, 3)` of
+            integers, images `(h, w, c)` of bytes, or dicts.
 
     Raises:
         InputError: it cannot be imported or called, or returns something else.
@@ -135,10 +137,11 @@ def _view(name: str, space: Any) -> StateView:
     """The kind of the observations, if they are states already."""
     kind = kind_of_space(space)
     if kind is not None:
-        return FunctionView(Metadata(kind.name, (), name, kind.name))
+        kinds = tuple(each.name for each in kinds_of_space(space))
+        return FunctionView(Metadata(kind.name, (), name, kind.name), kinds=kinds)
     raise InputError(
-        f"{name}: observations of {space}; expected vectors (n,) or grids (w, h, 3) of integers, or that the function "
-        "returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
+        f"{name}: observations of {space}; expected vectors (n,), grids (w, h, 3) of integers, images (h, w, c) of bytes "
+        "or dicts, or that the function returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
     )
 
 

@@ -2,26 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
 
-if TYPE_CHECKING:  # the table of methods needs no torch
-    from grace_irl.rl.rollouts import Rollout
-
 SUCCESS = "is_success"
 """Key of the information of an episode's last step, as in Stable-Baselines3: whether the goal was reached."""
 COMPONENTS = "reward_"
 """Start of the keys of the environment's own reward components, as in Gymnasium's MuJoCo environments."""
+
+
+@dataclass
+class EpisodeSums:
+    """The environment's account of one episode so far.
+
+    Attributes:
+        total: the true return.
+        length: steps until the episode ended, or was absorbed (`grace_irl.rl.horizon`).
+        success: whether it reached the goal; None if the environment has none.
+        components: sums of what the environment names in `info` as parts of its reward (`reward_forward`,
+            `reward_survive`, `reward_ctrl`, …).
+    """
+
+    total: float = 0.0
+    length: int = 0
+    success: bool | None = None
+    components: dict[str, float] = field(default_factory=dict)
+
+    def add(self, reward: float, info: Mapping[str, Any]) -> None:
+        """Counts one step."""
+        self.total += reward
+        self.length += not info.get("absorbed", False)
+        if SUCCESS in info:
+            self.success = bool(info[SUCCESS])
+        for key, value in info.items():
+            if key.startswith(COMPONENTS) and np.ndim(value) == 0:
+                self.components[key] = self.components.get(key, 0.0) + float(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """One episode that a policy played, with what the environment said of it (`EpisodeSums`).
+
+    Attributes:
+        trajectory: what happened, with the environment's own rewards and the policy's log-probabilities.
+        total, success, components: as of `EpisodeSums`.
+    """
+
+    trajectory: Trajectory
+    total: float
+    success: bool | None = None
+    components: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        """Steps."""
+        return self.trajectory.num_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +88,7 @@ class Performance:
     components: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, episodes: Sequence[Rollout | _Record]) -> Performance:
+    def of(cls, episodes: Sequence[Rollout | EpisodeSums]) -> Performance:
         """The numbers of episodes."""
         names = list(dict.fromkeys(name for each in episodes for name in each.components))
         known = [each.success for each in episodes if each.success is not None]
@@ -96,7 +142,7 @@ def evaluate(
     import torch
 
     seeds: list[int] = np.random.default_rng(seed).integers(2**31 - 1, size=episodes).tolist()
-    records: list[_Record] = []
+    records: list[EpisodeSums] = []
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         for first in range(0, episodes, at_once):
@@ -104,30 +150,11 @@ def evaluate(
     return Performance.of(records)
 
 
-@dataclass
-class _Record:
-    """Events of one episode so far."""
-
-    total: float = 0.0
-    length: int = 0
-    success: bool | None = None
-    components: dict[str, float] = field(default_factory=dict)
-
-    def add(self, reward: float, info: dict[str, Any]) -> None:
-        self.total += reward
-        self.length += not info.get("absorbed", False)
-        if SUCCESS in info:
-            self.success = bool(info[SUCCESS])
-        for key, value in info.items():
-            if key.startswith(COMPONENTS) and np.ndim(value) == 0:
-                self.components[key] = self.components.get(key, 0.0) + float(value)
-
-
-def _play(policy: Policy, make_env: Callable[[], Any], seeds: list[int], deterministic: bool) -> list[_Record]:
+def _play(policy: Policy, make_env: Callable[[], Any], seeds: list[int], deterministic: bool) -> list[EpisodeSums]:
     """One episode per seed, all at once; an environment whose episode has ended is not stepped any more."""
     with ExitStack() as stack:
         environments = [stack.enter_context(closing(make_env())) for _ in seeds]
-        records = [_Record() for _ in seeds]
+        records = [EpisodeSums() for _ in seeds]
         with quiet():
             observations = [each.reset(seed=seed)[0] for each, seed in zip(environments, seeds, strict=True)]
         running = list(range(len(environments)))

@@ -79,14 +79,11 @@ TABLE: dict[str, Hyperparameters] = {
         gae_lambda=0.99,
         ent_coef=0.01,
         net_arch=(64,),
-        activation="Tanh",
-        adam_eps=1e-5,
         norm_reward=False,
         deterministic=False,
     ),
     "Walker2d": Hyperparameters(
         source=_ZOO.format("Walker2d-v3 (tuned)"),
-        n_envs=8,
         n_steps=64,
         batch_size=32,
         n_epochs=20,
@@ -98,7 +95,6 @@ TABLE: dict[str, Hyperparameters] = {
     ),
     "Humanoid": Hyperparameters(
         source=_ZOO.format("Humanoid-v3 (tuned)"),
-        n_envs=8,
         n_steps=64,
         batch_size=256,
         n_epochs=5,

@@ -7,6 +7,7 @@ the levels known to Gymnasium as BabyAI-PlaceBetween-v0, BabyAI-OpenMatchingDoor
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from minigrid.core.constants import COLOR_NAMES
@@ -31,7 +32,16 @@ class SortColorsInstr(ActionInstr):
         return "success" if done else "continue"
 
 
-class SortColors(RoomGridLevel):
+class PlannedLevel(RoomGridLevel):
+    """A level that can say its solution: `plan()` is the next action of one from here, or raises `NoWayError`."""
+
+    def act(self, target: Cell, action: Any) -> Any:
+        """The action if the agent faces a cell; else the first one on a shortest way there."""
+        step = step_towards(self, target)
+        return action if step is None else step
+
+
+class SortColors(PlannedLevel):
     """Two rooms joined by a door: the red ball lies in the left one, the blue ball in the right one."""
 
     def __init__(self, room_size: int = 6, **options: Any) -> None:
@@ -68,16 +78,12 @@ class SortColors(RoomGridLevel):
         """
         if self.carrying is None:
             ball = next(ball for ball in self.balls if not self.in_its_room(ball))
-            step = step_towards(self, cell_of(ball.cur_pos))
-            return self.actions.pickup if step is None else step
+            return self.act(cell_of(ball.cur_pos), self.actions.pickup)
         x, y = cell_of(self.agent_pos)
         near = sorted(self._free(self.balls[self.carrying]), key=lambda cell: abs(cell[0] - x) + abs(cell[1] - y))
         for cell in near:
-            try:
-                step = step_towards(self, cell)
-            except NoWayError:
-                continue
-            return self.actions.drop if step is None else step
+            with suppress(NoWayError):
+                return self.act(cell, self.actions.drop)
         raise NoWayError("no free cell in the room")
 
     def _beside_the_door(self) -> tuple[Cell, ...]:
@@ -144,7 +150,7 @@ class PlaceBetweenInstr(ActionInstr):
         return self.env.carrying is not end and self.env.grid.get(*cell_of(end.cur_pos)) is end
 
 
-class PlaceBetween(RoomGridLevel):
+class PlaceBetween(PlannedLevel):
     """One room with three different objects, two of which share a row or a column with an empty cell between them."""
 
     def __init__(self, room_size: int = 8, **options: Any) -> None:
@@ -176,7 +182,7 @@ class PlaceBetween(RoomGridLevel):
         """
         instruction = self.instrs
         if self.carrying is None:
-            return self._act(cell_of(instruction.moved.cur_pos), self.actions.pickup)
+            return self.act(cell_of(instruction.moved.cur_pos), self.actions.pickup)
         cells = instruction.cells()
         empty = [cell for cell in cells if self.grid.get(*cell) is None]
         if not empty:
@@ -184,11 +190,7 @@ class PlaceBetween(RoomGridLevel):
         x, y = cell_of(self.agent_pos)
         # the cell under the agent comes last: it would have to step aside
         target = min(empty, key=lambda cell: (cell == (x, y), abs(cell[0] - x) + abs(cell[1] - y)))
-        return self._act(target, self.actions.drop)
-
-    def _act(self, target: Cell, action: Any) -> Any:
-        step = step_towards(self, target)
-        return action if step is None else step
+        return self.act(target, self.actions.drop)
 
 
 DOORS = 4
@@ -206,7 +208,7 @@ class OpenMatchingInstr(OpenInstr):
         return "open the door matching the key"
 
 
-class OpenMatchingDoor(RoomGridLevel):
+class OpenMatchingDoor(PlannedLevel):
     """A room with a door of another colour in each wall, and one key, of the colour of one of them."""
 
     def __init__(self, room_size: int = 7, **options: Any) -> None:
@@ -229,8 +231,7 @@ class OpenMatchingDoor(RoomGridLevel):
             NoWayError: there is none.
         """
         (door,) = self.instrs.desc.obj_set
-        step = step_towards(self, cell_of(door.cur_pos))
-        return self.actions.toggle if step is None else step
+        return self.act(cell_of(door.cur_pos), self.actions.toggle)
 
 
 LEVELS = {f"BabyAI-{level.__name__}-v0": level for level in (PlaceBetween, OpenMatchingDoor, SortColors)}

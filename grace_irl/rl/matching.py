@@ -14,7 +14,6 @@ from grace_irl.rl.environments import is_adapter, make, names_code
 
 NEWEST = "v5"
 _POSITION = "exclude_current_positions_from_observation"
-_HUMANOID = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
 
 
 def _without(*parts: str) -> dict[str, bool]:
@@ -40,6 +39,11 @@ def _plain(width: int, hidden: int) -> Body:
     return Body({width: {}, **shown}, {})
 
 
+_HUMANOID = Body(
+    {348: {}, 350: {_POSITION: False}, 45: _without("cinert", "cvel", "qfrc_actuator", "cfrc_ext")},
+    {376: "v2 to v4, whose inertias and forces v5 counts otherwise: keep the first 45 numbers of each state"},
+)
+
 BODIES: dict[str, Body] = {
     "Hopper": _plain(11, 1),
     "HalfCheetah": _plain(17, 1),
@@ -51,14 +55,8 @@ BODIES: dict[str, Body] = {
         {105: {}, 107: {_POSITION: False}, 27: _without("cfrc_ext"), 29: _without("cfrc_ext") | {_POSITION: False}},
         {111: "v2, v3, or v4 with contact forces, which v5 counts otherwise: keep the first 27 numbers of each state"},
     ),
-    "Humanoid": Body(
-        {348: {}, 350: {_POSITION: False}, 45: _without(*_HUMANOID)},
-        {376: "v2 to v4, whose inertias and forces v5 counts otherwise: keep the first 45 numbers of each state"},
-    ),
-    "HumanoidStandup": Body(
-        {348: {}, 350: {_POSITION: False}, 45: _without(*_HUMANOID)},
-        {376: "v2 to v4, whose inertias and forces v5 counts otherwise: keep the first 45 numbers of each state"},
-    ),
+    "Humanoid": _HUMANOID,
+    "HumanoidStandup": _HUMANOID,
     "Reacher": Body({10: {}}, {11: "v2 or v4, whose last number is always 0 and gone in v5: leave it out"}),
     "InvertedDoublePendulum": Body(
         {9: {}}, {11: "v2 or v4, whose last two numbers are always 0 and gone in v5: leave them out"}

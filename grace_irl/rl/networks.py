@@ -1,17 +1,19 @@
-"""Networks of the policies: how grids and instructions are read, and how vectors are normalised."""
+"""Networks of the policies: how grids, records and texts are read, and how numbers are normalised."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict, Space
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor
 from torch import Tensor, nn
 
-from grace_irl.rl.observers import MAX_WORDS, WORDS, Observer
+from grace_irl.rl.observers import MAX_WORDS, PART_FEATURES, TEXT_WORDS, WORDS, Observer, RecordObserver
 from grace_irl.states.grid import GRID
 from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
@@ -99,13 +101,42 @@ class GridFeatures(BaseFeaturesExtractor):
         return (ahead + reach) * (2 * reach + 1) + aside + reach
 
     def _read(self, words: Tensor) -> Tensor:
-        """The instruction as one vector `(batch, width)`: each word with its place, then their sum."""
-        present = words > 0
-        length = int(present.sum(dim=1).max()) if len(words) else 0
-        if not length:
-            return torch.zeros(len(words), self._words.embedding_dim, device=words.device)
-        words, present = words[:, :length], present[:, :length, None]
-        return (torch.relu(self._words(words) + self._order.weight[:length]) * present).sum(dim=1)
+        """The instruction as one vector `(batch, width)`."""
+        return sum_of_words(words, self._words, self._order)
+
+
+def sum_of_words(words: Tensor, table: nn.Embedding, order: nn.Embedding) -> Tensor:
+    """A text as one vector `(batch, width)`: each word with its place, then their sum.
+
+    Args:
+        words: `(batch, k)` numbers of words, 0 behind the last one.
+        table: learnt vectors of words.
+        order: learnt vectors of places.
+    """
+    present = words > 0
+    length = int(present.sum(dim=1).max()) if len(words) else 0
+    if not length:
+        return torch.zeros(len(words), table.embedding_dim, device=words.device)
+    words, present = words[:, :length], present[:, :length, None]
+    return (torch.relu(table(words) + order.weight[:length]) * present).sum(dim=1)
+
+
+class Text(nn.Module):
+    """Reads a text word by word.
+
+    Args:
+        places: words that it may have.
+        width: numbers of the vector that it becomes.
+    """
+
+    def __init__(self, places: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(WORDS + 1, width, padding_idx=0)
+        self.order = nn.Embedding(places, width)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """`(batch, width)` for numbers of words `(batch, places)`."""
+        return sum_of_words(words.long(), self.table, self.order)
 
 
 def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
@@ -176,14 +207,72 @@ class NormalisedVector(BaseFeaturesExtractor):
         self.new_count.zero_()
 
 
+class RecordFeatures(CombinedExtractor):
+    """Reads each part of a record in its way: numbers normalised, images by `NatureCNN`, texts word by word.
+
+    This is the features extractor of `MultiInputPolicy`, with statistics and texts added. Its observation is one array
+    and no dict, because the networks of GAIL and AIRL take none (`imitation`).
+
+    Args:
+        space: of the observer.
+        observer: tells which numbers of an observation are what.
+        width: numbers of the vector that a text becomes.
+    """
+
+    def __init__(self, space: Box, observer: RecordObserver, width: int = 32) -> None:
+        images: dict[str, Space[Any]] = {
+            f"image{number}": Box(0, 255, shape, np.uint8) for number, shape in enumerate(observer.shapes)
+        }
+        super().__init__(Dict(images), cnn_output_dim=PART_FEATURES)
+        self._observation_space = space
+        self._observer = observer
+        numbers = observer.width + observer.has_flag
+        if numbers:
+            self.extractors["numbers"] = NormalisedVector(Box(-np.inf, np.inf, (numbers,)))
+        for number in range(observer.said):
+            self.extractors[f"text{number}"] = Text(TEXT_WORDS, width)
+        self._features_dim += numbers + width * observer.said
+
+    def forward(self, observations: Tensor) -> Tensor:  # type: ignore[override]
+        """Features `(batch, n)`."""
+        return super().forward(self._parts(observations))
+
+    def collect(self, observations: Tensor) -> None:
+        """See `NormalisedVector`."""
+        if "numbers" in self.extractors:
+            self._numbers.collect(self._parts(observations)["numbers"])
+
+    def take_in(self) -> None:
+        """See `NormalisedVector`."""
+        if "numbers" in self.extractors:
+            self._numbers.take_in()
+
+    @property
+    def _numbers(self) -> NormalisedVector:
+        found = self.extractors["numbers"]
+        assert isinstance(found, NormalisedVector)  # `__init__` put it there
+        return found
+
+    def _parts(self, observations: Tensor) -> dict[str, Tensor]:
+        """Inputs of the extractors, of observations `(batch, k)`."""
+        seen = self._observer
+        sizes = [seen.width, *map(math.prod, seen.shapes), *[TEXT_WORDS] * seen.said, int(seen.has_flag)]
+        numbers, *others, flag = torch.split(observations, sizes, dim=1)
+        images, texts = others[: len(seen.shapes)], others[len(seen.shapes) :]
+        parts = {"numbers": torch.cat((numbers, flag), dim=1)}
+        for number, (image, shape) in enumerate(zip(images, seen.shapes, strict=True)):
+            parts[f"image{number}"] = image.reshape(-1, *shape) / 255
+        return parts | {f"text{number}": words for number, words in enumerate(texts)}
+
+
 class NormalisingPolicy(ActorCriticPolicy):
-    """An actor-critic policy that keeps the statistics of its `NormalisedVector`.
+    """An actor-critic policy that keeps the statistics of its `NormalisedVector` or `RecordFeatures`.
 
     They stay as they are from the start of a rollout to the end of the update that uses it, so that old and new
     probabilities of an action differ by the update alone; what is predicted meanwhile does not count.
     """
 
-    features_extractor: NormalisedVector
+    features_extractor: NormalisedVector | RecordFeatures
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -219,9 +308,14 @@ def _vectors(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
     return NormalisingPolicy, {"features_extractor_class": NormalisedVector}
 
 
+def _records(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
+    options = {"observer": observer}
+    return NormalisingPolicy, {"features_extractor_class": RecordFeatures, "features_extractor_kwargs": options}
+
+
 NETWORKS: dict[str, Callable[[Any], tuple[type[ActorCriticPolicy], dict[str, Any]]]] = {
     VECTOR.name: _vectors,
     GRID.name: _grids,
-    RECORD.name: _vectors,
+    RECORD.name: _records,
 }
 """The network that reads an observer's observations, by the kind of its states."""

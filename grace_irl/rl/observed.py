@@ -36,7 +36,8 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         if observer is None:
             with quiet():
                 observation, _ = environment.reset(seed=0)
-            observer = observer_for(view, view.state(environment, observation))
+            state, instruction = view.state(environment, observation), view.instruction(environment)
+            observer = observer_for(view, state, instruction)
         self.observer = observer
         self.observation_space = observer.space
 

@@ -1,4 +1,4 @@
-"""Observations of a policy: one array made of a state and its instruction, from which the state can be read back."""
+"""Observations of a policy: one array made of a state and its instruction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from grace_irl.rewards.view import StateView
 from grace_irl.rl.views import MINIGRID
 from grace_irl.states import kind_named
 from grace_irl.states.grid import GRID
+from grace_irl.states.kind import PartLayout
 from grace_irl.states.layout import StateLayout
 from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
@@ -28,8 +29,14 @@ MAX_WORDS = 32
 WORDS = 1024
 """Numbers that words are mapped to, from 1 on; 0 stands for no word."""
 
-TEXT_WORDS = 8
+TEXT_WORDS = MAX_WORDS
 """Words of a text of a record that a policy reads; the rest is cut."""
+
+LEAST_SIDE = 36
+"""The shortest side of an image that `NatureCNN` of Stable-Baselines3 reads (Mnih et al. 2015)."""
+
+PART_FEATURES = 256
+"""Features of an image in a record, as in `MultiInputPolicy`."""
 
 MINIGRID_AGENT = 10
 """Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
@@ -40,19 +47,27 @@ class Observer(Protocol):
 
     Attributes:
         kind: name of the states' kind.
-        wants_gpu: its networks gain from a GPU.
     """
 
     kind: ClassVar[str]
-    wants_gpu: ClassVar[bool]
+
+    @property
+    def wants_gpu(self) -> bool:
+        """Whether its networks gain from a GPU."""
+        ...
+
+    @property
+    def least_weights(self) -> int:
+        """Fewest weights of a network that reads an observation."""
+        ...
 
     @property
     def space(self) -> Any:
         """The Gymnasium `Box` of one observation."""
         ...
 
-    def observe(self, state: NDArray[Any], instruction: str) -> NDArray[Any]:
-        """One observation `(k,)`."""
+    def observe(self, state: Any, instruction: str) -> NDArray[Any]:
+        """One observation."""
         ...
 
     def flagged(self) -> Observer:
@@ -83,9 +98,10 @@ class VectorObserver:
         """The state."""
         return np.asarray(state, np.float64)
 
-    def states(self, observations: NDArray[Any]) -> NDArray[Any]:
-        """The same array."""
-        return observations
+    @property
+    def least_weights(self) -> int:
+        """See `Observer`."""
+        return self.size
 
     def flagged(self) -> VectorObserver:
         """See `Observer`."""
@@ -127,9 +143,10 @@ class GridObserver:
         observation[self.cells : self.cells + len(numbers)] = numbers
         return observation
 
-    def states(self, observations: NDArray[Any]) -> NDArray[Any]:
-        """`(batch, w, h, 3)`."""
-        return observations[..., : self.cells].reshape(*observations.shape[:-1], *self.shape)
+    @property
+    def least_weights(self) -> int:
+        """See `Observer`: there is a weight for each place that the agent may see, whatever side it stands at."""
+        return max(self.cells, (2 * max(self.shape) - 1) ** 2)
 
     def flagged(self) -> GridObserver:
         """See `Observer`."""
@@ -138,47 +155,97 @@ class GridObserver:
 
 @dataclass(frozen=True)
 class RecordObserver:
-    """The numbers of all parts in a row, and a number for each of the first words of each text.
+    """The parts of a record in a row: numbers, images, and a number for each of the first words of each text.
 
     Attributes:
         numbers: names of the parts of numbers.
+        width: of how many numbers these are.
+        images: names of the parts that a network for images reads (`is_image`).
+        shapes: (c, h, w) of each of them.
         texts: names of the parts that are texts.
-        size: numbers of an observation.
+        reads_instruction: the instruction is one text more.
+        has_flag: the last number says whether the state is the absorbing one of the fixed-horizon form.
     """
 
     kind: ClassVar[str] = RECORD.name
-    wants_gpu: ClassVar[bool] = False
     numbers: tuple[str, ...]
-    texts: tuple[str, ...]
-    size: int
+    width: int
+    images: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, int, int], ...] = ()
+    texts: tuple[str, ...] = ()
+    reads_instruction: bool = False
+    has_flag: bool = False
 
     @classmethod
-    def of(cls, state: Any) -> RecordObserver:
-        """The observer of states like this one."""
+    def of(cls, state: Any, instruction: str = "") -> RecordObserver:
+        """The observer of states like this one; it reads instructions if there is one."""
         parts = StateLayout.of(RECORD, state).parts
-        numbers = tuple(part.name for part in parts if not part.is_text)
-        texts = tuple(part.name for part in parts if part.is_text)
-        size = sum(math.prod(part.shape) for part in parts if not part.is_text) + TEXT_WORDS * len(texts)
-        return cls(numbers, texts, size)
+        images = [part for part in parts if is_image(part)]
+        numbers = [part for part in parts if not (part.is_text or part in images)]
+        return cls(
+            tuple(part.name for part in numbers),
+            sum(math.prod(part.shape) for part in numbers),
+            tuple(part.name for part in images),
+            tuple((part.shape[2], part.shape[0], part.shape[1]) for part in images),
+            tuple(part.name for part in parts if part.is_text),
+            bool(instruction),
+        )
+
+    @property
+    def wants_gpu(self) -> bool:
+        """See `Observer`: for images."""
+        return bool(self.images)
+
+    @property
+    def said(self) -> int:
+        """Texts of an observation."""
+        return len(self.texts) + self.reads_instruction
+
+    @property
+    def least_weights(self) -> int:
+        """See `Observer`."""
+        images = sum(cnn_weights(shape, PART_FEATURES) for shape in self.shapes)
+        return self.width + images + WORDS * self.said + self.has_flag
 
     @property
     def space(self) -> Any:
-        """`(size,)` float64, unbounded."""
-        return VectorObserver(self.size).space
+        """`(n,)`, unbounded: float64, or float32 with images, which are large."""
+        from gymnasium.spaces import Box
 
-    def observe(self, state: Any, instruction: str) -> NDArray[np.float64]:
-        """See the class; instructions are not read."""
-        del instruction
+        size = self.width + sum(map(math.prod, self.shapes)) + TEXT_WORDS * self.said + self.has_flag
+        return Box(-np.inf, np.inf, (size,), self._dtype)
+
+    def observe(self, state: Any, instruction: str) -> NDArray[Any]:
+        """See the class."""
         parts = RECORD.separated(state)
-        found = [np.ravel(parts[name]).astype(np.float64) for name in self.numbers]
-        for name in self.texts:
-            words = word_numbers(parts[name])[:TEXT_WORDS]
-            found.append(np.array([*words, *[0] * (TEXT_WORDS - len(words))], np.float64) / WORDS)
-        return np.concatenate(found)
+        found = [np.ravel(parts[name]) for name in self.numbers]
+        found += [np.moveaxis(parts[name], -1, 0).ravel() for name in self.images]
+        texts = [parts[name] for name in self.texts] + [instruction] * self.reads_instruction
+        for text in texts:
+            words = word_numbers(text)[:TEXT_WORDS]
+            found.append(np.array([*words, *[0] * (TEXT_WORDS - len(words))]))
+        return np.concatenate(found, dtype=self._dtype, casting="unsafe")
 
-    def flagged(self) -> VectorObserver:
+    def flagged(self) -> RecordObserver:
         """See `Observer`."""
-        return VectorObserver(self.size + 1)
+        return replace(self, has_flag=True)
+
+    @property
+    def _dtype(self) -> type[np.floating[Any]]:
+        return np.float32 if self.images else np.float64
+
+
+def is_image(part: PartLayout) -> bool:
+    """Whether a network for images reads a part of a record: uint8, h x w x 1, 3 or 4, and no side too short for it."""
+    if part.dtype != np.dtype(np.uint8).str or len(part.shape) != 3:
+        return False
+    return part.shape[2] in (1, 3, 4) and min(part.shape[:2]) >= LEAST_SIDE
+
+
+def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
+    """Weights of the last layer of `NatureCNN`, which has the most, for images (c, h, w)."""
+    cells = [((side - 8) // 4 + 1 - 4) // 2 + 1 - 2 for side in shape[1:]]
+    return 64 * math.prod(max(each, 1) for each in cells) * features
 
 
 def word_numbers(instruction: str) -> list[int]:
@@ -190,8 +257,13 @@ def word_numbers(instruction: str) -> list[int]:
     return [1 + zlib.crc32(word.encode()) % WORDS for word in words]
 
 
-def observer_for(view: StateView, state: NDArray[Any]) -> Observer:
+def observer_for(view: StateView, state: Any, instruction: str = "") -> Observer:
     """The observer of a policy for states like this one.
+
+    Args:
+        view: which makes the states.
+        state: one of them.
+        instruction: of its episode.
 
     Raises:
         InputError: states that no policy of ours reads.
@@ -201,20 +273,20 @@ def observer_for(view: StateView, state: NDArray[Any]) -> Observer:
         known = " or ".join(kind_named(name).plural for name in OBSERVERS)
         found = f"{kind.plural} of shape {np.shape(state)}"
         raise InputError(f"states that are {found}; expected {known}: PPO reads no others")
-    return OBSERVERS[kind.name](view, state)
+    return OBSERVERS[kind.name](view, state, instruction)
 
 
-def _grid_observer(view: StateView, state: NDArray[Any]) -> Observer:
+def _grid_observer(view: StateView, state: NDArray[Any], instruction: str) -> Observer:  # noqa: ARG001
     agent = MINIGRID_AGENT if view.metadata.view == MINIGRID else -1
     return GridObserver((state.shape[0], state.shape[1], state.shape[2]), agent)
 
 
-OBSERVERS: dict[str, Callable[[StateView, Any], Observer]] = {
-    VECTOR.name: lambda _, state: VectorObserver(len(state)),
+OBSERVERS: dict[str, Callable[[StateView, Any, str], Observer]] = {
+    VECTOR.name: lambda _view, state, _text: VectorObserver(len(state)),
     GRID.name: _grid_observer,
-    RECORD.name: lambda _, state: RecordObserver.of(state),
+    RECORD.name: lambda _view, state, text: RecordObserver.of(state, text),
 }
-"""Makers of the observers of each kind of state, from a view and one state."""
+"""Makers of the observers of each kind of state, from a view, one state and its instruction."""
 
 
 def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[Any]:

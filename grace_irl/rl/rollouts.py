@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,39 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
+from grace_irl.rl.evaluation import EpisodeSums, Rollout
 from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.trained import TrainedPolicy
 
 LANES = 16
 """Episodes that are played at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Rollout:
-    """One episode that a policy played.
-
-    Attributes:
-        trajectory: what happened, with the environment's own rewards and the policy's log-probabilities.
-        success: whether it reached the goal; None if the environment has none.
-        components: sums over the episode of what the environment names in `info` as parts of its reward
-            (`reward_forward`, `reward_survive`, `reward_ctrl`, …).
-    """
-
-    trajectory: Trajectory
-    success: bool | None
-    components: dict[str, float]
-
-    @property
-    def length(self) -> int:
-        """Steps."""
-        return self.trajectory.num_steps
-
-    @property
-    def total(self) -> float:
-        """The true return."""
-        rewards = self.trajectory.rewards
-        assert rewards is not None  # `play` records them
-        return float(rewards.sum())
 
 
 class Lane:
@@ -60,7 +32,7 @@ class Lane:
         self._actions: list[Any] = []
         self._rewards: list[float] = []
         self._log_probs: list[float] = []
-        self._components: dict[str, float] = {}
+        self._told = EpisodeSums()
 
     def step(self, action: Any, log_prob: float) -> Rollout | None:
         """One step; the episode, if it is over."""
@@ -69,9 +41,7 @@ class Lane:
         self._actions.append(action)
         self._rewards.append(reward)
         self._log_probs.append(log_prob)
-        for name, value in info.items():
-            if name.startswith("reward_") and np.ndim(value) == 0:
-                self._components[name] = self._components.get(name, 0.0) + float(value)
+        self._told.add(reward, info)
         if not (terminated or truncated):
             return None
         kind = self.environment.view.metadata.state_kind
@@ -86,7 +56,7 @@ class Lane:
             truncated=bool(truncated),
             source=f"{self.environment.view.metadata.environment} seed {self._seed}",
         )
-        return Rollout(trajectory, info.get("is_success"), self._components)
+        return Rollout(trajectory, self._told.total, self._told.success, self._told.components)
 
 
 def play(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import reprlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -99,10 +98,11 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
         weights = require_tensors(found["weights"])
         action_space = about["action_space"]
         numbers = sum(tensor.numel() for tensor in weights.values())
-        # A grid's network has a weight for each place that its agent may see, whatever side it stands at.
-        sides = getattr(observer, "shape", ())
-        sizes = [math.prod(sides), (2 * max(sides, default=1) - 1) ** 2, getattr(observer, "size", 1)]
-        if max(*sizes, action_space.get("n", 1)) > numbers or settings.activation not in ("Tanh", "ReLU"):
+        least = max(observer.least_weights, action_space.get("n", 1))
+        if least > numbers or settings.activation not in (
+            "Tanh",
+            "ReLU",
+        ):
             raise ValueError(f"a network larger than its {numbers:,} weights")
         require_layers(weights, settings.net_arch, 1)
         network = build_network(observer, _space(action_space), settings)
@@ -144,7 +144,11 @@ OBSERVERS_OF: dict[str, type[Any]] = {made.kind: made for made in (GridObserver,
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
     """JSON has lists in place of tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+    return {key: _tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+
+
+def _tuple(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_tuple(each) if isinstance(each, list) else each for each in values)
 
 
 def _described(space: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.label_rule import environment_rule
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
-from grace_irl.states import kind_of_space
+from grace_irl.states import kind_of_space, kinds_of_space
 from grace_irl.states.grid import GRID
 from grace_irl.states.kind import StateKind
 from grace_irl.states.layout import StateLayout
@@ -50,6 +50,9 @@ class SpaceView:
         environment_id: a Gymnasium id; its name without version selects the field names.
         observation_space: one that tells alone what kind its observations are (`StateKind.plain_space`).
 
+    Attributes:
+        kinds: names of the kinds that the space leaves; that of `metadata` is one of them.
+
     Raises:
         InputError: another observation space.
     """
@@ -60,9 +63,11 @@ class SpaceView:
         kind = kind_of_space(observation_space)
         if kind is None or not kind.plain_space:
             raise InputError(
-                f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
+                f"{environment_id}: observations of {observation_space}; expected vectors, records or images, or a "
+                "MiniGrid environment"
             )
         self._kind = kind
+        self.kinds = tuple(each.name for each in kinds_of_space(observation_space))
         fields = vector_fields(environment_id) if kind.named_fields else ()
         named = fields if len(fields) == (getattr(observation_space, "shape", None) or (0,))[0] else ()
         self.metadata = Metadata(kind.name, named, environment_id, kind.name, environment_rule(environment_id))

@@ -5,10 +5,10 @@ It is compiled once, and runs as a fresh module for every trajectory.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import errno
 import inspect
+import json
 import random
 import sys
 import types
@@ -26,6 +26,7 @@ TERMS_METHOD = "terms_fn"
 TERMS, TERM_NAME = 64, 64
 """Components that are kept of one reward, and characters of the name of one."""
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _DRAWS = ("random", "NormalDist")  # `statistics.NormalDist.samples` draws from `random`
 
 
@@ -41,7 +42,6 @@ class Candidate:
     """A program inside its child.
 
     Args:
-        tree: the parsed source.
         source: its text: programs that never mention what draws need no generators reset.
         takes_action: reward_fn takes (state, action, next_state).
         name: of the module that it becomes.
@@ -53,7 +53,6 @@ class Candidate:
 
     def __init__(
         self,
-        tree: ast.Module | str,
         source: str,
         *,
         takes_action: bool,
@@ -61,7 +60,7 @@ class Candidate:
         filename: str = contract.FILENAME,
     ) -> None:
         self._name = name
-        self._code = compile(tree, filename, "exec", dont_inherit=True)
+        self._code = compile(source, filename, "exec", dont_inherit=True)
         self.uses_random = any(word in source for word in _DRAWS)
         self._construct: Callable[[Any, str], Any] | None = None
         self.takes_action = takes_action
@@ -109,11 +108,7 @@ class Reward:
                 next_state). A debug_fn of one argument gets the last of them, the state at hand.
         """
         method = getattr(self.instance, contract.DEBUG_METHOD, None)
-        if method is None:
-            return ""
-        if len(arguments) > 1 and _positional(method) < len(arguments):
-            arguments = arguments[-1:]
-        return str(method(*arguments))
+        return "" if method is None else str(_called(method, arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
         """terms_fn's named components of the reward just given; {} if there is no terms_fn.
@@ -126,9 +121,7 @@ class Reward:
         method = getattr(self.instance, TERMS_METHOD, None)
         if method is None:
             return {}
-        if len(arguments) > 1 and _positional(method) < len(arguments):
-            arguments = arguments[-1:]
-        found = method(*arguments)
+        found = _called(method, arguments)
         if not isinstance(found, dict):
             raise NotANumberError(f"terms_fn returned {type(found).__name__}; expected a dict of numbers by name")
         named = [(str(name)[:TERM_NAME], value) for name, value in [*found.items()][:TERMS]]
@@ -159,23 +152,23 @@ def constructor(owner: type) -> Callable[[Any, str], Any]:
         parameters = inspect.signature(owner).parameters.values()
     except (TypeError, ValueError):
         return lambda made, extra_info: made(extra_info)
-    kinds = [parameter.kind for parameter in parameters]
-    if any(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds):
-        return lambda made, extra_info: made(extra_info)
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
+    if any(parameter.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL) for parameter in parameters):
         return lambda made, extra_info: made(extra_info)
     if any(parameter.name == "extra_info" for parameter in parameters):
         return lambda made, extra_info: made(extra_info=extra_info)
     return lambda made, _extra_info: made()
 
 
-def _positional(method: Callable[..., Any]) -> int:
-    try:
-        parameters = inspect.signature(method).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    counted = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(parameter.kind in counted for parameter in parameters)
+def _called(method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The result of a method; one of fewer parameters than arguments gets the last of them only."""
+    if len(arguments) > 1:
+        try:
+            kinds = [parameter.kind for parameter in inspect.signature(method).parameters.values()]
+        except (TypeError, ValueError):
+            kinds = []
+        if sum(kind in _POSITIONAL for kind in kinds) < len(arguments):
+            arguments = arguments[-1:]
+    return method(*arguments)
 
 
 _FRAMES = 12
@@ -188,6 +181,10 @@ class ProgramFailure:
     status: Status
     message: str
     traceback: str = ""
+
+    def to_json(self) -> bytes:
+        """The failure as a child says it to another process."""
+        return json.dumps({"message": self.message[:4000], "traceback": self.traceback[:16000]}).encode()
 
 
 def explain(error: BaseException, phase: Status, source: str, where: str = "") -> ProgramFailure:

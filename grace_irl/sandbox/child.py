@@ -98,7 +98,7 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
         if problems:
             return ProgramFailure(problems[0].kind, "; ".join(str(problem) for problem in problems[:5]))
         # from the text: compiling a tree of Python objects costs more than parsing once more
-        return Candidate(source, source, takes_action=reading.takes_action)
+        return Candidate(source, takes_action=reading.takes_action)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return explain(error, "syntax", source)
 

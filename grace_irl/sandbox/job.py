@@ -63,7 +63,7 @@ class JobMemory:
             pairs = np.array([(request.position, request.step) for request in debug], dtype="<i8")
             head[layout.requests_at : layout.requests_at + pairs.nbytes] = pairs.tobytes()
         self.fd = memory.create(layout.size)
-        memory.write_all(self.fd, bytes(head), 0)
+        memory.write(self.fd, [head])
         memory.seal(self.fd, memory.SIZE_SEALED)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ def inspection(message: str) -> Inspection | None:
 
 
 def _definition(found: dict[str, object]) -> Definition:
-    within = _WITHIN[[str(each) for each in _WITHIN].index(str(found["within"]))]
+    (within,) = (each for each in _WITHIN if each == found["within"])
     calls, first, last = (int(str(found[name])) for name in ("calls", "first", "last"))
     return Definition(stripped(str(found["name"])), stripped(str(found["digest"])), within, calls, first, last)
 

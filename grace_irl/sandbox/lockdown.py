@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grace_irl.sandbox import kernel
-from grace_irl.sandbox.kernel import architecture
 
 SECCOMP, LANDLOCK = "seccomp", "landlock"
 LAYERS = (SECCOMP, LANDLOCK)
@@ -48,7 +47,7 @@ class Lockdown:
     """The layers of this machine, prepared once in the zygote so that each child only puts them on."""
 
     def __init__(self) -> None:
-        arch = architecture()
+        arch = kernel.architecture()
         self._filter = kernel.SeccompFilter(arch) if arch else None
         self._ruleset = kernel.Ruleset(arch) if arch else None
 

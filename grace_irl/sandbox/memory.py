@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 F_ADD_SEALS, F_GET_SEALS = 1033, 1034
 SEAL_SEAL, SEAL_SHRINK, SEAL_GROW, SEAL_WRITE = 1, 2, 4, 8
@@ -16,10 +16,8 @@ SIZE_SEALED = SEAL_SEAL | SEAL_SHRINK | SEAL_GROW
 WRITE_SEALED = SIZE_SEALED | SEAL_WRITE
 
 
-_PARTS = 256
-"""Buffers of one `pwritev`; POSIX systems take 1024 or more."""
-
-_AT_ONCE = 1 << 30
+_BUFFER = 1 << 16
+"""Bytes of small parts that are written at once."""
 
 _SEALING_S, _SEALING_PAUSE_S = 20.0, 0.02
 
@@ -65,25 +63,10 @@ def seal(fd: int, seals: int) -> None:
         time.sleep(_SEALING_PAUSE_S)
 
 
-def write_all(fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
-    """`pwrite` that goes on until everything is written."""
-    view = memoryview(data).cast("B")
-    while len(view):
-        written = os.pwrite(fd, view, offset)
-        view, offset = view[written:], offset + written
-
-
-def write_many(fd: int, parts: Sequence[bytes | bytearray | memoryview], offset: int) -> None:
-    """Write parts, all of bytes, one behind the other; few system calls, however many parts there are."""
-    for start in range(0, len(parts), _PARTS):
-        some = parts[start : start + _PARTS]
-        size = sum(map(len, some))
-        if size and (size > _AT_ONCE or os.pwritev(fd, some, offset) != size):
-            at = offset
-            for part in some:
-                write_all(fd, part, at)
-                at += len(part)
-        offset += size
+def write(fd: int, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+    """Write parts one behind the other, from the beginning."""
+    with open(fd, "wb", buffering=_BUFFER, closefd=False) as file:
+        file.writelines(parts)
 
 
 def read_all(fd: int, size: int, offset: int) -> bytearray:

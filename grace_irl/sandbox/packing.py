@@ -1,4 +1,9 @@
-"""The contents of one `put`: trajectories that wait in the host until a run is shown some of them."""
+"""The contents of one `put`: trajectories that wait in the host until a run is shown some of them.
+
+Experts and negatives often come from different files, and whatever differs by file tells a program which is
+which, without a look at the state: the type, how many bits of it are in use, whether actions were recorded. So a
+package gives its trajectories one type, one precision and one form of action.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,8 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
-from grace_irl.sandbox.parcel import Content, seal_parcel
-from grace_irl.sandbox.uniform import action_shape, common_dtype, convert
+from grace_irl.programs.contract import ACTION_DTYPE
+from grace_irl.sandbox.parcel import CODE, Content, seal_parcel
 from grace_irl.states import KINDS
 from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.texts import TextTable
@@ -23,6 +28,10 @@ the whole set never lies in memory."""
 
 _CODE_BYTES = 8
 """Size of a state's text besides the text itself, roughly: so that a run of one text over and over has an end, too."""
+
+_GLANCE = 64  # states that tell a recording in double precision apart from one that was widened later
+_BLOCK = 1 << 16  # states looked at in one go: what is compared takes memory too
+_PLACES = 1024.0  # numbers with at most 10 binary places, such as counts and flags, have no precision to speak of
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Package:
 
     def parcel(self, positions: NDArray[np.int64]) -> int:
         """The descriptor of sealed memory that holds these trajectories, in this order."""
-        return self._sealed([self._even(self.contents[index]) for index in positions.tolist()])
+        return self._sealed([self.contents[index] for index in positions.tolist()])
 
     def single_states(self, places: Sequence[tuple[int, int]]) -> int:
         """The same for single states: pairs of trajectory and step, each a trajectory of one state.
@@ -79,33 +88,25 @@ class Package:
                     f"no state {step} of trajectory {position}; expected a position and a step of what `put` was given"
                 )
             parts = tuple(part[step : step + 1] for part in self.contents[position].parts)
-            contents.append(Content(parts, None, b""))
+            contents.append(Content(parts, None, ""))
         return self._sealed(contents)
 
     def _sealed(self, contents: Sequence[Content]) -> int:
-        """A parcel in which texts are numbered in the order in which these trajectories come to them."""
-        if not self.texts:
-            return seal_parcel(self.kind, self.stored, contents)
+        """A parcel of one type, in which texts are numbered in the order in which these trajectories come to them."""
         numbers: dict[int, int] = {}
-        renumbered = []
-        for content in contents:
-            parts = list(content.parts)
-            for place in self._text_parts:
-                codes = [numbers.setdefault(code, len(numbers)) for code in parts[place].tolist()]
-                parts[place] = np.array(codes, np.int32)
-            renumbered.append(content._replace(parts=tuple(parts)))
-        return seal_parcel(self.kind, self.stored, renumbered, [self.texts[code] for code in numbers])
 
-    @property
-    def _text_parts(self) -> list[int]:
-        return [place for place, part in enumerate(self.stored) if part.is_text]
+        def laid(array: NDArray[Any], about: PartLayout) -> NDArray[Any]:
+            if not about.is_text:
+                return convert(array, np.dtype(about.dtype))
+            return np.array([numbers.setdefault(code, len(numbers)) for code in array.tolist()], CODE)
 
-    def _even(self, content: Content) -> Content:
-        """A trajectory whose float actions have the precision that all have."""
-        actions = content.actions
-        if actions is None or actions.dtype.kind != "f":
-            return content
-        return content._replace(actions=convert(actions, self.precision))
+        even = []
+        for parts, actions, text in contents:
+            if actions is not None:
+                precise = convert(actions, self.precision) if actions.dtype.kind == "f" else actions
+                actions = convert(precise, ACTION_DTYPE)
+            even.append(Content(tuple(map(laid, parts, self.stored)), actions, text))
+        return seal_parcel(self.kind, self.stored, even, [self.texts[code] for code in numbers])
 
     def _bytes(self, index: int, shown: set[int]) -> int:
         """Bytes of a trajectory beside texts that are there already."""
@@ -118,7 +119,8 @@ class Package:
         return sum(numbers) + new + (0 if actions is None else 8 * actions.size)
 
     def _codes(self, index: int) -> set[int]:
-        return {code for place in self._text_parts for code in self.contents[index].parts[place].tolist()}
+        texts = (part for part, about in zip(self.contents[index].parts, self.stored, strict=True) if about.is_text)
+        return {code for part in texts for code in part.tolist()}
 
 
 def pack(trajectories: Sequence[Trajectory]) -> Package:
@@ -140,8 +142,7 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
     for number, (trajectory, taken) in enumerate(zip(trajectories, actions, strict=True)):
         if taken is not None and shape is not None:
             taken = taken.reshape(len(taken), *shape)
-        text = trajectory.extra_info.encode("utf-8", "surrogatepass")
-        contents.append(Content(tuple(column[number] for column in columns), taken, text))
+        contents.append(Content(tuple(column[number] for column in columns), taken, trajectory.extra_info))
     floats = [each for each in actions if each is not None and each.dtype.kind == "f"]
     lengths = np.array([len(trajectory.states) for trajectory in trajectories], dtype=np.int64)
     return Package(kind, stored, tuple(contents), tuple(table.texts), common_dtype(floats), lengths)
@@ -173,3 +174,70 @@ def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
         found = f"{trajectory.source or 'trajectory'}: actions are {actions.dtype}"
         raise InputError(f"{found}; expected numbers: convert them, or leave the actions out")
     return actions
+
+
+def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
+    """The type in which all of these are stored, in this machine's byte order.
+
+    The type that they share, if they share one. Otherwise integers take the smallest type that holds them
+    all, and floats the coarsest type among them: a program could read the precision of a finer one off the bits.
+    Arrays of float64 that hold nothing but float32 numbers count as float32.
+    """
+    types = {array.dtype.newbyteorder("=") for array in arrays}
+    floats = [array for array in arrays if array.dtype.kind == "f"]
+    if not floats:
+        widest: np.dtype[Any] = np.result_type(*types) if types else np.dtype(np.float64)
+        return widest if widest.kind in "biu" or not types else np.dtype(np.int64)
+    precisions = {kind for kind in map(_precision, floats) if kind is not None}
+    if len(types) == 1 and len(precisions) <= 1:
+        return types.pop()
+    return min(precisions or {array.dtype.newbyteorder("=") for array in floats}, key=lambda kind: np.finfo(kind).nmant)
+
+
+def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The array in this type, unchanged if it has it already. Numbers beyond a float type become its largest."""
+    if array.dtype == dtype:
+        return array
+    if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):
+        limits = np.finfo(dtype)
+        array = np.clip(array, float(limits.min), float(limits.max))
+    return array.astype(dtype)
+
+
+def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape that one action of each trajectory is given; None if they keep their own.
+
+    The same numbers in another shape (`(T,)` and `(T, 1)`) say nothing but which recorder was used. Actions of
+    different sizes are different actions, as grids of different sizes are different states.
+    """
+    if len(set(shapes)) <= 1:
+        return None
+    sizes = {int(np.prod(shape, dtype=np.int64)) for shape in shapes}
+    if len(sizes) > 1:
+        return None
+    size = sizes.pop()
+    return () if size == 1 else (size,)
+
+
+def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
+    """The float type that an array's numbers need; None if they say nothing about it."""
+    if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
+        return array.dtype.newbyteorder("=")
+    if not _fits(array[:_GLANCE]):
+        return np.dtype(np.float64)
+    blocks = [array[start : start + _BLOCK] for start in range(0, len(array), _BLOCK)]
+    if not all(map(_fits, blocks)):
+        return np.dtype(np.float64)
+    return None if all(map(_short, blocks)) else np.dtype(np.float32)
+
+
+def _fits(block: NDArray[Any]) -> bool:
+    """Whether every number is one of float32."""
+    with np.errstate(over="ignore"):
+        return bool((block.astype(np.float32) == block).all())
+
+
+def _short(block: NDArray[Any]) -> bool:
+    with np.errstate(over="ignore"):
+        scaled = block * _PLACES
+    return bool((np.rint(scaled) == scaled).all())

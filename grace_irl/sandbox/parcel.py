@@ -4,6 +4,9 @@ A program that walks the memory of its own process finds no more than the order 
 the place of a trajectory in its file or set, nor a trajectory that is not part of the run. Numbers lie there as
 they are stored. A text lies there once, whatever the number of states that it is part of, and without the padding
 of its file.
+
+The memory begins like a file of safetensors: the length of a header, the header in JSON, then arrays, one after the
+other.
 """
 
 from __future__ import annotations
@@ -19,25 +22,17 @@ from numpy.typing import NDArray
 
 from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox import memory
-from grace_irl.sandbox.uniform import convert
 from grace_irl.states import kind_named
 from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.layout import LENGTH, StateLayout
 
-_HEAD = struct.Struct("<4q")
-"""Trajectories, bytes of JSON (kind, and name and stored type of each part), offset of the places of texts, texts."""
+_SIZE = struct.Struct("<q")
+"""Bytes of the header, with which the memory begins."""
 
-_ROW = struct.Struct("<4qi4x")
-"""A trajectory: states; offsets of its actions and its instruction; bytes of that; dimensions of an action (-1: no
-actions), whose shape follows the table of parts."""
+CODE = np.dtype("<i4")
+"""The number of a text."""
 
-_PART = struct.Struct("<2qi4x")
-"""A part of a trajectory's states: offsets of its numbers (of texts: their numbers) and its shape; dimensions."""
-
-_PLACE = struct.Struct("<2q")
-"""A text: offset and bytes."""
-
-_CODE = np.dtype("<i4")
+_PLACE = np.dtype("<i8")
 _ALIGNMENT = 64
 
 
@@ -45,15 +40,15 @@ class Content(NamedTuple):
     """One trajectory on its way.
 
     Attributes:
-        parts: in the order of the parcel's: numbers `(T+1, …)`, or of a part of texts their numbers `(T+1,)` int32,
-            which count from 0 as the run first comes to them.
-        actions: `(T, …)`, or None.
-        text: the instruction in UTF-8.
+        parts: in the order of the parcel's: numbers `(T+1, …)`, or of a part of texts their numbers `(T+1,)` of type
+            `CODE`, which count from 0 as the run first comes to them.
+        actions: `(T, …)` of type `ACTION_DTYPE`, or None.
+        text: the instruction.
     """
 
     parts: tuple[NDArray[Any], ...]
     actions: NDArray[Any] | None
-    text: bytes
+    text: str
 
 
 def seal_parcel(
@@ -67,41 +62,54 @@ def seal_parcel(
         contents: the trajectories, in the order of the run.
         texts: those that states are made of, UTF-8, in the order of their numbers.
     """
-    about = json.dumps([kind.name, [[part.name, part.dtype] for part in stored]]).encode()
-    rows_at = _HEAD.size + len(about)
-    small = _Small(rows_at + len(contents) * (_ROW.size + len(stored) * _PART.size))
-    labels = [(small.shapes(content), *small.text(content.text)) for content in contents]
-    places_at = small.end
-    at = _aligned(places_at + len(texts) * _PLACE.size)
-    groups: list[tuple[int, list[memoryview]]] = []
-    starts: list[list[int]] = []
-    for number, part in enumerate(stored):
-        dtype = _CODE if part.is_text else np.dtype(part.dtype)
-        at = _gather(groups, starts, at, [_bytes(content.parts[number], dtype) for content in contents])
-    acted = [memoryview(b"") if c.actions is None else _bytes(c.actions, ACTION_DTYPE) for c in contents]
-    at = _gather(groups, starts, at, acted)
-    table = bytearray(_HEAD.pack(len(contents), len(about), places_at, len(texts)) + about)
-    for number, (content, (shapes, text_at, length)) in enumerate(zip(contents, labels, strict=True)):
-        action_ndim = -1 if content.actions is None else content.actions.ndim - 1
-        table += _ROW.pack(len(content.parts[0]), starts[-1][number], text_at, length, action_ndim)
-        for array, start in zip(content.parts, starts, strict=False):
-            table += _PART.pack(start[number], shapes, array.ndim - 1)
-            shapes += 8 * (array.ndim - 1)
-    places = bytearray()
-    groups.append((at, list(texts)))
-    for text in texts:
-        places += _PLACE.pack(at, len(text))
-        at += len(text)
-    fd = memory.create(at)
+    arrays = _Arrays()
+    instructions: dict[str, int] = {}
+    rows = []
+    for content in contents:
+        parts = [(arrays.add(part), part.shape[1:]) for part in content.parts]
+        actions = None if content.actions is None else (arrays.add(content.actions), content.actions.shape[1:])
+        number = instructions.setdefault(content.text, len(instructions))
+        rows.append((len(content.parts[0]), number, parts, actions))
+    places = arrays.add(np.cumsum([0, *map(len, texts)], dtype=_PLACE))
+    header = {
+        "kind": kind.name,
+        "parts": [(part.name, part.dtype) for part in stored],
+        "rows": rows,
+        "instructions": list(instructions),
+        "places": places,
+        "texts": arrays.size,
+    }
+    data = json.dumps(header, separators=(",", ":")).encode()
+    data += b" " * (-(_SIZE.size + len(data)) % _ALIGNMENT)
+    fd = memory.create(0)
     try:
-        memory.write_many(fd, [table, small.data, places], 0)
-        for offset, chunks in groups:
-            memory.write_many(fd, chunks, offset)
+        memory.write(fd, [_SIZE.pack(len(data)), data, *arrays.chunks, *texts])
         memory.seal(fd, memory.WRITE_SEALED)
     except BaseException:
         memory.close(fd)
         raise
     return fd
+
+
+class _Arrays:
+    """Arrays as they lie behind the header.
+
+    Attributes:
+        chunks: their bytes, with what fills the gaps between them.
+        size: bytes in all.
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes | memoryview] = []
+        self.size = 0
+
+    def add(self, array: NDArray[Any]) -> int:
+        """The offset of an array, which is not copied if it lies row by row."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        start = self.size
+        self.chunks += [data, bytes(-len(data) % _ALIGNMENT)]
+        self.size = start + len(data) + len(self.chunks[-1])
+        return start
 
 
 class TrajectoryView:
@@ -169,39 +177,30 @@ class Views:
         # Private and read-only: a child that makes it writable writes on copies of its own.
         self._map = mmap.mmap(fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
         self.mapped = len(self._map)
-        self._count, size, self._places_at, _ = _HEAD.unpack_from(self._map)
-        name, self._parts = json.loads(self._map[_HEAD.size : _HEAD.size + size])
-        self._kind = kind_named(name)
-        self._rows_at = _HEAD.size + size
-        self._row_size = _ROW.size + len(self._parts) * _PART.size
-        self._layouts: dict[tuple[tuple[int, ...], ...], StateLayout] = {}
+        (size,) = _SIZE.unpack_from(self._map)
+        self._start = _SIZE.size + size
+        header = json.loads(self._map[_SIZE.size : self._start])
+        self._kind, self._parts = kind_named(header["kind"]), header["parts"]
+        self._rows, self._instructions = header["rows"], header["instructions"]
+        self._places_at, self._texts_at = self._start + header["places"], self._start + header["texts"]
+        self._layouts: dict[str, StateLayout] = {}
 
     def __len__(self) -> int:
-        return int(self._count)
+        return len(self._rows)
 
     def __getitem__(self, index: int) -> TrajectoryView:
-        if not 0 <= index < self._count:
+        if not 0 <= index < len(self._rows):
             raise IndexError(index)
-        at = self._rows_at + index * self._row_size
-        length, actions_at, text_at, text_length, action_ndim = _ROW.unpack_from(self._map, at)
-        shapes_at = at + _ROW.size
-        shapes, arrays = [], []
-        shape_end = 0
-        for number, (_, dtype) in enumerate(self._parts):
-            start, shape_at, ndim = _PART.unpack_from(self._map, shapes_at + number * _PART.size)
-            shape = struct.unpack_from(f"<{ndim}q", self._map, shape_at)
-            shapes.append(shape)
-            arrays.append(np.ndarray((length, *shape), dtype or _CODE, self._map, start))
-            shape_end = shape_at + 8 * ndim
-        actions = None
-        if action_ndim >= 0:
-            shape = struct.unpack_from(f"<{action_ndim}q", self._map, shape_end)
-            actions = np.ndarray((length - 1, *shape), ACTION_DTYPE, self._map, actions_at)
-        text = self._map[text_at : text_at + text_length].decode("utf-8", "surrogatepass")
-        return TrajectoryView(self, self._layout_of(tuple(shapes)), arrays, actions, text)
+        length, instruction, parts, acted = self._rows[index]
+        arrays = [
+            self._array(length, shape, dtype or CODE, start)
+            for (_, dtype), (start, shape) in zip(self._parts, parts, strict=True)
+        ]
+        actions = None if acted is None else self._array(length - 1, acted[1], ACTION_DTYPE, acted[0])
+        return TrajectoryView(self, self._layout_of(parts), arrays, actions, self._instructions[instruction])
 
     def __iter__(self) -> Iterator[TrajectoryView]:
-        return (self[index] for index in range(self._count))
+        return (self[index] for index in range(len(self._rows)))
 
     def text(self, code: int) -> str:
         """The text of this number."""
@@ -214,74 +213,20 @@ class Views:
         at, size = self._place(code)
         return LENGTH.pack(size) + self._map[at : at + size]
 
+    def _array(self, length: int, shape: Sequence[int], dtype: Any, start: int) -> NDArray[Any]:
+        return np.ndarray((length, *shape), dtype, self._map, self._start + start)
+
     def _place(self, code: int) -> tuple[int, int]:
         """Offset and bytes of a text."""
-        at, size = _PLACE.unpack_from(self._map, self._places_at + code * _PLACE.size)
-        return at, size
+        at, end = struct.unpack_from("<2q", self._map, self._places_at + code * _PLACE.itemsize)
+        return self._texts_at + at, end - at
 
-    def _layout_of(self, shapes: tuple[tuple[int, ...], ...]) -> StateLayout:
+    def _layout_of(self, parts: Sequence[tuple[int, Sequence[int]]]) -> StateLayout:
+        shapes = str([shape for _, shape in parts])
         if shapes not in self._layouts:
-            pairs = zip(self._parts, shapes, strict=True)
-            self._layouts[shapes] = StateLayout(
-                self._kind, [PartLayout(name, dtype, shape) for (name, dtype), shape in pairs]
-            )
+            found = [
+                PartLayout(name, dtype, tuple(shape))
+                for (name, dtype), (_, shape) in zip(self._parts, parts, strict=True)
+            ]
+            self._layouts[shapes] = StateLayout(self._kind, found)
         return self._layouts[shapes]
-
-
-class _Small:
-    """Shapes and instructions, each once, as they lie behind the table.
-
-    Args:
-        start: offset of the first.
-    """
-
-    def __init__(self, start: int) -> None:
-        self._start = start
-        self.data = bytearray()
-        self._places: dict[bytes, int] = {}
-        self._shapes: dict[tuple[int, ...], int] = {}
-
-    @property
-    def end(self) -> int:
-        """Offset of what follows them."""
-        return self._start + len(self.data)
-
-    def shapes(self, content: Content) -> int:
-        """The offset of the shapes of the parts of one state, which the shape of one action follows."""
-        actions = () if content.actions is None else content.actions.shape[1:]
-        numbers = (*(side for part in content.parts for side in part.shape[1:]), *actions)
-        if numbers not in self._shapes:
-            self._shapes[numbers] = self._place(struct.pack(f"<{len(numbers)}q", *numbers))
-        return self._shapes[numbers]
-
-    def text(self, text: bytes) -> tuple[int, int]:
-        """Offset and length of a text."""
-        return self._place(text), len(text)
-
-    def _place(self, data: bytes) -> int:
-        if data not in self._places:
-            self._places[data] = self.end
-            self.data += data
-        return self._places[data]
-
-
-def _gather(
-    groups: list[tuple[int, list[memoryview]]], starts: list[list[int]], at: int, chunks: list[memoryview]
-) -> int:
-    """Notes where chunks lie, one behind the other from `at` on; the offset of what follows them."""
-    groups.append((at, chunks))
-    found = []
-    for chunk in chunks:
-        found.append(at)
-        at += len(chunk)
-    starts.append(found)
-    return _aligned(at)
-
-
-def _bytes(array: NDArray[Any], dtype: np.dtype[Any]) -> memoryview:
-    """An array in this type, row by row; not a copy where it lies so already."""
-    return np.ascontiguousarray(convert(array, dtype)).reshape(-1).view(np.uint8).data
-
-
-def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT

@@ -8,7 +8,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -25,13 +25,7 @@ from grace_irl.sandbox.host import ZygoteHandle
 from grace_irl.sandbox.job import JobMemory, RunTally, inspection
 from grace_irl.sandbox.lockdown import LAYERS
 from grace_irl.sandbox.packing import Package, pack
-from grace_irl.sandbox.protocol import (
-    DebugRequest,
-    Inspection,
-    Limits,
-    Mode,
-    Outcome,
-)
+from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome
 
 _ATTEMPTS = 2
 _MARGIN_S = 30.0
@@ -56,8 +50,7 @@ class ZygotePool:
         layers: Sequence[str] = LAYERS,
         wrap: Sequence[str] = (),
     ) -> None:
-        count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._workers = count if workers is None else workers
+        self._workers = cores() if workers is None else workers
         if self._workers < 1:
             raise InputError(f"{workers} workers; expected at least 1")
         # a program that got out of its child would still find no way into this process
@@ -66,7 +59,7 @@ class ZygotePool:
         self._handles = itertools.count(1)
         self._packages: dict[int, Package] = {}
         self._lock = threading.Lock()
-        self._random = np.random.Generator(np.random.PCG64(int.from_bytes(os.urandom(16), "little")))
+        self._random = np.random.default_rng()  # from the kernel's random numbers
         self._zygotes: list[ZygoteHandle] = []
         self._idle: queue.LifoQueue[ZygoteHandle] = queue.LifoQueue()
         self._closed = False
@@ -105,14 +98,11 @@ class ZygotePool:
         refused = too_long(len(data))
         if refused is not None:
             return Inspection(text_id(source), (str(refused),), (), False, 0)
-        job = JobMemory(data, message=wire.INSPECTION_BYTES)
-        try:
+        with closing(JobMemory(data, message=wire.INSPECTION_BYTES)) as job:
             request = {"op": "inspect", "layers": list(self.layers)}
             ended = self._ask(request | _bounds(_INSPECTION), job.fd)
             verdict = ended.verdict(_INSPECTION.cpu_s)
             status, message, _, _ = job.answer() if verdict is None else (*verdict, "", False)
-        finally:
-            job.close()
         found = inspection(message) if status == "ok" else None
         if found is None:
             said = f"the source could not be read ({message}): make it simpler"
@@ -167,15 +157,11 @@ class ZygotePool:
         refused = too_long(len(data))
         if refused is not None:
             return Outcome("rejected", message=str(refused))
-        parcel = package.single_states([*experts, *negatives])
-        job = JobMemory(data, debug=[DebugRequest(0, 0)], debug_chars=limits.debug_chars)
         request = {"op": "debug", "checks": checks, "experts": len(experts), "layers": list(self.layers)}
-        try:
+        made = JobMemory(data, debug=[DebugRequest(0, 0)], debug_chars=limits.debug_chars)
+        with closing(made) as job, _held(package.single_states([*experts, *negatives])) as parcel:
             ended = self._ask(request | _bounds(limits), job.fd, parcel)
             outcome = job.outcome(ended, np.zeros(0, dtype=np.int64), limits)
-        finally:
-            job.close()
-            memory.close(parcel)
         return replace(outcome, debug=tuple(text for text in outcome.debug if text))
 
     def _portion(
@@ -190,19 +176,10 @@ class ZygotePool:
         """Have one child score the trajectories `positions`, which are `part` of a run."""
         limits, lengths, debug = tally.left, tally.lengths[part], tally.requests(part)
         second = self._second_order(len(positions)) if request["op"] == "strict" else None
-        parcel = package.parcel(positions)
-        try:
-            job = JobMemory(
-                source, len(positions), second, int(lengths.sum()), debug, limits.debug_chars, first=part.start
-            )
-        except BaseException:
-            memory.close(parcel)
-            raise
-        try:
+        states = int(lengths.sum())
+        made = JobMemory(source, len(positions), second, states, debug, limits.debug_chars, first=part.start)
+        with closing(made) as job, _held(package.parcel(positions)) as parcel:
             return job.outcome(self._ask(request | _bounds(limits), job.fd, parcel), lengths, limits)
-        finally:
-            job.close()
-            memory.close(parcel)
 
     def _package(self, handle: int) -> Package:
         self._require_open()
@@ -263,16 +240,29 @@ class ZygotePool:
             raise SandboxError("the sandbox is closed; expected `run` before `close`")
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
-        """A random permutation that leaves nothing in its place (Sattolo 1986), unknown to any program.
+        """A random permutation that leaves nothing in its place: one cycle through all, unknown to any program.
 
         An honest program gives the same rewards under each of them, so a run stays reproducible.
         """
-        order = np.arange(count, dtype=np.int64)
         with self._lock:
-            for last in range(count - 1, 0, -1):
-                other = int(self._random.integers(last))
-                order[last], order[other] = order[other], order[last]
+            cycle = self._random.permutation(count)
+        order = np.empty(count, dtype=np.int64)
+        order[cycle] = np.roll(cycle, 1)
         return order
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _held(fd: int) -> Iterator[int]:
+    """A descriptor, closed at the end."""
+    try:
+        yield fd
+    finally:
+        memory.close(fd)
 
 
 def _close_all(zygotes: list[ZygoteHandle]) -> None:

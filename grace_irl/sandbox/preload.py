@@ -25,9 +25,8 @@ from grace_irl.programs.contract import ALLOWED_MODULES, MODULE
 from grace_irl.sandbox import memory
 from grace_irl.sandbox.candidate import ProgramFailure
 from grace_irl.sandbox.child import prepare, score
-from grace_irl.sandbox.job import AnswerMap
+from grace_irl.sandbox.job import AnswerMap, JobMemory
 from grace_irl.sandbox.parcel import Content, Views, seal_parcel
-from grace_irl.sandbox.wire import SOURCE_AT, JobLayout
 from grace_irl.states import kind_of
 
 
@@ -244,21 +243,17 @@ def rehearse() -> None:
     """
     for states in (np.ones((_STATES, 4)), np.ones((_STATES, 3, 3, 3), np.uint8)):
         kind = kind_of(states, "rehearsal")
-        parcel = seal_parcel(kind, kind.layout(states), [Content((states,), None, b"go there")])
+        parcel = seal_parcel(kind, kind.layout(states), [Content((states,), None, "go there")])
         for _ in range(_TIMES):
             _play(parcel)
         memory.close(parcel)
 
 
 def _play(parcel: int) -> None:
-    source = _PROGRAM.encode()
-    job = JobLayout.plan(len(source), 1, _STATES)
-    fd = memory.create(job.size)
-    memory.write_all(fd, job.pack(), 0)
-    memory.write_all(fd, source, SOURCE_AT)
-    answer = AnswerMap(fd)
+    job = JobMemory(_PROGRAM.encode(), 1, states=_STATES)
+    answer = AnswerMap(job.fd)
     candidate = prepare(answer.source().decode(), checks=True)
     if isinstance(candidate, ProgramFailure):
         raise RuntimeError(candidate.message)
     score(candidate, _PROGRAM, Views(parcel), answer)
-    memory.close(fd)
+    job.close()

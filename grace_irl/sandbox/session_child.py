@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox.candidate import ProgramFailure, explain
@@ -17,7 +18,7 @@ from grace_irl.sandbox.child import prepare
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.slots import Slots, rewards_of
-from grace_irl.sandbox.wire import CODES
+from grace_irl.sandbox.wire import CODES, read_pipe, write_pipe
 from grace_irl.states.layout import StateLayout
 
 OPEN = struct.Struct("<I")
@@ -35,7 +36,6 @@ REPLY = struct.Struct("<BI")
 SLOT = np.dtype("<u4")
 REWARD = np.dtype("<f8")
 
-_IN, _OUT = 3, 4
 _OK = CODES["ok"]
 
 
@@ -50,7 +50,7 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
     """
     lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes), keep=fds)
     gc.enable()
-    said = json.loads(_receive(OPEN.unpack(_receive(OPEN.size))[0]))
+    said = json.loads(read_pipe(OPEN.unpack(read_pipe(OPEN.size))[0]))
     source = said["source"]
     candidate = prepare(source, checks=request["checks"])
     if isinstance(candidate, ProgramFailure):
@@ -58,82 +58,47 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
     try:
         layout = StateLayout.from_json(said["layout"])
         slots = Slots(candidate, layout.kind)
-        _send(REPLY.pack(_OK, 1) + (b"1" if candidate.takes_action else b"0"))
-        table = EpisodeTable(slots, layout, terms=said["terms"])
+        write_pipe(REPLY.pack(_OK, 1) + (b"1" if candidate.takes_action else b"0"))
         while True:
-            table.turn(source)
+            _turn(slots, layout, source, terms=said["terms"])
     except BaseException as error:
         _fail(explain(error, "runtime", source))
 
 
-class EpisodeTable:
-    """Plays turns: the steps of running episodes first, then the episodes that begin.
-
-    Args:
-        slots: the episodes.
-        layout: of every state on the wire.
-        terms: send the components of every reward.
-    """
-
-    def __init__(self, slots: Slots, layout: StateLayout, *, terms: bool) -> None:
-        self._slots, self._layout, self._terms = slots, layout, terms
-
-    def turn(self, source: str) -> None:
-        """Read one turn and answer it."""
-        steps, begins, text, action_shape = TURN.unpack(_receive(TURN.size))
-        numbers = self._numbers(steps)
-        actions = self._actions(steps, action_shape)
-        states = self._layout.states(steps, _receive)
-        starting = self._numbers(begins)
-        firsts = self._layout.states(begins, _receive)
-        instructions = json.loads(_receive(text)) if text else []
-        phase: Status = "runtime"
-        try:
-            rewards, terms = rewards_of(self._slots, numbers, actions, states, terms=self._terms)
-            phase = "init"
-            for slot, state, instruction in zip(starting, firsts, instructions, strict=True):
-                self._slots.begin(slot, state, instruction)
-        except BaseException as error:
-            _fail(explain(error, phase, source))
-        data = np.array(rewards, REWARD).tobytes() + (json.dumps(terms).encode() if self._terms else b"")
-        _send(REPLY.pack(_OK, len(data)) + data)
-
-    def _numbers(self, count: int) -> list[int]:
-        found: list[int] = np.frombuffer(_receive(count * SLOT.itemsize), SLOT).tolist()
-        return found
-
-    @staticmethod
-    def _actions(count: int, shape: int) -> Any:
-        if shape == NO_ACTION:
-            return None
-        data = _receive(count * max(1, shape) * ACTION_DTYPE.itemsize)
-        actions = np.frombuffer(data, ACTION_DTYPE)
-        return actions.reshape(count, shape) if shape else actions
+def _turn(slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> None:
+    """Read one turn and answer it: the steps of running episodes first, then the episodes that begin."""
+    steps, begins, text, action_shape = TURN.unpack(read_pipe(TURN.size))
+    numbers = _numbers(steps)
+    actions = _actions(steps, action_shape)
+    states = layout.states(steps, read_pipe)
+    starting = _numbers(begins)
+    firsts = layout.states(begins, read_pipe)
+    instructions = json.loads(read_pipe(text)) if text else []
+    phase: Status = "runtime"
+    try:
+        rewards, named = rewards_of(slots, numbers, actions, states, terms=terms)
+        phase = "init"
+        for slot, state, instruction in zip(starting, firsts, instructions, strict=True):
+            slots.begin(slot, state, instruction)
+    except BaseException as error:
+        _fail(explain(error, phase, source))
+    data = np.array(rewards, REWARD).tobytes() + (json.dumps(named).encode() if terms else b"")
+    write_pipe(REPLY.pack(_OK, len(data)) + data)
 
 
-def _receive(size: int) -> bytes:
-    if not size:
-        return b""
-    data = os.read(_IN, size)
-    if len(data) == size:
-        return data
-    parts, left = [data], size - len(data)
-    while left:
-        data = os.read(_IN, left)
-        if not data:
-            os._exit(0)
-        parts.append(data)
-        left -= len(data)
-    return b"".join(parts)
+def _numbers(count: int) -> list[int]:
+    found: list[int] = np.frombuffer(read_pipe(count * SLOT.itemsize), SLOT).tolist()
+    return found
 
 
-def _send(data: bytes) -> None:
-    written = os.write(_OUT, data)
-    while written < len(data):
-        written += os.write(_OUT, data[written:])
+def _actions(count: int, shape: int) -> NDArray[Any] | None:
+    if shape == NO_ACTION:
+        return None
+    actions = np.frombuffer(read_pipe(count * max(1, shape) * ACTION_DTYPE.itemsize), ACTION_DTYPE)
+    return actions.reshape(count, shape) if shape else actions
 
 
 def _fail(failure: ProgramFailure) -> NoReturn:
-    said = json.dumps({"message": failure.message[:4000], "traceback": failure.traceback[:16000]}).encode()
-    _send(REPLY.pack(CODES[failure.status], len(said)) + said)
+    said = failure.to_json()
+    write_pipe(REPLY.pack(CODES[failure.status], len(said)) + said)
     os._exit(0)

@@ -14,7 +14,7 @@ from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox.candidate import Candidate, ProgramFailure, Reward, explain, number
 from grace_irl.sandbox.child import debug_text, prepare
 from grace_irl.sandbox.protocol import Status
-from grace_irl.sandbox.wire import CODES
+from grace_irl.sandbox.wire import CHILD_IN, CHILD_OUT, CODES, read_pipe, write_pipe
 from grace_irl.states.layout import LENGTH, StateLayout
 
 FRAME = struct.Struct("<Bd")
@@ -23,7 +23,6 @@ FRAME = struct.Struct("<Bd")
 BEGIN, STATE, DEBUG = b"R", b"S", b"D"
 TEXT_BYTES = 1 << 16
 
-_IN, _OUT = 3, 4
 _OK = CODES["ok"]
 
 
@@ -32,24 +31,24 @@ def perform(source: str, *, checks: bool) -> NoReturn:
     gc.enable()
     candidate = prepare(source, checks=checks)
     if isinstance(candidate, ProgramFailure):
-        _receive(1)
+        read_pipe(1)
         _reply_failure(candidate)
         os._exit(0)
     stage = Stage(candidate)
     phase: Status = "init"
     try:
         while True:
-            op = os.read(_IN, 1)
+            op = os.read(CHILD_IN, 1)
             if op == STATE:
                 phase = "runtime"
-                os.write(_OUT, FRAME.pack(_OK, stage.state()))
+                os.write(CHILD_OUT, FRAME.pack(_OK, stage.state()))
             elif op == BEGIN:
                 phase = "init"
                 stage.begin()
-                os.write(_OUT, FRAME.pack(_OK, float(candidate.takes_action)))
+                write_pipe(FRAME.pack(_OK, float(candidate.takes_action)))
             elif op == DEBUG:
                 text = stage.debug().encode("utf-8", "replace")[:TEXT_BYTES]
-                os.write(_OUT, FRAME.pack(_OK, len(text)) + text)
+                write_pipe(FRAME.pack(_OK, len(text)) + text)
             else:
                 os._exit(0)
     except BaseException as error:
@@ -69,7 +68,7 @@ class Stage:
 
     def begin(self) -> None:
         """Read what a trajectory starts with, and make its Reward."""
-        said = json.loads(_receive(LENGTH.unpack(_receive(LENGTH.size))[0]))
+        said = json.loads(read_pipe(LENGTH.unpack(read_pipe(LENGTH.size))[0]))
         self._layout = StateLayout.from_json(said["state"])
         self._actions = None
         if said["action"]:
@@ -82,12 +81,12 @@ class Stage:
         """Read the next state, with the action that led to it, and reward it."""
         assert self._reward is not None
         if not self._candidate.takes_action:
-            self._last = self._layout.received(_receive)
+            self._last = self._layout.received(read_pipe)
             value = self._reward.call(self._layout.state(self._last))
             return value if type(value) is float else number(value)
         first = not self._last
-        self._action = b"" if first or self._actions is None else _receive(self._actions[2])
-        self._before, self._last = self._last, self._layout.received(_receive)
+        self._action = b"" if first or self._actions is None else read_pipe(self._actions[2])
+        self._before, self._last = self._last, self._layout.received(read_pipe)
         return float("nan") if first else number(self._reward.call(*self._transition()))
 
     def debug(self) -> str:
@@ -106,19 +105,6 @@ class Stage:
         return self._layout.state(self._before), taken, self._layout.state(self._last)
 
 
-def _receive(size: int) -> bytes:
-    data = os.read(_IN, size)
-    if len(data) == size:
-        return data
-    parts, left = [data], size - len(data)
-    while left:
-        parts.append(os.read(_IN, left))
-        if not parts[-1]:
-            os._exit(0)
-        left -= len(parts[-1])
-    return b"".join(parts)
-
-
 def _reply_failure(failure: ProgramFailure) -> None:
-    said = json.dumps({"message": failure.message[:4000], "traceback": failure.traceback[:16000]}).encode()
-    os.write(_OUT, FRAME.pack(CODES[failure.status], len(said)) + said)
+    said = failure.to_json()
+    write_pipe(FRAME.pack(CODES[failure.status], len(said)) + said)

@@ -53,28 +53,15 @@ def bubblewrap() -> tuple[str, ...] | None:
     command = shutil.which("bwrap")
     if command is None:
         return None
-    binds: list[str] = []
-    for folder in _readable():
-        binds += ["--ro-bind", folder, folder]
-    links: list[str] = []
+    shown: list[str] = []
     for folder in _SYSTEM:
         if os.path.islink(folder):
-            links += ["--symlink", os.readlink(folder), folder]
+            shown += ["--symlink", os.readlink(folder), folder]
         elif os.path.exists(folder):
-            links += ["--ro-bind", folder, folder]
-    return (
-        command,
-        "--unshare-all",
-        "--cap-drop",
-        "ALL",
-        *links,
-        *binds,
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--",
-    )
+            shown += ["--ro-bind", folder, folder]
+    for folder in _readable():
+        shown += ["--ro-bind", folder, folder]
+    return (command, "--unshare-all", "--cap-drop", "ALL", *shown, *("--proc", "/proc", "--dev", "/dev", "--"))
 
 
 def macos_sandbox() -> tuple[str, ...] | None:
@@ -209,7 +196,6 @@ MEANING: dict[Letter, str] = {
     "E": "limits on time and memory only: generated code can read and change your files, use the network and "
     "start programs, as you can",
 }
-WARNED: frozenset[Letter] = frozenset({"B", "C", "D", "E"})
 
 
 @dataclass(frozen=True)
@@ -258,7 +244,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
             f"this machine offers no sandbox: {tier.meaning}; expected seccomp (Linux), bubblewrap or macOS: "
             "install bubblewrap, use WSL2 on Windows, or accept the risk with --allow-weak-sandbox"
         )
-    if tier.letter in WARNED:
+    if tier.letter != "A":
         warnings.warn(f"sandbox tier {tier.letter}: {tier.meaning}", stacklevel=2)
     return pool
 

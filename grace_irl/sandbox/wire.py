@@ -1,8 +1,9 @@
-"""The wire between host and zygote: framed JSON with descriptors, and a job's shared memory. Never pickle."""
+"""The wire between host, zygote and children: framed JSON with descriptors, pipes, shared memory. Never pickle."""
 
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
 from typing import Any, NamedTuple, get_args
@@ -64,6 +65,31 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
     except ConnectionError as error:
         raise ClosedError from error
     return json.loads(data[_LENGTH.size :]), fds
+
+
+CHILD_IN, CHILD_OUT = 3, 4
+"""Descriptors of the pipes of a child that is asked one question after the other."""
+
+
+def read_pipe(size: int) -> bytes:
+    """The next bytes that a child is sent. The child ends if the other side hung up."""
+    data = os.read(CHILD_IN, size)
+    if len(data) == size:
+        return data
+    parts, left = [data], size - len(data)
+    while left:
+        parts.append(os.read(CHILD_IN, left))
+        if not parts[-1]:
+            os._exit(0)
+        left -= len(parts[-1])
+    return b"".join(parts)
+
+
+def write_pipe(data: bytes) -> None:
+    """A child's answer."""
+    left = memoryview(data)
+    while len(left):
+        left = left[os.write(CHILD_OUT, left) :]
 
 
 def _more(sock: socket.socket, size: int) -> bytes:

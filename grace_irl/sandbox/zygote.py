@@ -15,7 +15,7 @@ from typing import Any
 from grace_irl.sandbox import kernel, memory, wire
 from grace_irl.sandbox.child import run_batch, run_debug, run_inspection
 from grace_irl.sandbox.ending import Child, address_space, resident_bytes
-from grace_irl.sandbox.lockdown import CHILD_FAILED, LAYERS, Lockdown, exit_status
+from grace_irl.sandbox.lockdown import CHILD_FAILED, Lockdown, exit_status
 from grace_irl.sandbox.preload import fill_gaps, preload, rehearse
 from grace_irl.sandbox.session_child import run_session
 from grace_irl.sandbox.strict import run_strict
@@ -48,7 +48,7 @@ def serve(descriptor: int) -> None:
     gc.freeze()  # what is loaded now is never looked at by a child's collector, so its pages stay shared
     gc.disable()
     zygote = Zygote(host, lockdown)
-    wire.send(host, {"pid": os.getpid(), "layers": list(LAYERS)})
+    wire.send(host, {})
     while True:
         try:
             request, fds = wire.receive(host)

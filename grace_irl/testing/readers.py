@@ -86,7 +86,6 @@ class ReaderSuite(ABC):
             parts = each.trajectory.state_kind.parts(states).values()
             assert all(places.hold(array) for array in parts)
             assert actions is None or places.hold(actions)
-        assert sum(each.nbytes for each in places.given) <= source.capacity
 
     def test_a_role_that_the_caller_gives_counts(self, tmp_path: Path) -> None:
         opened = self.make(self.demonstrations(), tmp_path)

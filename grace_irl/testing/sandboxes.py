@@ -130,8 +130,13 @@ class SandboxSuite(ABC):
         made = vectors()
         with self.make() as sandbox, ThreadPoolExecutor(4) as threads:
             handle = sandbox.put(made)
-            found = list(threads.map(lambda at: sandbox.run(COUNTS, handle, [at % 3]).rewards[0].tolist(), range(12)))
-        assert found == expected(made) * 4
+
+            def work(number: int) -> list[float]:
+                assert sandbox.inspect(COUNTS).problems == ()
+                outcome = sandbox.run(COUNTS, handle, [number % 3], mode=MODES[number % 2])
+                return [float(each) for each in outcome.rewards[0]]
+
+            assert list(threads.map(work, range(12))) == expected(made) * 4
 
     def test_a_program_may_compare_two_sets_in_words(self) -> None:
         with self.make() as sandbox:

@@ -1,7 +1,8 @@
 """A corridor whose end is to be reached, demonstrations that turn back there, and a model that cleans and writes.
 
-`--env tests/cli/corridor.py:ends` ends an episode at the goal, `:goes_on` does not. Neither the last states of experts
-are goal states nor all of them: only who is asked knows.
+`--env tests/cli/corridor.py:ends` ends an episode at the goal, `:goes_on` does not. `:records` is `ends` with records
+in place of grids: the place, and a small picture. Neither the last states of experts are goal states nor all of them:
+only who is asked knows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from grace_irl.demos import save
 from grace_irl.demos.goals import with_goals
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
 from grace_irl.rl.environments import FunctionView
+from grace_irl.states import KINDS
 
 WIDTH, HORIZON = 7, 12
 AGENT, FLOOR, WALL = 10, 1, 2
@@ -33,6 +35,8 @@ PROGRAM = '''class Reward:
         self.right = "right" in str(extra_info)
 
     def at(self, state):
+        if isinstance(state, dict):
+            return int(state["place"])
         return next(x for x in range({width}) if state[1][x][0] == {agent})
 
     def reward_fn(self, state):
@@ -63,38 +67,54 @@ def picture(place: int) -> NDArray[np.uint8]:
     return state
 
 
-class Corridor(gymnasium.Env[NDArray[np.uint8], int]):
+def record(place: int) -> dict[str, Any]:
+    """The same as a record, the picture `(12, 4 WIDTH, 3)`."""
+    return {"place": np.int64(place), "camera": np.kron(20 * picture(place), np.ones((4, 4, 1), np.uint8))}
+
+
+FORMS: dict[str, Callable[[int], Any]] = {"grid": picture, "record": record}
+SPACES: dict[str, gymnasium.Space[Any]] = {
+    "grid": gymnasium.spaces.Box(0, 10, (3, WIDTH, 3), np.uint8),
+    "record": gymnasium.spaces.Dict(
+        {
+            "place": gymnasium.spaces.Discrete(WIDTH),
+            "camera": gymnasium.spaces.Box(0, 255, (12, 4 * WIDTH, 3), np.uint8),
+        }
+    ),
+}
+
+
+class Corridor(gymnasium.Env[Any, int]):
     """From near the middle to the left or the right end, as the mission says.
 
     Args:
         ends: whether the episode ends at the goal.
+        form: kind of the observations.
     """
 
-    observation_space = gymnasium.spaces.Box(0, 10, (3, WIDTH, 3), np.uint8)
     action_space = gymnasium.spaces.Discrete(2)
 
-    def __init__(self, *, ends: bool) -> None:
+    def __init__(self, *, ends: bool, form: str = "grid") -> None:
         self._ends = ends
+        self._seen, self.observation_space = FORMS[form], SPACES[form]
         self.mission = ""
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed, options=options)
         self.mission = ("go left", "go right")[int(self.np_random.integers(2))]
         self._place, self._steps = int(self.np_random.integers(2, 5)), 0
-        return picture(self._place), {}
+        return self._seen(self._place), {}
 
-    def step(self, action: int) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._place = min(max(self._place + (1 if action else -1), 0), WIDTH - 1)
         self._steps += 1
         there = self._place == (WIDTH - 1 if self.mission == "go right" else 0)
-        return picture(self._place), float(there), there and self._ends, self._steps >= HORIZON, {}
+        return self._seen(self._place), float(there), there and self._ends, self._steps >= HORIZON, {}
 
 
-def _made(*, ends: bool) -> tuple[Any, FunctionView]:
-    view = FunctionView(Metadata("grid", (), "Corridor-v0", "grid"), reached=lambda _, reward: reward > 0)
-    return Corridor(ends=ends), view
+def _made(*, ends: bool, form: str = "grid") -> tuple[Any, FunctionView]:
+    view = FunctionView(Metadata(form, (), "Corridor-v0", form), reached=lambda _, reward: reward > 0)
+    return Corridor(ends=ends, form=form), view
 
 
 def ends() -> tuple[Any, FunctionView]:
@@ -107,28 +127,36 @@ def goes_on() -> tuple[Any, FunctionView]:
     return _made(ends=False)
 
 
-def walk(right: bool, start: int, steps: list[int], role: Role) -> Demonstration:
+def records() -> tuple[Any, FunctionView]:
+    """They end at the goal, and states are records."""
+    return _made(ends=True, form="record")
+
+
+def walk(right: bool, start: int, steps: list[int], role: Role, form: str = "grid") -> Demonstration:
     """A trajectory by its actions."""
     places = [start]
     for action in steps:
         places.append(min(max(places[-1] + (1 if action else -1), 0), WIDTH - 1))
     mission = "go right" if right else "go left"
     trajectory = Trajectory(
-        np.stack([picture(place) for place in places]), np.array(steps), mission, source=f"{role} {mission} {start}"
+        KINDS[form].online([FORMS[form](place) for place in places]),
+        np.array(steps),
+        mission,
+        source=f"{role} {mission} {start}",
     )
     return Demonstration(trajectory, role, mission.removeprefix("go "))
 
 
-def demonstrations(label: LabelRule | None = None) -> Demonstrations:
+def demonstrations(label: LabelRule | None = None, form: str = "grid") -> Demonstrations:
     """Six experts, three of each task, who turn back at the end; negatives stay clear of both ends."""
     items = []
     for right in (False, True):
         for start in (2, 3, 4):
             way = (WIDTH - 1 - start) if right else start
-            items.append(walk(right, start, [int(right)] * way + [int(not right)], "expert"))
+            items.append(walk(right, start, [int(right)] * way + [int(not right)], "expert", form))
         for start in (2, 4):
-            items.append(walk(right, start, [1, 0, 0, 1] if start == 2 else [0, 1, 1, 0], "negative"))
-    return Demonstrations(Metadata("grid", (), "Corridor-v0", "grid", label=label or ""), tuple(items))
+            items.append(walk(right, start, [1, 0, 0, 1] if start == 2 else [0, 1, 1, 0], "negative", form))
+    return Demonstrations(Metadata(form, (), "Corridor-v0", form, label=label or ""), tuple(items))
 
 
 def goal_of(item: Demonstration) -> int:
@@ -136,9 +164,9 @@ def goal_of(item: Demonstration) -> int:
     return item.trajectory.num_steps
 
 
-def saved(folder: Path, label: LabelRule | None = None, *, marked: bool = False) -> str:
+def saved(folder: Path, label: LabelRule | None = None, *, marked: bool = False, form: str = "grid") -> str:
     """The demonstrations as a file, with or without the marks of goal states."""
-    found = demonstrations(label)
+    found = demonstrations(label, form)
     if marked:
         experts = [item for item in found if item.role == "expert"]
         found = with_goals(found, {item.trajectory.digest: (goal_of(item),) for item in experts})

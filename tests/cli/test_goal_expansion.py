@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,28 +164,43 @@ def forgetful(prompt: str) -> str:
     return model(prompt)
 
 
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ChatServer, list[str], Path]]:
+    """The server, demonstrations and flags, and folder of an expansion that nothing ended."""
+    place = tmp_path_factory.mktemp("unbroken")
+    with ChatServer(answer=forgetful) as server:
+        given = [corridor.saved(place), "--label", "goal", "--llm-url", server.url]
+        assert main(arguments(given[0], place / "whole", *given[1:])) == 0
+        yield server, given, place / "whole"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("reached", ["training", "rollouts.parquet", "run"])
 def test_killed_in_a_round_it_ends_as_if_it_had_not_been(
-    reached: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    reached: str,
+    unbroken: tuple[ChatServer, list[str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    demos, whole, folder = corridor.saved(tmp_path), tmp_path / "whole", tmp_path / "killed"
-    with ChatServer(answer=forgetful) as server:
-        flags = ["--label", "goal", "--llm-url", server.url]
-        assert main(arguments(demos, whole, *flags)) == 0, capsys.readouterr().err
-        command = [sys.executable, "-m", "grace_irl", *arguments(demos, folder, *flags)]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        this, deadline = folder / "rounds" / "1", time.monotonic() + 300
-        while not (this / reached).exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
-        _, said = process.communicate()
-        assert process.returncode == -signal.SIGKILL, said
-        assert (this / reached).exists()
-        assert len(rounds_of(folder)) == 1  # round 1 is not complete
-        asked = sum(corridor.CLEANING in json.dumps(payload) for payload in server.payloads)
-        assert main(["fit", "--resume", str(folder)]) == 0, capsys.readouterr().err
-        assert sum(corridor.CLEANING in json.dumps(payload) for payload in server.payloads) == asked == 12
+    server, (demos, *flags), whole = unbroken
+    folder, before = tmp_path / "killed", len(server.payloads)
+
+    def asked() -> int:
+        return sum(corridor.CLEANING in json.dumps(payload) for payload in server.payloads[before:])
+
+    command = [sys.executable, "-m", "grace_irl", *arguments(demos, folder, *flags)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    this, deadline = folder / "rounds" / "1", time.monotonic() + 300
+    while not (this / reached).exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    _, said = process.communicate()
+    assert process.returncode == -signal.SIGKILL, said
+    assert (this / reached).exists()
+    assert len(rounds_of(folder)) == 1  # round 1 is not complete
+    assert asked() == 6
+    assert main(["fit", "--resume", str(folder)]) == 0, capsys.readouterr().err
+    assert asked() == 6
     assert rounds_of(folder) == rounds_of(whole)
     assert len(rounds_of(folder)) == 2
     assert (folder / "reward.py").read_text() == (whole / "reward.py").read_text()

@@ -10,7 +10,6 @@ import pytest
 
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.states.texts import pack
 from tests.demos.conftest import screen
 
@@ -51,4 +50,4 @@ def shots(item: Demonstration) -> list[bytes | None]:
 
 def words(item: Demonstration) -> tuple[tuple[str, ...], tuple[str, ...]]:
     found = item.trajectory
-    return (found.action_texts, found.step_instructions) if isinstance(found, AnnotatedTrajectory) else ((), ())
+    return found.action_texts, found.step_instructions

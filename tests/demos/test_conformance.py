@@ -206,7 +206,7 @@ def test_half_a_character_is_no_text(name: str, usual: Demonstrations, case: For
     item = Demonstration(trajectory, "expert")
     odd = "door \udcff"
     item = replace(item, task=odd) if name == "task" else replace(item, trajectory=replace(trajectory, extra_info=odd))
-    with pytest.raises(InputError, match=r"the odd one: .* not Unicode text"):
+    with pytest.raises(InputError, match=r"the odd one: .* not Unicode"):
         save(replace(usual, items=(item,)), path, case.name)
     assert nothing_left(path)
 

@@ -17,7 +17,7 @@ from grace_irl import score
 from grace_irl.demos import load, memory, save
 from grace_irl.demos.memory import ALIGNMENT, Memory, Region, available_memory, limited, size_of
 from grace_irl.errors import InputError
-from tests.demos.regions import region_of
+from tests.demos.regions import lies_in_file, region_of
 from tests.fakes.data import vector_set
 from tests.hostile_files.refusal import refused
 
@@ -125,7 +125,7 @@ def in_file(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_arrays_follow_one_another(in_file: bool) -> None:
-    region = Region(10_000)
+    region = Region()
     first = region.allocate((3, 5), np.float64)
     second = region.allocate((7,), np.uint8)
     first[...] = np.arange(15).reshape(3, 5)
@@ -136,7 +136,7 @@ def test_arrays_follow_one_another(in_file: bool) -> None:
 
 
 def test_arrays_keep_their_region(in_file: bool) -> None:
-    region = Region(10_000)
+    region = Region()
     view = region.allocate((10, 3), np.float64)[4:6]
     gone = weakref.ref(region_of(view))
     del region
@@ -148,32 +148,28 @@ def test_arrays_keep_their_region(in_file: bool) -> None:
     assert gone() is None
 
 
-def test_a_full_region_raises() -> None:
-    region = Region(mmap.PAGESIZE)
-    region.allocate((mmap.PAGESIZE - 8,), np.uint8)
-    with pytest.raises(MemoryError, match="is full"):
-        region.allocate((16,), np.uint8)
-
-
 def test_untouched_pages_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
     monkeypatch.setattr(memory, "available_memory", lambda: 1 << 40)
     before = resident()
-    region = Region(1 << 32)  # 4 GiB, more than a small machine has
-    region.allocate((1 << 20,), np.uint8)[...] = 1
+    array = Region().allocate((1 << 32,), np.uint8)  # 4 GiB, more than a small machine has
+    array[: 1 << 20] = 1
     assert resident() - before <= 64 << 20
 
 
 def test_a_file_has_no_name(in_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    region = Region(10_000)
-    assert region.in_file == in_file
+    region = Region()
+    assert lies_in_file(region.allocate((10,), np.uint8)) == in_file
     assert not os.listdir(tmp_path)
 
 
-def test_a_large_share_of_the_memory_lies_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available_memory", lambda: 100_000)
-    assert [Region(size).in_file for size in (40_000, 60_000)] == [False, True]
+def test_beyond_a_share_of_the_memory_a_set_lies_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000 * MEGABYTE)
+    region, found = Region(), []
+    for size in (300, 60, 150, 10):
+        found.append(lies_in_file(region.allocate((size * MEGABYTE,), np.uint8)))
+    assert found == [False, False, True, True]

@@ -17,7 +17,6 @@ from grace_irl.demos import iter_trajectories, load, save
 from grace_irl.demos.convert import Stated, convert
 from grace_irl.demos.parquet import writer
 from grace_irl.demos.screenshots import FileScreenshot, Keep
-from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
 from tests.demos.conftest import screen
 from tests.demos.equality import assert_same, assert_same_demonstration
@@ -55,8 +54,8 @@ def test_everything_comes_back(
         taken = tuple(None if n is None else Drawn(b"\xff\xd8\xff" + bytes([n]) * 70) for n in pictures)
         item = one(taken, extra_info=str(number))
         steps = len(pictures) - 1
-        texts = [tuple(f"{text}{step}" for step in range(steps)) if there else () for there in (acts, says)]
-        items.append(replace(item, trajectory=AnnotatedTrajectory.of(item.trajectory, *texts)))
+        done, said = (tuple(f"{text}{step}" for step in range(steps)) if there else () for there in (acts, says))
+        items.append(replace(item, trajectory=replace(item.trajectory, action_texts=done, step_instructions=said)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "GROUP_BYTES", group)
         save(a_set(*items), path)
@@ -181,7 +180,7 @@ def test_a_set_that_was_written_again(folder: Path, tmp_path: Path) -> None:
 )
 def test_words_that_cannot_be_written(texts: tuple[str, ...], said: str, tmp_path: Path) -> None:
     item = one((None,) * 3, source="here")
-    item = replace(item, trajectory=AnnotatedTrajectory.of(item.trajectory, texts, ()))
+    item = replace(item, trajectory=replace(item.trajectory, action_texts=texts))
     with pytest.raises(InputError, match=said):
         save(a_set(item), tmp_path / "set.parquet")
     assert not list(tmp_path.iterdir())

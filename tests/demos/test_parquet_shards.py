@@ -16,7 +16,6 @@ from grace_irl.demos.convert import Stated, convert
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.select import Selection, Selector
 from grace_irl.demos.ui import shard as module
-from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
 from tests.demos.equality import assert_same, assert_same_demonstration
 from tests.demos.pictured import Drawn, a_set, png, shots, words
@@ -36,7 +35,7 @@ def shards(tmp_path: Path) -> Path:
         actions = tuple(f'{{"action_type": "click", "x": {step}}}' for step in range(steps))
         instructions = tuple(f"Öffne {step} von {number} ⏰" for step in range(steps))
         named = replace(item.trajectory, screenshots=taken, source=f"x: episode {number + 40}")
-        items.append(replace(item, trajectory=AnnotatedTrajectory.of(named, actions, instructions)))
+        items.append(replace(item, trajectory=replace(named, action_texts=actions, step_instructions=instructions)))
     folder = tmp_path / "shards"
     for number, part in enumerate((items[:2], items[2:])):
         save(a_set(*part), folder / f"android_control-0000{number}-of-00002", "androidcontrol")

@@ -38,7 +38,6 @@ EXCEPTIONS: dict[str, str] = {
     "demos/npz/source.py": "arrays of an archive, before the kind is known",
     "demos/ui": "formats of screens alone",
     "rewards/view.py": "observations, which may hold the state under a key",
-    "rl/checkpoint.py": "layers of somebody else's network against the numbers of a state",
 }
 """Files that look at the form of arrays, each with the reason."""
 

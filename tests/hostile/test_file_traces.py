@@ -29,7 +29,7 @@ Recording = Callable[[NDArray[np.float64]], Trajectory]
 
 
 def _in_region(states: NDArray[Any]) -> Trajectory:
-    region = Region(states.nbytes)
+    region = Region()
     block = region.allocate(states.shape, states.dtype)
     block[:] = states
     block.flags.writeable = False

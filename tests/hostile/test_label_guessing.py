@@ -75,7 +75,7 @@ def handle(pool: ZygotePool, request: pytest.FixtureRequest) -> int:
     states = random.normal(size=(COUNT, STATES, 4))
     if request.param == "heap":
         return pool.put([Trajectory(block.copy()) for block in states])
-    region = Region(states.nbytes)
+    region = Region()
     block = region.allocate(states.shape, states.dtype)
     block[:] = states
     block.flags.writeable = False

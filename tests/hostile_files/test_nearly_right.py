@@ -145,7 +145,6 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     [
         ({"total_episodes": "many"}, "total_episodes is 'many'"),
         ({"total_episodes": 2**70}, "expected how many there are"),
-        ({"total_steps": None}, "total_steps is None"),
         ({"observation_space": None}, "no observation_space"),
         ({"grace_irl": '{"kind": "vector", "shape": [-2]}'}, "a shape with a side below 0"),
         ({"grace_irl": '{"kind": "vector", "view": "\\ud800"}'}, "is not usable"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 sb3 = pytest.importorskip("stable_baselines3")
 torch = pytest.importorskip("torch")
+
+import gymnasium  # noqa: E402
 
 from grace_irl.errors import InputError  # noqa: E402
 from grace_irl.rl.checkpoint import CheckpointPolicy  # noqa: E402
@@ -127,3 +130,80 @@ def test_another_environments_checkpoint(tmp_path: Path) -> None:
     sb3.PPO("MlpPolicy", "CartPole-v1", n_steps=64, device="cpu").save(tmp_path / "model.zip")
     with pytest.raises(InputError, match=r"do not fit states of shape \(3,\)"):
         collect("Pendulum-v1", str(tmp_path / "model.zip"), 1, "expert")
+
+
+class Signs(gymnasium.Env):  # type: ignore[type-arg]
+    """A choice, two numbers and a picture; ten steps."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+    observation_space = gymnasium.spaces.Dict(
+        {
+            "at": gymnasium.spaces.Box(-1, 1, (2,), np.float64),
+            "seen": gymnasium.spaces.Box(0, 255, (40, 44, 3), np.uint8),
+            "sign": gymnasium.spaces.Discrete(3),
+        }
+    )
+
+    def reset(self, *, seed=None, options=None):  # type: ignore[no-untyped-def]
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self._left = 10
+        return self.observation_space.sample(), {}
+
+    def step(self, action):  # type: ignore[no-untyped-def]
+        self._left -= 1
+        return self.observation_space.sample(), 0.0, False, self._left == 0, {}
+
+
+class Picture(Signs):
+    """The picture alone."""
+
+    observation_space = Signs.observation_space["seen"]  # type: ignore[assignment]
+
+
+def signs() -> Signs:
+    return Signs()
+
+
+def picture() -> Picture:
+    return Picture()
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "make"),
+    [
+        ("PPO", "MultiInputPolicy", signs),
+        ("DQN", "MultiInputPolicy", signs),
+        ("PPO", "CnnPolicy", picture),
+        ("PPO", "MlpPolicy", picture),
+        ("DQN", "CnnPolicy", picture),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_policies_of_records_and_pictures_act_as_the_model_does(
+    name: str, policy: str, make: Callable[[], Signs], tmp_path: Path
+) -> None:
+    options = {"buffer_size": 10} if name == "DQN" else {"n_steps": 8}
+    model = getattr(sb3, name)(policy, make(), seed=0, device="cpu", **options)
+    model.save(tmp_path / "model.zip")
+    (found,) = collect(f"{__file__}:{make.__name__}", str(tmp_path / "model.zip"), 1, "negative")
+    acting = CheckpointPolicy(tmp_path / "model.zip")
+    environment = make()
+    observation, _ = environment.reset(seed=3)
+    acting.reset(environment, 0)
+    acting.act(observation)
+    with torch.no_grad():
+        ours = acting._policy.obs_to_tensor(acting._seen(observation))[0]
+        theirs = model.policy.obs_to_tensor(observation)[0]
+        if name == "PPO":
+            expected = model.policy.get_distribution(theirs).distribution.logits
+            torch.testing.assert_close(acting._policy.get_distribution(ours).distribution.logits, expected)
+        else:
+            torch.testing.assert_close(acting._policy.q_net(ours), model.policy.q_net(theirs))
+    assert found.trajectory.num_steps == 10
+
+
+def test_a_policy_of_other_parts_is_one_line(tmp_path: Path) -> None:
+    sb3.PPO("MlpPolicy", "CartPole-v1", n_steps=64, device="cpu").save(tmp_path / "model.zip")
+    with pytest.raises(InputError, match=r"do not fit states of Dict\('at'.*expected a policy trained on this"):
+        collect(f"{__file__}:signs", str(tmp_path / "model.zip"), 1, "negative")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -19,14 +20,14 @@ pytest.importorskip("stable_baselines3")
 
 import gymnasium
 import torch
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, Text
 
 import grace_irl
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.view import StateView
 from grace_irl.rl.curve import from_json
-from grace_irl.rl.environments import make
+from grace_irl.rl.environments import FunctionView, make
 from grace_irl.rl.hyperparameters import TABLE, Hyperparameters, hyperparameters
 from grace_irl.rl.learning import ProgramPay
 from grace_irl.rl.ppo import CURVE, POLICY, STATE, TENSORBOARD, Training, train
@@ -69,6 +70,80 @@ class Reward:
 def lamp() -> tuple[Any, StateView]:
     environment = Lamp()
     return environment, SpaceView("", environment.observation_space)
+
+
+class Sign(Lamp):
+    """The bit is a word of a record, beside a number that says nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = Dict({"sign": Text(8), "noise": Box(0, 1e6, (1,), np.float64)})  # type: ignore[assignment]
+
+    def _shown(self) -> Any:
+        bit = super()._shown()[0] > 0
+        return {"sign": "turn left" if bit else "turn right", "noise": self.np_random.uniform(0, 1e6, 1)}
+
+
+class Camera(Sign):
+    """The bit is the lower half of a picture in a record."""
+
+    def _shown(self) -> Any:
+        shown = super()._shown()
+        seen = np.zeros((36, 36, 1), np.uint8)
+        seen[18:] = 200 * (shown.pop("sign") == "turn left")
+        return shown | {"seen": seen}
+
+
+class Mission(Sign):
+    """The bit is the episode's instruction."""
+
+    mission = ""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.mission = ""
+        return super().reset(seed=seed)
+
+    def _shown(self) -> Any:
+        shown = super()._shown()
+        self.mission = self.mission or str(shown["sign"])
+        self._bit = int(self.mission == "turn left")
+        return {"noise": shown["noise"]}
+
+
+@pytest.mark.parametrize("form", [Sign, Camera, Mission])
+def test_it_reads_texts_pictures_and_instructions_of_records(form: type[Lamp], tmp_path: Path) -> None:
+    training = train(
+        lambda: (form(), FunctionView(Metadata("record"))), 3000, settings=FAST, evaluations=1, out=tmp_path
+    )
+    assert training.curve[-1].mean > 4.9
+    loaded = load_policy(tmp_path / POLICY)
+    assert loaded.observer == training.policy.observer
+    make = lambda: (form(), FunctionView(Metadata("record")))  # noqa: E731
+    one, other = (play(policy, make, 3, seed=1) for policy in (training.policy, loaded))
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_array_equal(mine.trajectory.actions, theirs.trajectory.actions)
+        np.testing.assert_array_equal(mine.trajectory.log_probs, theirs.trajectory.log_probs)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"shapes": [[1, 36, 10**6]], "images": ["seen"]},
+        {"texts": ["a"] * 1000},
+        {"width": 10**9},
+        {"reads_instruction": 10**9},
+        {"shapes": [[36, 36]]},
+    ],
+)
+def test_a_policy_that_claims_more_parts_than_it_has_weights_is_refused(about: dict[str, Any], tmp_path: Path) -> None:
+    make = lambda: (Sign(), FunctionView(Metadata("record")))  # noqa: E731
+    train(make, 128, settings=FAST, evaluations=1, episodes=1, out=tmp_path)
+    found = torch.load(tmp_path / POLICY, weights_only=True)
+    claims = json.loads(found["about"])
+    claims["observer"] |= about
+    torch.save({**found, "about": json.dumps(claims)}, tmp_path / POLICY)
+    with pytest.raises(InputError, match="not a saved policy"):
+        load_policy(tmp_path / POLICY)
 
 
 def numbers(training: Training) -> list[tuple[Any, ...]]:

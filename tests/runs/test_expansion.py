@@ -19,9 +19,10 @@ from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
+from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
-from grace_irl.runs.expand.learner import Learnt, PlayedEpisode, PpoLearner, form_of
+from grace_irl.runs.expand.learner import Learnt, PpoLearner, form_of
 from grace_irl.runs.expand.round import Round, episodes, favourite, read_round, write_round
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import Interrupted, Run, opened
@@ -103,11 +104,11 @@ class FakeLearner:
         (folder / "policy").write_text(folder.parent.name)
         return Learnt(folder / "policy", steps, (0.0, 0.0))
 
-    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
         self._call()
         centre = self.centres[int(policy.read_text()) - 1]
         return [
-            PlayedEpisode(cloud(centre, seed % 1000 + each, truncated=True), float(each), None, {"reward_x": 1.0})
+            Rollout(cloud(centre, seed % 1000 + each, truncated=True), float(each), None, {"reward_x": 1.0})
             for each in range(episodes)
         ]
 
@@ -281,10 +282,10 @@ def test_what_looks_like_an_expert_is_not_called_negative(tmp_path: Path) -> Non
 
 def test_where_episodes_end_at_the_goal_what_ended_there_is_an_experts(tmp_path: Path) -> None:
     class Half(FakeLearner):
-        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
+        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
             there = [cloud(2.0, each, terminated=True) for each in range(2)]
             elsewhere = [cloud(-2.0, 50, terminated=True), cloud(2.0, 51, truncated=True)]
-            return [PlayedEpisode(each, 0.0, None, {}) for each in (*there, *elsewhere)]
+            return [Rollout(each, 0.0, None, {}) for each in (*there, *elsewhere)]
 
     run = start(resolve(flags=FLAGS), tmp_path / "run", parts("last"), Half())
     assert run.rounds[1].alike == 2  # not what ended elsewhere, nor what stood there without ending
@@ -294,9 +295,9 @@ def test_an_expert_that_reached_no_goal_judges_no_rollout(tmp_path: Path) -> Non
     """It ended, too, but where nobody wants to go; its last state would make every end an expert's."""
 
     class Half(FakeLearner):
-        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
+        def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
             played = [cloud(2.0, 50, terminated=True), cloud(-2.0, 51, terminated=True)]
-            return [PlayedEpisode(each, 0.0, None, {}) for each in played]
+            return [Rollout(each, 0.0, None, {}) for each in played]
 
     known = demonstrations("goal")
     marked = [replace(item, goals=(item.trajectory.num_steps,)) for item in known.select(role="expert")]

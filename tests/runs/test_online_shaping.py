@@ -12,9 +12,10 @@ import pytest
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.propose.protocol import Proposal
+from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import resume, start
-from grace_irl.runs.expand.learner import Learnt, PlayedEpisode
+from grace_irl.runs.expand.learner import Learnt
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import Interrupted, Run
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -104,12 +105,12 @@ class Walker:
         (folder / "policy").write_text(str(self.learns[int(folder.parent.name) - 2] if shaped else 0.0))
         return Learnt(folder / "policy", steps, (0.0, 0.0))
 
-    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
         self._call()
         there = round(float(policy.read_text()) * episodes)
         played = [walk(1.0, seed % 1000 + each, terminated=True) for each in range(there)]
         played += [walk(0.3, seed % 1000 + each, truncated=True) for each in range(there, episodes)]
-        return [PlayedEpisode(each, 0.0, None, {}) for each in played]
+        return [Rollout(each, 0.0, None, {}) for each in played]
 
 
 def parts(proposer: Proposes | None = None, rule: str = "last", notes: list[str] | None = None) -> Parts:

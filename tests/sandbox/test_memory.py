@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this sy
 
 def test_sealed_contents_stay() -> None:
     fd = memory.create(100)
-    memory.write_all(fd, b"states", 0)
+    memory.write(fd, [b"sta", b"tes"])
     memory.seal(fd, memory.WRITE_SEALED)
     with pytest.raises(OSError, match="not permitted"):
         os.pwrite(fd, b"other", 0)

@@ -1,4 +1,4 @@
-"""The pool, as this machine offers it, and what is its own: zygotes that die, memory, tiers."""
+"""What is the pool's own: zygotes that die, memory, long runs. `test_suite.py` has what every sandbox must do."""
 
 from __future__ import annotations
 
@@ -16,23 +16,12 @@ import pytest
 from grace_irl.demos.memory import Region
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError, SandboxError
-from grace_irl.sandbox import Limits, open_sandbox
+from grace_irl.sandbox import Limits
 from grace_irl.sandbox.host import ZygoteHandle
 from grace_irl.sandbox.packing import Package
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.protocol import DebugRequest, Mode
-from tests.sandbox.conformance import SandboxConformance
 from tests.sandbox.samples import BOTH, COUNTER, one, vectors
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[ZygotePool]:
-    with open_sandbox(workers=2) as pool:
-        yield pool
-
-
-class TestPool(SandboxConformance):
-    """The conformance suite on the pool."""
 
 
 @pytest.fixture
@@ -142,7 +131,7 @@ def _runs(pid: int) -> bool:
 
 
 def test_states_of_a_region_are_referred_to(pool: ZygotePool) -> None:
-    region = Region(1 << 20)
+    region = Region()
     random = np.random.default_rng(0)
     block = region.allocate((10, 3), np.float64)
     block[:] = random.normal(size=(10, 3))

@@ -58,7 +58,7 @@ class Reward:
 
 def slots(name: str) -> Slots:
     source = PROGRAMS[name]
-    candidate = Candidate(source, source, takes_action=name == "transitions", name="a_name_of_its_own")
+    candidate = Candidate(source, takes_action=name == "transitions", name="a_name_of_its_own")
     return Slots(candidate)
 
 
@@ -100,7 +100,7 @@ def test_an_episode_must_begin_before_it_goes_on() -> None:
 def test_components_are_numbers_by_name() -> None:
     def terms(returned: str) -> dict[str, float]:
         source = f"class Reward:\n    def reward_fn(self, s): return 0\n    def terms_fn(self, s): return {returned}\n"
-        made = Slots(Candidate(source, source, takes_action=False, name="a_name_of_its_own"))
+        made = Slots(Candidate(source, takes_action=False, name="a_name_of_its_own"))
         made.begin(0, np.zeros(1), "")
         return rewards_of(made, [0], None, np.zeros((1, 1)), terms=True)[1][0]
 

@@ -285,11 +285,6 @@ class Layout:
         arrays = list(parts.values())
         return self.kind.whole({"": arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)})
 
-    @property
-    def size(self) -> int:
-        """Numbers of one state."""
-        return sum(box.size for box in self.boxes.values())
-
 
 def _fits(kind: StateKind, box: Box) -> bool:
     """Whether a box alone is a state of a kind."""

@@ -24,7 +24,7 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.arrow import Layout, box_of, described
-from grace_irl.demos.source import build, stated_role, stated_split, total_bytes, unicode_text
+from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
@@ -34,9 +34,6 @@ from grace_irl.toml import from_json
 
 MOST = 1 << 40
 """Episodes or steps that a dataset may claim."""
-
-WIDEST = 8
-"""Bytes of a number, at most: Minari stores those that an environment gave, whatever its space says."""
 
 
 def dataset_folder(path: str | Path) -> Path | None:
@@ -112,8 +109,6 @@ class MinariSource:
         InputError: what reads its format is not installed, or the dataset cannot be used.
     """
 
-    exact = False
-
     def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
         self.path = path
         # The user named the dataset; `data` in it may be a link to elsewhere.
@@ -132,24 +127,19 @@ class MinariSource:
                 f"{path}: states of {shape} are stored as JPEG, which changes their values; "
                 "expected jpeg_encoding=False: create the dataset again"
             )
-        self._count, steps = (_count(about.get(name), f"{path}: {name}") for name in ("total_episodes", "total_steps"))
+        self._count = _count(about.get("total_episodes"), f"{path}: total_episodes")
         if not self._count:
             raise InputError(f"{path}: no episodes; expected at least one trajectory")
         self.header = self._guessed(about) if stated is None else stated
-        self._rows = steps + self._count
         self._action_shape = box_of(self._actions, str(path)).shape if self._actions.get("type") == "Box" else None
-        numbers = self._layout.size + int(np.prod(self._action_shape or (1,), dtype=object))
-        self.capacity = total_bytes((1 + len(self._layout.boxes)) * self._count, self._rows * numbers * WIDEST)
         self._episodes = self._opened(str(about.get("data_format")), folder, memory)
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
-        rows = 0
         for index in range(self._count):
             where = f"{self.path}: episode {index}"
             with _whole(where):
-                demonstration = self._demonstration(index, where, self._rows - rows, role, allocate)
-            rows += len(demonstration.trajectory.states)
+                demonstration = self._demonstration(index, where, role, allocate)
             yield demonstration
 
     def _opened(self, format: str, folder: Path, memory: Memory) -> Episodes:
@@ -173,13 +163,11 @@ class MinariSource:
             ) from None
         raise InputError(f"{self.path}: data in the format {format[:40]!r}; expected hdf5 or arrow data")
 
-    def _demonstration(self, index: int, where: str, left: int, role: Role | None, allocate: Allocate) -> Demonstration:
+    def _demonstration(self, index: int, where: str, role: Role | None, allocate: Allocate) -> Demonstration:
         episodes = self._episodes
         about = episodes.about(index, where)
         ours = from_json(_Ours, about[KEY]) if KEY in about else _Ours()
         steps = int(about["total_steps"])
-        if not 0 <= steps < left:
-            raise InputError(f"{where}: {steps} steps; expected at most {left - 1} of what metadata.json counts")
         parts: dict[str, NDArray[Any]] = {}
         for name, box in self._layout.boxes.items():
             part = episodes.array(
@@ -229,7 +217,7 @@ class MinariSource:
         if self._actions.get("type") in ("Dict", "Tuple", "Text"):
             return None
         actions = self._episodes.array(index, ("actions",), self._action_shape, where)
-        if len(actions) != steps or actions[:1].size > max(self._layout.size, int(np.prod(self._action_shape or (1,)))):
+        if len(actions) != steps:
             raise InputError(f"{where}: actions of shape {actions.shape} for {steps} steps; expected one for each")
         kept = allocate(actions.shape, actions.dtype)
         kept[...] = actions

@@ -35,7 +35,7 @@ MAX_MISSION = 4096
 
 
 class MinariWriter(SetWriter):
-    """A `Writer` of a Minari dataset, written beside its place and moved there whole.
+    """A writer of a Minari dataset, written beside its place and moved there whole.
 
     Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` if the first
     trajectory has an instruction. Images are stored as they are: Minari's JPEG encoding would change codes.

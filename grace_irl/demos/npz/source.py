@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz.member import DAMAGED, Member
-from grace_irl.demos.source import build, stated_role, stated_split, total_bytes, unicode_text
+from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states import kinds_of_parts
@@ -46,8 +46,6 @@ class NpzSource:
     Raises:
         InputError: not an npz, truncated, pickled, of another layout, or larger than the memory.
     """
-
-    exact = True
 
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
@@ -73,11 +71,7 @@ class NpzSource:
         self._lengths = self._episode_lengths()
         states = {name: self._open(_array("observations", name)) for name in self._parts}
         self.header = self._header(states)
-        actions = self._open("actions") if self._has("actions") else None
         self._rows = int(self._lengths.sum())
-        rows = self._rows + len(self._lengths)
-        sizes = [member.row_bytes for member in (*states.values(), actions) if member is not None]
-        self.capacity = total_bytes((1 + len(states)) * len(self._lengths), rows * sum(sizes))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""

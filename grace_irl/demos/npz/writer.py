@@ -22,7 +22,7 @@ STEP_ARRAYS = ("actions", "rewards", "log_probs")
 
 
 class NpzWriter(SetWriter):
-    """A `Writer` of npz. Rows wait in temporary files, because an array's header states its length.
+    """A writer of npz. Rows wait in temporary files, because an array's header states its length.
 
     Args:
         path: the archive.

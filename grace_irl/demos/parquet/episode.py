@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,7 +27,6 @@ from grace_irl.demos.parquet.rows import (
 from grace_irl.demos.parquet.screenshots import SetPictures, SetScreenshot
 from grace_irl.demos.source import build, stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, Role
-from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate, StateKind
@@ -113,6 +112,9 @@ class ParquetEpisode:
                 found = f"{self._where}: actions of shape {actions.shape[1:]}, and {action_shape} in the metadata"
                 raise InputError(f"{found}; expected one shape: write the file again")
             actions = actions.reshape(len(actions), *action_shape)
+        action_texts, step_instructions = (
+            tuple(map(source.shared, column.texts(self._where))) for column in self._words
+        )
         trajectory = build(
             self._states.whole(),
             self._where,
@@ -125,10 +127,9 @@ class ParquetEpisode:
             terminated=_any(column["terminated"]),
             truncated=_any(column["truncated"]),
             screenshots=tuple(self._screenshots) if any(self._screenshots) else (),
+            action_texts=action_texts,
+            step_instructions=step_instructions,
         )
-        words = [tuple(map(source.shared, column.texts(self._where))) for column in self._words]
-        if any(words):
-            trajectory = AnnotatedTrajectory.of(trajectory, *words)
         goal = column["goal"]
         return Demonstration(
             trajectory,
@@ -244,36 +245,9 @@ class Texts:
             for row in range(start, stop)
         ]
 
-    def widths(self, batches: Iterable[BatchRows], column: str, lengths: Sequence[int], where: str) -> list[int]:
-        """Bytes of the longest screen of each episode.
-
-        Args:
-            batches: of the whole file.
-            lengths: states of each episode.
-            where: the file.
-
-        Raises:
-            InputError: see `checked`.
-        """
-        widths: list[int] = []
-        left = 0
-        for rows in batches:
-            start = 0
-            while start < len(rows):
-                if not left:
-                    if len(widths) == len(lengths):
-                        raise InputError(
-                            f"{where}: more states than episodes say; expected one row for each: write the file again"
-                        )
-                    left = lengths[len(widths)]
-                    widths.append(0)
-                episode = len(widths) - 1
-                stop = min(start + left, len(rows))
-                here, step = f"{where}: episode {episode}", lengths[episode] - left
-                screens = self.checked(rows, column, start, stop, here, step)
-                widths[episode] = max(widths[episode], *(len(screen.encode()) for screen in screens))
-                start, left = stop, left - (stop - start)
-        return widths
+    def require(self, nbytes: int, where: str) -> None:
+        """See `Memory.require`, of the texts of a trajectory."""
+        self._memory.require(nbytes, f"{where}: its texts")
 
     def _check(self, where: str, text: str) -> str:
         name = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -303,6 +277,7 @@ class TextStates:
     def take(self, rows: BatchRows, start: int, stop: int) -> None:
         """See `States.take`."""
         self._found += self._texts.checked(rows, self._column, start, stop, self._where, len(self._found))
+        self._texts.require(sum(len(text) for text in {id(text): text for text in self._found}.values()), self._where)
 
     def array(self) -> NDArray[Any]:
         """See `States.array`."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,7 +29,6 @@ from grace_irl.demos.parquet.rows import (
     WORD_COLUMNS,
     WORDED_COLUMNS,
     BatchRows,
-    dtype_of,
     is_list,
     is_text,
     numbers_of,
@@ -38,10 +36,8 @@ from grace_irl.demos.parquet.rows import (
     part_of,
     read_ahead,
     text_columns,
-    value_type,
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
-from grace_irl.demos.source import total_bytes
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS
@@ -83,8 +79,6 @@ class ParquetSource:
         InputError: not Parquet, truncated, empty, of another schema, or larger than the memory.
     """
 
-    exact = True
-
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
         self._memory = memory
@@ -122,14 +116,6 @@ class ParquetSource:
     @property
     def _kind(self) -> StateKind:
         return self.header.metadata.state_kind
-
-    @cached_property
-    def capacity(self) -> int:
-        """See `Source.capacity`. Of texts, it takes one reading of their column."""
-        columns = self._parts.values()
-        states = (self._text_bytes(column) if self._is_text(column) else self._bytes(column) for column in columns)
-        arrays = (1 + len(self._parts)) * len(self._lengths)
-        return total_bytes(arrays, sum(states) + self._bytes("action"))
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
@@ -226,16 +212,6 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
         return lengths
 
-    def _bytes(self, name: str) -> int:
-        """Bytes of all states or actions, from the footer's count of leaf values."""
-        if name not in self._schema.names or pa.types.is_null(self._column(name)):
-            return 0
-        about = self._file.metadata
-        paths = (about.schema.column(i).path for i in range(about.num_columns))
-        column = next(place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}."))
-        values = sum(about.row_group(i).column(column).num_values for i in range(about.num_row_groups))
-        return int(values) * dtype_of(value_type(self._column(name))).itemsize
-
     def require(self, nbytes: int, what: str) -> None:
         """See `Memory.require`."""
         self._memory.require(nbytes, what)
@@ -265,19 +241,6 @@ class ParquetSource:
 
     def _is_text(self, column: str) -> bool:
         return is_text(self._column(column))
-
-    def _text_bytes(self, column: str) -> int:
-        """Bytes of all texts of a column: those of an episode are as wide as the widest of them."""
-        try:
-            batches = self._file.iter_batches(HEAVY_ROWS, columns=[column], use_threads=False)
-            widths = self._texts.widths(map(BatchRows, batches), column, self._lengths, str(self.path))
-            if len(widths) < len(self._lengths):
-                raise pa.ArrowInvalid(UNEVEN)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(
-                f"{self.path}: column {column!r} cannot be read ({first_line(error)}); expected texts without nulls"
-            ) from None
-        return sum(width * length for width, length in zip(widths, self._lengths, strict=True))
 
 
 def first_line(error: Exception) -> str:

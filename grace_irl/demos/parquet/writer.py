@@ -28,7 +28,6 @@ from grace_irl.demos.parquet.source import BATCH_ROWS
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
-from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.errors import InputError
 from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.texts import text
@@ -61,7 +60,7 @@ class _Piece:
 
 
 class ParquetWriter(SetWriter):
-    """A `Writer` of Parquet; holds one row group, and the first one's demonstrations set the schema.
+    """A writer of Parquet; holds one row group, and the first one's demonstrations set the schema.
 
     Args:
         screenshots: what the set has of them.
@@ -276,15 +275,14 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
 def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:
     """`action_text` and `step_instruction`: null in the last row, and if the source has none."""
     rows = len(trajectory.states)
-    columns: dict[str, Any] = {name: pa.nulls(rows, pa.string()) for name in WORD_COLUMNS}
-    if isinstance(trajectory, AnnotatedTrajectory):
-        for name, words in zip(WORD_COLUMNS, (trajectory.action_texts, trajectory.step_instructions), strict=True):
-            if words and len(words) != rows - 1:
-                raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")
-            try:
-                columns[name] = pa.array([*words, None] if words else [None] * rows, pa.string())
-            except UnicodeEncodeError:
-                raise InputError(f"{where}: {name} is not Unicode text; expected letters: correct it") from None
+    columns: dict[str, Any] = {}
+    for name, words in zip(WORD_COLUMNS, (trajectory.action_texts, trajectory.step_instructions), strict=True):
+        if words and len(words) != rows - 1:
+            raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")
+        try:
+            columns[name] = pa.array([*words, None] if words else [None] * rows, pa.string())
+        except UnicodeEncodeError:
+            raise InputError(f"{where}: {name} is not Unicode text; expected letters: correct it") from None
     return columns
 
 

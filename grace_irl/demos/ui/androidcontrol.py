@@ -1,27 +1,26 @@
 """Reads AndroidControl's shards: GZIP TFRecord files whose records are episodes of screens.
 
 The states are the accessibility trees as uiautomator's XML (`forest.py`), the instruction is the goal. Actions are JSON
-and no numbers: a trajectory has them as `AnnotatedTrajectory.action_texts`.
+and no numbers: a trajectory has them as `Trajectory.action_texts`.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import struct
+import sys
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Keep
-from grace_irl.demos.source import SetWriter, build, stated_role, total_bytes
+from grace_irl.demos.source import SetWriter, build, stated_role
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui import forest, residue
-from grace_irl.demos.ui.episode import MAX_BYTES, AnnotatedTrajectory
+from grace_irl.demos.ui.episode import MAX_BYTES
 from grace_irl.demos.ui.record import About, EpisodeRecord
 from grace_irl.demos.ui.shard import MAX_RECORD, RecordScreenshot, Shard, require_extra, write_record
 from grace_irl.errors import InputError
@@ -41,33 +40,15 @@ class AndroidControlSource:
         InputError: what reads shards is not installed, no records, or a first record that cannot be used.
     """
 
-    exact = False
-
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
+        self._memory = memory
         self._shard = Shard(path, memory)
         first = next(iter(self._shard.records()), None)
         if first is None:
             raise InputError(f"{path}: no episodes; expected at least one: copy or download the file again")
         about = About.from_json(first.about, self._where(first))
         self.header = Header(about.metadata, None if about.role is None else "mixed")
-
-    @cached_property
-    def capacity(self) -> int:
-        """Bytes, an upper bound on what `demonstrations` allocates.
-
-        The file is read for it once, without making the XML: a shard does not say how much lies in it.
-        """
-        count = total = 0
-        for record in self.records():
-            where = self._where(record)
-            about = About.from_json(record.about, where)
-            longest = max(forest.longest(forest.parse(tree, where), len(tree)) for tree in record.trees)
-            longest += max((forest.BYTE_LENGTH * len(json.dumps(kept)) for kept in about.screens), default=0)
-            total += len(record.trees) * min(longest, markup.MAX_BYTES)
-            total += sum(array.nbytes for array in about.arrays.values())
-            count += 1
-        return total_bytes(2 * count, total)
 
     def records(self) -> Iterator[EpisodeRecord]:
         """Every episode as the shard has it, in order, one in memory at a time.
@@ -89,7 +70,7 @@ class AndroidControlSource:
     ) -> Demonstration:
         where = self._where(record)
         about = About.from_json(record.about, where)
-        texts = _texts(record, about, where)
+        texts = _texts(record, about, where, self._memory)
         width = max(len(text.encode()) for text in texts)
         if len(texts) * width > MAX_BYTES:
             raise InputError(
@@ -110,24 +91,24 @@ class AndroidControlSource:
                 RecordScreenshot(self._shard, number, step) if picture else None
                 for step, picture in enumerate(record.screenshots)
             ),
+            action_texts=record.actions,
+            step_instructions=record.step_instructions,
             **parts,
         )
-        if record.actions or record.step_instructions:
-            trajectory = AnnotatedTrajectory.of(trajectory, record.actions, record.step_instructions)
         return Demonstration(trajectory, role or stated_role(about.role, where), about.task, about.split, about.goals)
 
     def _where(self, record: EpisodeRecord) -> str:
         return f"{self.path}: episode {record.episode_id}"
 
 
-def _texts(record: EpisodeRecord, about: About, where: str) -> list[str]:
+def _texts(record: EpisodeRecord, about: About, where: str, memory: Memory) -> list[str]:
     """The screens of a record, as canonical XML."""
     beside = about.screens or (None,) * len(record.trees)
     if len(beside) != len(record.trees):
         raise InputError(
             f"{where}: {len(beside)} screens kept beside {len(record.trees)} trees; expected one each: write it again"
         )
-    texts = []
+    texts, nbytes = [], 0
     for step, (tree, kept) in enumerate(zip(record.trees, beside, strict=True)):
         here = f"{where}, step {step}"
         root = forest.hierarchy(forest.parse(tree, here), here)
@@ -135,6 +116,8 @@ def _texts(record: EpisodeRecord, about: About, where: str) -> list[str]:
         if len(text.encode()) > markup.MAX_BYTES:
             raise InputError(f"{here}: a screen of over {markup.MAX_BYTES:,} bytes of XML; expected less: drop it")
         texts.append(text)
+        nbytes += sys.getsizeof(text)
+        memory.require(nbytes, f"{where}: its screens as XML")
     return texts
 
 
@@ -143,11 +126,10 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class AndroidControlWriter(SetWriter):
-    """A `Writer` of one shard, a record for each demonstration.
+    """A writer of one shard, a record for each demonstration.
 
-    Episodes keep the number that their source names, or get the next that is free. Actions and instructions of steps
-    are those of an `AnnotatedTrajectory`. What the format has no place for is kept in a feature of our own
-    (`record.ABOUT`). Screenshots must be PNG.
+    Episodes keep the number that their source names, or get the next that is free. What the format has no place for
+    is kept in a feature of our own (`record.ABOUT`). Screenshots must be PNG.
 
     Args:
         screenshots: whether they are written; a shard cannot refer to them.
@@ -186,13 +168,12 @@ class AndroidControlWriter(SetWriter):
             beside.append(residue.difference(root, forest.hierarchy(forest.parse(tree, here), here)))
         shown = trajectory.screenshots if self._screenshots == "embed" else ()
         pictures = [b"" if picture is None else picture.read() for picture in shown]
-        annotated = trajectory if isinstance(trajectory, AnnotatedTrajectory) else None
         record = EpisodeRecord(
             episode_id=self._episode_id(trajectory.source),
             goal=trajectory.extra_info,
             trees=tuple(trees),
-            actions=annotated.action_texts if annotated else (),
-            step_instructions=annotated.step_instructions if annotated else (),
+            actions=trajectory.action_texts,
+            step_instructions=trajectory.step_instructions,
             screenshots=tuple(pictures),
             sizes=tuple(_size(picture, f"{where}, step {step}") for step, picture in enumerate(pictures)),
             about=About.of(demonstration, self._metadata, tuple(beside)).to_json(),

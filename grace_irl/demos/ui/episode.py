@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,16 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Screenshot, beside
-from grace_irl.demos.source import build, stated_role, total_bytes
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
+from grace_irl.demos.source import build, stated_role
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 from grace_irl.states.ui import markup
 
 METADATA = Metadata(kind="ui", view="uiautomator")
+
+_OTHERS = (".parquet", ".npz", ".tfrecord", ".json", ".json.gz", ".yaml", ".yml")
 
 MAX_BYTES = 1024 * 1024 * 1024
 """Most bytes of one episode's states, which are all as wide as its longest screen."""
@@ -72,8 +74,6 @@ class EpisodeSource:
         InputError: no screens, one that cannot be used, or too many bytes.
     """
 
-    exact = True
-
     def __init__(self, path: Path, episode: ScreenEpisode) -> None:
         self.path = path
         self._episode = episode
@@ -89,7 +89,6 @@ class EpisodeSource:
             )
         self.header = Header(METADATA, episode.stated_role, (episode.task,), (), np.dtype(f"S{width}").name)
         self._count, self._width = count, width
-        self.capacity = total_bytes(1, count * width)
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
@@ -123,27 +122,11 @@ class EpisodeSource:
         return states
 
 
-@dataclass(frozen=True, eq=False)
-class AnnotatedTrajectory(Trajectory):
-    """A trajectory with its actions as texts; programs see nothing of them.
-
-    Attributes:
-        action_texts: T actions, each a JSON object in AndroidControl's terms (`{"action_type": "click", …}`); or ().
-        step_instructions: T texts, what each action is for; or ().
-    """
-
-    action_texts: tuple[str, ...] = ()
-    step_instructions: tuple[str, ...] = ()
-
-    def without_words(self) -> AnnotatedTrajectory:
-        """See `Trajectory`."""
-        return replace(self, action_texts=(), step_instructions=())
-
-    @classmethod
-    def of(cls, trajectory: Trajectory, action_texts: tuple[str, ...], step_instructions: tuple[str, ...]) -> Self:
-        """A trajectory with texts."""
-        parts = {field.name: getattr(trajectory, field.name) for field in fields(Trajectory)}
-        return cls(**parts, action_texts=action_texts, step_instructions=step_instructions)
+def is_episode(folder: Path) -> bool:
+    """Whether a folder has the dumps of one episode: a task file beside them, or nothing else that may be data."""
+    if not folder.is_dir() or not steps(folder):
+        return False
+    return (folder / TASK).is_file() or not any(file.name.endswith(_OTHERS) for file in folder.iterdir())
 
 
 def open_folder(folder: Path, memory: Memory) -> EpisodeSource:

@@ -94,10 +94,6 @@ WINDOW_TYPES = (
 )
 """Names of `WindowType`, by number."""
 
-NODE_LENGTH = 1_600
-BYTE_LENGTH = 6
-"""Most characters of XML for a node's names, flags and numbers, and for a byte of its texts (a quotation mark)."""
-
 _NUMBER = re.compile(r"-?[1-9]\d{0,18}|0")
 _BOUNDS = re.compile(r"\[(-?\d{1,10}),(-?\d{1,10})\]\[(-?\d{1,10}),(-?\d{1,10})\]")
 _INT32, _INT64 = 2**31, 2**63
@@ -122,17 +118,6 @@ def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
         raise InputError(
             f"{where}: an accessibility tree that cannot be read; expected a serialised AndroidAccessibilityForest"
         ) from None
-
-
-def longest(forest: AndroidAccessibilityForest, size: int) -> int:
-    """Upper bound on the bytes of a forest's XML, at a small part of the cost of making it.
-
-    Args:
-        forest: of one screen.
-        size: bytes of it, serialised.
-    """
-    nodes = sum(len(window.tree.nodes) for window in forest.windows)
-    return min(markup.MAX_BYTES, NODE_LENGTH * (nodes + 1) + BYTE_LENGTH * size)
 
 
 def hierarchy(forest: AndroidAccessibilityForest, where: str) -> etree._Element:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.source import stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Split
+from grace_irl.demos.ui.episode import METADATA
 from grace_irl.demos.ui.residue import Residue
 from grace_irl.errors import InputError
 
@@ -203,8 +204,6 @@ def _utf8(value: bytes) -> str:
 ARRAYS = ("actions", "rewards", "log_probs")
 """Attributes of a trajectory that are numbers. AndroidControl's own actions are texts."""
 
-UI = Metadata(kind="ui", view="uiautomator")
-
 
 @dataclass(frozen=True)
 class About:
@@ -218,7 +217,7 @@ class About:
         screens: what each screen says beyond its forest, one for each state; or ().
     """
 
-    metadata: Metadata = UI
+    metadata: Metadata = METADATA
     role: Role | None = None
     task: str = "default"
     split: Split | None = None

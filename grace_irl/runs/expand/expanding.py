@@ -16,9 +16,10 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.rewards.file import read_reward
+from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
-from grace_irl.runs.expand.learner import Learner, Learnt, PlayedEpisode
+from grace_irl.runs.expand.learner import Learner, Learnt
 from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
 from grace_irl.runs.folder import RunPaths
@@ -181,7 +182,7 @@ class Expanding:
         sequence = np.random.SeedSequence((self._config.seed, number, purpose))
         return int(sequence.generate_state(1)[0] >> 1)
 
-    def _negative(self, episodes: Sequence[PlayedEpisode]) -> list[Demonstration]:
+    def _negative(self, episodes: Sequence[Rollout]) -> list[Demonstration]:
         """The rollouts as negatives, each of the task whose instruction it has."""
         tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
         other = self._demonstrations.tasks[0]
@@ -304,7 +305,7 @@ class Expanding:
         return done
 
 
-def _with_outcome(this: Round, episodes: Sequence[PlayedEpisode]) -> Round:
+def _with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
     """With what the rollouts were worth by the environment's own account."""
     totals = np.array([each.total for each in episodes])
     known = [each.success for each in episodes if each.success is not None]

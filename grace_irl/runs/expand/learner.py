@@ -11,33 +11,17 @@ from typing import Any, Protocol
 
 from grace_irl.config import ExpandConfig
 from grace_irl.demos import memory
-from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.file import load_reward
 from grace_irl.rewards.scale import Form
+from grace_irl.rl.evaluation import Rollout
 from grace_irl.work import Job, JobError, LocalExecutor, Tell
 
 TASK = "grace_irl.runs.expand.learner:train_policy"
 EVALUATIONS = 5
 """How often a training looks at its policy, and is saved."""
 EPISODES = 10  # of each look
-
-
-@dataclass(frozen=True)
-class PlayedEpisode:
-    """One rollout.
-
-    Attributes:
-        trajectory: what happened.
-        total: its true return.
-        success: whether it reached the goal; None where the environment has none.
-        components: sums of the environment's own reward components.
-    """
-
-    trajectory: Trajectory
-    total: float
-    success: bool | None
-    components: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -90,7 +74,7 @@ class Learner(Protocol):
         """
         ...
 
-    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
         """Plays episodes with a trained policy."""
         ...
 
@@ -238,12 +222,9 @@ class PpoLearner:
                 raise GraceError(f"the training of {folder.parent.name}: {error}: see {log}") from None
         return Learnt(folder / POLICY, learnt["steps"], tuple(learnt["paid"]))
 
-    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[PlayedEpisode]:
+    def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
         """See `Learner`."""
         from grace_irl.rl.rollouts import play
         from grace_irl.rl.trained import load_policy
 
-        return [
-            PlayedEpisode(each.trajectory, each.total, each.success, each.components)
-            for each in play(load_policy(policy), self._make, episodes, seed)
-        ]
+        return play(load_policy(policy), self._make, episodes, seed)

@@ -17,7 +17,7 @@ from grace_irl.demos import load
 from grace_irl.demos.files import expand, open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, media_type
-from grace_irl.demos.ui import episode, readers, texts
+from grace_irl.demos.ui import episode, texts
 from grace_irl.errors import InputError
 from grace_irl.states.ui.screen import Screen
 
@@ -213,7 +213,7 @@ FOLDERS: dict[str, tuple[list[str], list[str]]] = {
 def test_what_a_folder_stands_for(files: list[str], expected: list[str], tmp_path: Path) -> None:
     path = folder(tmp_path / "set", dict.fromkeys(files, "x"))
     assert [Path(found).relative_to(path) for found in expand(path)] == [Path(name) for name in expected]
-    assert readers.is_episode(path) == (expected == ["."])
+    assert episode.is_episode(path) == (expected == ["."])
 
 
 def test_history_elements_in_every_form(tmp_path: Path) -> None:

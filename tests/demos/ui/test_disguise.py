@@ -11,7 +11,6 @@ from grace_irl.demos.convert import scramble
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import FileScreenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
-from grace_irl.demos.ui.episode import AnnotatedTrajectory
 from grace_irl.states.texts import pack, text
 from grace_irl.states.ui import markup
 from grace_irl.states.ui.disguise import TRUTHS, disguised, in_other_words
@@ -90,7 +89,7 @@ def test_nothing_of_a_recorded_episode_can_be_read() -> None:
 
 def test_what_was_done_in_words_is_left_out() -> None:
     item = made(screen(text="Alarm"), screen(text="8:25"))
-    item = replace(item, trajectory=AnnotatedTrajectory.of(item.trajectory, ('{"app_name": "Clock"}',), ("tap Alarm",)))
+    said = {"action_texts": ('{"app_name": "Clock"}',), "step_instructions": ("tap Alarm",)}
+    item = replace(item, trajectory=replace(item.trajectory, **said))
     copy = ScrambleMap.draw(3, item.trajectory).apply(item).trajectory
-    assert isinstance(copy, AnnotatedTrajectory)
     assert (copy.action_texts, copy.step_instructions, copy.screenshots) == ((), (), ())

@@ -95,7 +95,7 @@ def test_a_bad_record_behind_a_good_one(tmp_path: Path) -> None:
 
 def test_a_tree_that_cannot_be_read(tmp_path: Path) -> None:
     broken = replace(GOOD, trees=(*GOOD.trees[:2], b"\xff"))
-    with pytest.raises(InputError, match="episode 5: an accessibility tree that cannot be read"):
+    with pytest.raises(InputError, match="episode 5, step 2: an accessibility tree that cannot be read"):
         load([shard(tmp_path / "expert.tfrecord", [broken])])
 
 

@@ -1,0 +1,15 @@
+"""Zygotes of these tests are their own: how one starts and ends is looked at."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from grace_irl.sandbox import pool
+from grace_irl.sandbox.host import ZygoteHandle
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _new_zygotes() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "ZygoteHandle", ZygoteHandle)
+        yield

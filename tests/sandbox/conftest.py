@@ -1,0 +1,24 @@
+"""The sandbox that the tests share, and zygotes of their own: how one starts and ends is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from grace_irl.sandbox import Sandbox, open_sandbox, pool
+from grace_irl.sandbox.host import ZygoteHandle
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _new_zygotes() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "ZygoteHandle", ZygoteHandle)
+        yield
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """The pool that this machine offers."""
+    with open_sandbox(workers=2) as opened:
+        yield opened
