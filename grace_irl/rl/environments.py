@@ -140,8 +140,9 @@ def _view(name: str, space: Any) -> StateView:
         kinds = tuple(each.name for each in kinds_of_space(space))
         return FunctionView(Metadata(kind.name, (), name, kind.name), kinds=kinds)
     raise InputError(
-        f"{name}: observations of {space}; expected vectors (n,), grids (w, h, 3) of integers, images (h, w, c) of bytes "
-        "or dicts, or that the function returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
+        f"{name}: observations of {space}; expected vectors (n,), grids (w, h, 3) of integers, images (h, w, c) of "
+        "bytes or dicts, or that the function returns a view, too: grace_irl.rl.environments.FunctionView makes one of "
+        "a function"
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
-"""PNG's number for images of so many channels of 8 bits."""
+"""PNG's number for images of 8 bits a channel, by the number of channels."""
 
 SHADES = " .:-=+*#%@"
 """Characters from dark to bright, for terminals without colours."""

@@ -43,7 +43,7 @@ def grid():
     return Plain((2, 4, 3), np.uint8)
 
 def picture():
-    return Plain((4, 4, 1), np.uint8)
+    return Plain((4, 4, 2), np.uint8)
 
 def broken():
     raise RuntimeError("no licence")
