@@ -37,10 +37,10 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.methods.grace_operators import OPERATORS
 from grace_irl.propose.briefing import PromptBudget
-from grace_irl.propose.chat import Completion, Question
 from grace_irl.propose.llm import LlmProposer
 from grace_irl.propose.manual import ANSWER, PROMPT
 from grace_irl.propose.prompter import PromptSettings
+from grace_irl.propose.protocol import Completion, Question
 from grace_irl.runs import fit as fits
 from grace_irl.runs import proposers
 from grace_irl.runs.config import resolve

@@ -31,7 +31,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.demos import load
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstrations
-from grace_irl.synthesis.grid.progress import FORMS
+from grace_irl.synthesis.grid.source import FORMS
 from grace_irl.synthesis.reshaper import Reshaper
 
 LEVELS = {

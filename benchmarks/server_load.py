@@ -6,9 +6,9 @@ evaluations are not made faster, so a shorter latency is the harder case: two co
 factor of 4, with the small demonstrations that are used here.
 
 Requests in flight are averaged over time from the first request to the moment when the last one is sent: from then on
-nothing is left to ask, and the number can only fall. Twice: by the server, looked at every 2 ms, and by the client's
-own integral (`Counters.mean_in_flight`). The generational search stands beside the steady one: it waits for each
-generation, so that population / samples per call (20 / 4) requests are all that it can have in flight.
+nothing is left to ask, and the number can only fall. The server is looked at every 2 ms. The generational search stands
+beside the steady one: it waits for each generation, so that population / samples per call (20 / 4) requests are all
+that it can have in flight.
 
     python benchmarks/server_load.py [--factor 2] [--generations 60] [--json]
 
@@ -27,12 +27,9 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from grace_irl.propose.client import ChatClient, ChatSettings
-from grace_irl.runs import proposers
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, start
 from tests.fakes.data import vector_set
@@ -60,7 +57,7 @@ class Load:
         search: "steady" or "generational".
         requests, programs: in all.
         seconds: from the first request to the last one's sending.
-        by_server, by_client: requests in flight, averaged over those seconds.
+        in_flight: requests in flight, averaged over those seconds.
         most: at one time.
     """
 
@@ -68,17 +65,16 @@ class Load:
     requests: int
     programs: int
     seconds: float
-    by_server: float
-    by_client: float
+    in_flight: float
     most: int
 
 
 class Look:
-    """Looks at server and client until it is stopped."""
+    """Looks at a server until it is stopped."""
 
-    def __init__(self, server: ChatServer, clients: list[ChatClient]) -> None:
-        self._server, self._clients = server, clients
-        self._rows: list[tuple[float, int, int, float]] = []  # time, requests so far, in flight, the client's mean
+    def __init__(self, server: ChatServer) -> None:
+        self._server = server
+        self._rows: list[tuple[float, int, int]] = []  # time, requests so far, in flight
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -92,8 +88,7 @@ class Look:
 
     def _run(self) -> None:
         while not self._over.wait(LOOK):
-            mean = self._clients[-1].counters.mean_in_flight if self._clients else 0.0
-            self._rows.append((time.monotonic(), len(self._server.payloads), self._server.in_flight, mean))
+            self._rows.append((time.monotonic(), len(self._server.payloads), self._server.in_flight))
 
     def load(self, search: str, programs: int) -> Load:
         """From the first request to the last one's sending."""
@@ -104,7 +99,7 @@ class Look:
         # Looks are not evenly spaced on a busy machine: each counts for the time until the next.
         area = sum(row[2] * (after[0] - row[0]) for row, after in itertools.pairwise(rows))
         seconds = rows[-1][0] - rows[0][0]
-        return Load(search, requests, programs, seconds, area / seconds, rows[-1][3], self._server.most_in_flight)
+        return Load(search, requests, programs, seconds, area / seconds, self._server.most_in_flight)
 
 
 def measured(folder: Path, *, steady: bool, factor: float, generations: int) -> Load:
@@ -112,14 +107,6 @@ def measured(folder: Path, *, steady: bool, factor: float, generations: int) -> 
     numbers = random.Random(0)
     latencies = [numbers.uniform(SHORTEST, LONGEST) / factor for _ in range(100_000)]
     draws = random.Random(1)
-    clients: list[ChatClient] = []
-
-    class Kept(ChatClient):
-        """A client that can be looked at from outside of its run."""
-
-        def __init__(self, settings: ChatSettings, *arguments: object) -> None:
-            super().__init__(settings, *arguments)  # type: ignore[arg-type]
-            clients.append(self)
 
     def answer(prompt: str) -> str:
         del prompt
@@ -135,7 +122,7 @@ def measured(folder: Path, *, steady: bool, factor: float, generations: int) -> 
             "model.answer_format": "code",
         }
         sets = ("stop.target_accuracy=none", "stop.plateau=none")
-        with patch.object(proposers, "ChatClient", Kept), Look(server, clients) as look:
+        with Look(server) as look:
             run = start(resolve(sets=sets, flags=flags), folder, Parts(vector_set(noise=0.05)))
         return look.load("steady" if steady else "generational", run.calls)
 
@@ -155,13 +142,13 @@ def main() -> int:
             load = measured(Path(folder) / name, steady=steady, factor=arguments.factor, generations=generations)
             loads.append(load)
             print(
-                f"{load.search}: {load.by_server:.1f} requests in flight by the server's count, "
-                f"{load.by_client:.1f} by the client's, {load.most} at most, over {load.seconds:.1f} s; "
+                f"{load.search}: {load.in_flight:.1f} requests in flight, "
+                f"{load.most} at most, over {load.seconds:.1f} s; "
                 f"{load.requests} requests for {load.programs} programs",
                 flush=True,
             )
     shortest, longest = SHORTEST / arguments.factor, LONGEST / arguments.factor
-    reached = min(loads[0].by_server, loads[0].by_client) >= LEAST
+    reached = loads[0].in_flight >= LEAST
     print(
         f"latency {shortest:g} to {longest:g} s (2 to 20 s divided by {arguments.factor:g}), "
         f"concurrency {CONCURRENCY}; expected of the steady search: at least {LEAST:g}: "

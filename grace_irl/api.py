@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Unpack, cast
 
-from grace_irl.config import Config
+from grace_irl.config import METHOD
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
+from grace_irl.errors import InputError
 from grace_irl.keywords import FitSettings, Paths
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
-from grace_irl.runs.config import method_named, resolve, settings_of
+from grace_irl.runs.config import method_named, other_method, resolve, settings_of
 from grace_irl.runs.effects import require_effect, words
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand import expansion
@@ -72,7 +73,14 @@ def fit(
         method = method_named(Path(resume))
     else:
         method = resolve(file, sets, {"method": settings.get("method")}, base).method
-    known = settings_of(method or Config().method)
+    method = method or METHOD
+    known = settings_of(method)
+    keywords = {each.keyword for each in known.values()}
+    for name in settings.keys() - keywords:
+        if other := other_method(f"--{name.replace('_', '-')}", method):
+            raise InputError(
+                f"argument {name!r} has no effect with method {method!r}; expected it with method={other!r}"
+            )
     flags = {
         key: _names(cast(Paths, value)) if known[key].many else str(value) if isinstance(value, Path) else value
         for key, value in by_keyword(known, settings).items()

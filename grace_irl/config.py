@@ -6,6 +6,8 @@ from typing import ClassVar, Literal, TypeVar
 
 from grace_irl.settings import Section, setting
 
+METHOD = "grace"
+"""The method of a run that names none."""
 MOST_STEPS = 10**12  # environment steps of a training: more is a slip
 
 
@@ -54,42 +56,11 @@ class DataConfig(Section):
 
 
 class SearchConfig(Section):
-    """The search; the defaults are those of GRACE's table 6."""
+    """Requests of every search. A method may add settings of its search to these."""
 
     panel: ClassVar[str] = "Search"
     short: ClassVar[bool] = True
 
-    population: int = setting(20, "Programs kept.", unit="programs", ge=1)
-    elite: int = setting(
-        4, "Best programs that always survive.", unit="programs", ge=0, details="At most half of them do."
-    )
-    generations: int = setting(100, "Rounds of mutation after the first population, at most.", ge=0)
-    include_expert: float = setting(
-        0.25, "Chance that a mutation prompt shows an expert trajectory.", needs="prompts", ge=0, le=1
-    )
-    incorrect_only: float = setting(
-        0.5, "Chance that a mutation prompt shows incorrect states only.", needs="prompts", ge=0, le=1
-    )
-    expert_only: float = setting(
-        0.75, "Chance that a mutation prompt shows expert states only.", needs="prompts", ge=0, le=1
-    )
-    parent_temperature: float = setting(
-        1.0,
-        "T of exp(fitness / T), by which parents are drawn.",
-        gt=0,
-        allow_inf_nan=False,
-        details="1 is the paper's; near 0 only the best program is mutated.",
-    )
-    steady: bool = setting(
-        False, "Take results into the population one by one, not by generations: keeps a server busy."
-    )
-    reshape: int = setting(
-        0,
-        "After the search, ask for this many versions of the best program that rise more steadily along experts.",
-        unit="programs",
-        ge=0,
-        details="A version is kept only if accuracy does not fall.",
-    )
     samples: int | None = setting(
         None,
         "Programs per call of a model (the server's `n`).",
@@ -106,18 +77,6 @@ class SearchConfig(Section):
         ge=1,
         details="Request i waits for result i - lag, so that a run's outcome does not depend on anyone's speed.",
     )
-
-
-class FitnessConfig(Section):
-    """The discriminator (docs/fitness.md)."""
-
-    panel: ClassVar[str] = "Search"
-    short: ClassVar[bool] = True
-
-    log_pi: Literal["constant", "uniform", "recorded", "cloned"] = setting(
-        "constant", "pi in the discriminator: constant, uniform, recorded or cloned."
-    )
-    calibrate: bool = setting(True, "Fit a scale and an offset to the reward; without, it counts as it is.")
 
 
 class StopConfig(Section):
@@ -330,15 +289,14 @@ class SandboxConfig(Section):
 
 
 class Config(Section):
-    """A whole run. A method's own sections stand beside these (`config_of`)."""
+    """A whole run. A method's own sections stand beside these, or add to one of them (`config_of`)."""
 
-    method: str = setting("grace", "Method.", flag="method", panel="Search")
+    method: str = setting(METHOD, "Method.", flag="method", panel="Search")
     seed: int = setting(
         0, "Seed of the split, the search and the proposer.", flag="seed", panel="Run", common=True, ge=0
     )
     data: DataConfig = DataConfig()
     search: SearchConfig = SearchConfig()
-    fitness: FitnessConfig = FitnessConfig()
     stop: StopConfig = StopConfig()
     proposer: ProposerConfig = ProposerConfig()
     model: ModelConfig = ModelConfig()

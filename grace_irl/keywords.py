@@ -19,6 +19,8 @@ class FitSettings(TypedDict, total=False):
     goals: str
     held_out: float
     field_names: bool
+    samples_per_call: int
+    lag: int
     population: int
     elite: int
     generations: int
@@ -28,10 +30,6 @@ class FitSettings(TypedDict, total=False):
     parent_temperature: float
     steady: bool
     reshape: int
-    samples_per_call: int
-    lag: int
-    log_pi: Literal["constant", "uniform", "recorded", "cloned"]
-    calibrate: bool
     max_calls: int
     max_seconds: float
     max_tokens: int
@@ -72,6 +70,8 @@ class FitSettings(TypedDict, total=False):
     sandbox_wall_s: float
     sandbox_cpu_s: float
     sandbox_memory_mb: int
+    log_pi: Literal["constant", "uniform", "recorded", "cloned"]
+    calibrate: bool
     programs: int
     first_programs: int
     niches: int

@@ -286,7 +286,7 @@ def saved(path: Path) -> None:
 
 def checkpoint(path: Path) -> None:
     """Reads the checkpoint of a training."""
-    from grace_irl.rl.checkpoints import read_checkpoint
+    from grace_irl.rl.ppo import read_checkpoint
 
     found = read_checkpoint(path, "i")
     require(found is not None, "no checkpoint")

@@ -150,6 +150,8 @@ def _print(compared: Compared, *, as_json: bool) -> None:
         print_json(
             {
                 "folder": str(compared.folder),
+                "label": compared.label.rule,
+                "label_reason": compared.label.reason,
                 "standings": compared.standings,
                 "results": compared.results,
                 "notes": compared.notes,

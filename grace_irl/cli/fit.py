@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
 from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
-from grace_irl.config import Config
+from grace_irl.config import METHOD
 from grace_irl.errors import InputError
 from grace_irl.runs.config import is_read, settings_of
 from grace_irl.settings import Setting, mirror
@@ -20,7 +20,7 @@ COMMON = ("--out", "--resume")
 
 def settings(method: str) -> Sequence[Setting]:
     """The settings that a method reads, each of which is a flag."""
-    method = method or Config().method
+    method = method or METHOD
     return tuple(each for each in settings_of(method).values() if is_read(each.key, method))
 
 
@@ -94,8 +94,7 @@ def fit(
                     "--resume with --out, --config, --replay or --estimate; "
                     "expected one or the other: the run has its own"
                 )
-            generations = given.get("search.generations") or Config().search.generations
-            with FitProgress(cast(int, generations)) as progress:
+            with FitProgress() as progress:
                 parts = fits.Parts(listener=progress, note=progress.note)
                 resumed = expansion.resume if expansion.is_expansion(resume) else fits.resume
                 run = resumed(resume, given, sets=sets, parts=parts)
@@ -109,7 +108,7 @@ def fit(
                     say(said, err=True)
                 print_estimate(estimated(resolved), as_json=as_json)
                 return
-            with FitProgress(resolved.search.generations) as progress:
+            with FitProgress() as progress:
                 parts = fits.Parts(listener=progress, note=progress.note)
                 started = expansion.start if resolved.expand.rounds else fits.start
                 run = started(resolved, out, parts)

@@ -21,7 +21,9 @@ from grace_irl.runs.run import Interrupted, Run
 def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
     """Tables for people, one object for programs."""
     if as_json:
-        print_json(vars(estimate) | {name: _object(getattr(estimate, name)) for name in ("typical", "most")})
+        totals = {name: _object(getattr(estimate, name)) for name in ("typical", "most")}
+        label = {"label": estimate.label.rule, "label_reason": estimate.label.reason}
+        print_json(vars(estimate) | totals | label)
         return
     out = console()
     say(f"proposer {estimate.proposer}, model {estimate.model or 'not known'}")
@@ -29,6 +31,7 @@ def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
     out.print(_totals(estimate))
     for cap in estimate.caps:
         say(_cap(cap))
+    say(estimate.label.line)
     for line in (*estimate.assumptions, *estimate.notes):
         say(f"- {line}")
 

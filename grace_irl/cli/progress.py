@@ -19,14 +19,13 @@ from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import opened
-from grace_irl.runs.schema import FORMAT
 from grace_irl.text import line
 
 
 class FitProgress:
     """Shows snapshots on stderr, so that stdout holds only the answer."""
 
-    def __init__(self, generations: int) -> None:
+    def __init__(self) -> None:
         self._console = PlainConsole(stderr=True)
         self._live: Bar | None = None
         self._replaying = False
@@ -40,7 +39,7 @@ class FitProgress:
                 console=self._console,
                 transient=True,
             )
-            self._task = self._live.add_task("", total=generations + 1, generation=0, said="first programs …")
+            self._task = self._live.add_task("", total=None, generation=0, said="first programs …")
 
     def __enter__(self) -> FitProgress:
         if self._live is not None:
@@ -59,6 +58,7 @@ class FitProgress:
         if self._live is not None:
             self._live.update(
                 self._task,
+                total=snapshot.generations,
                 completed=progress.generation,
                 generation=progress.generation,
                 said=said(snapshot),
@@ -100,7 +100,7 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
     out.print(rounds_table(rounds))
     if rounds:
         with opened(folder / rounds[0].run) as (store, _):
-            if store.format < FORMAT:
+            if store.format < 2:
                 say(accuracy_line(None))
         say(f"reward: {RunPaths(folder).reward}")
     say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")

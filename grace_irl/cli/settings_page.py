@@ -51,10 +51,12 @@ def page() -> str:
         kind = info.annotation
         if isinstance(kind, type) and issubclass(kind, Section):
             parts += [f"\n## `{name}`\n\n{inspect.getdoc(kind)}\n\n", _table(declared(kind, name).values())]
-    for method in METHODS.values():
-        for name, section in method.sections.items():
-            title = f"\n## `{name}`, of method `{method.name}`\n\n{inspect.getdoc(section)}\n\n"
-            parts += [title, _table(declared(section, name).values())]
+    common = declared(Config)
+    sections = dict.fromkeys(entry for method in METHODS.values() for entry in method.sections.items())
+    for name, section in sections:
+        readers = [f"`{each.name}`" for each in METHODS.values() if each.sections.get(name) is section]
+        title = f"\n## `{name}`, of {' and '.join(readers)}\n\n{inspect.getdoc(section)}\n\n"
+        parts += [title, _table(each for key, each in declared(section, name).items() if key not in common)]
     return "".join([*parts, COMPARISON, _table(declared(Comparison).values())])
 
 

@@ -23,7 +23,9 @@ from grace_irl.compare.settings import (
 )
 from grace_irl.compare.standings import Standing, standings
 from grace_irl.compare.table import Line, csv_text, markdown, plot
+from grace_irl.config import METHOD
 from grace_irl.contents import require_no_links
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
 from grace_irl.rewards.file import read_reward
 from grace_irl.rl.environments import names_code
@@ -50,12 +52,14 @@ class Compared:
         results: of all jobs, failed ones among them.
         standings: of the methods, by environment.
         notes: what a reader of the tables should know.
+        label: the rule for which expert states are positive, and why it was chosen.
     """
 
     folder: Path
     results: tuple[JobResult, ...]
     standings: tuple[Standing, ...]
     notes: tuple[str, ...]
+    label: RuleChoice
 
 
 def start(
@@ -80,7 +84,8 @@ def start(
     """
     require_absent(out)
     contest = Contest.of(settings, new=True)
-    comparison = settings.comparison.model_copy(update={"data": digest_of(contest.demonstrations)})
+    began = {"data": digest_of(contest.demonstrations), "label_reason": contest.choice.reason}
+    comparison = settings.comparison.model_copy(update=began)
     settings = located(Settings(comparison, contest.settings.fit))
     contest = replace(contest, settings=settings)
     warned = _checked(contest)
@@ -207,7 +212,7 @@ def _written(
             if each.environment == environment
         ]
         write_atomically(place.curves(environment), plot(environment, lines))
-    return Compared(place.path, results, found, notes)
+    return Compared(place.path, results, found, notes, contest.choice)
 
 
 def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]:
@@ -241,8 +246,10 @@ def _checked(contest: Contest) -> tuple[str, ...]:
         labels.append(_require_playable(contest, environment))
     if len(set(labels)) < len(labels):
         raise InputError(f"--transfer-env: {', '.join(labels)}; expected different environments")
-    line = told(contest.demonstrations, comparison.env)
-    return (*([line] if line else []), *length_warnings(problem, tuple(methods)))
+    line, searches = told(contest.demonstrations, comparison.env), contest.settings.fit.method
+    other = searches != METHOD and Grace.name in comparison.methods
+    own = [f"{Grace.name} searches by method {searches!r}"] if other else []
+    return (*([line] if line else []), *own, *length_warnings(problem, tuple(methods)))
 
 
 def _require_playable(contest: Contest, environment: str) -> str:

@@ -117,6 +117,7 @@ class Contest:
         demonstrations = load(fit.data.demos, fit.data.negatives, kind=fit.data.kind)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
         choice = choose_rule(demonstrations, asked)
+        choice = replace(choice, reason=settings.comparison.label_reason or choice.reason)
         settings = Settings(settings.comparison, with_label(settings.fit, choice.rule))
         return cls(settings, with_rule(demonstrations, choice.rule), choice)
 

@@ -95,6 +95,7 @@ class Comparison(Section):
         ge=0,
     )
     data: str = setting("", "Digest of the demonstrations that the comparison began with.", flag="")
+    label_reason: str = setting("", "Reason for the label rule that it began with.", flag="")
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
         f"Environment steps of each run: {comparison.steps:,}; seeds: {comparison.seeds}; {draws}; episodes of "
         f"evaluation: {comparison.episodes}; {form}{expansion}.",
         "",
+        *([f"Label rule {fit.data.label}: {_said(comparison.label_reason)}.", ""] if comparison.label_reason else []),
         f"Cells: {_said(KEY)}. Each run keeps {len(settings.keeps()) + 1} policies; the favourite is the one whose "
         f"{comparison.choice_episodes} episodes the training's own signal pays most: the recovered reward, or for "
         "ppo-true the true one. Steps to choose are no steps of training.",

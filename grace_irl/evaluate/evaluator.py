@@ -90,6 +90,7 @@ class DiscriminatorEvaluator:
         train = self._train
         known = train.source.known(program)
         rewards: dict[str, Floats] = {}
+        takes_action = program.takes_action
         for stage in train.stages:
             # Cached rewards count like new ones, so that a resumed run stops at the same stage.
             outcome, known = train.source.complete(program, stage, known)
@@ -97,10 +98,9 @@ class DiscriminatorEvaluator:
                 return _invalid(outcome)
             rewards |= {digest: known[digest] for digest in stage}
             if stage is not train.stages[-1] and np.isfinite(bar.floor):
-                bound = self._bound(rewards)
+                bound = self._bound(rewards, takes_action)
                 if bound < bar.floor - EQUAL:
                     return _stopped(bound, bar.floor, train.source, rewards)
-        takes_action = _takes_action(rewards)
         rows = train.columns(takes_action)
         if rows is None:
             message = (
@@ -128,13 +128,12 @@ class DiscriminatorEvaluator:
         if reached < bar.floor - EQUAL:
             return found.evaluation()
         experts = [item.trajectory.digest for item in train.items if item.demonstration.role == "expert"]
-        found = replace(found, monotonicity=monotonicity(rewards[digest] for digest in experts))
-        return self._with_held_out(program, found, ranked.threshold, takes_action)
+        found = replace(found, monotonicity=monotonicity(rewards[digest][takes_action:] for digest in experts))
+        return self._with_held_out(program, found, ranked.threshold)
 
-    def _bound(self, rewards: dict[str, Floats]) -> float:
+    def _bound(self, rewards: dict[str, Floats], takes_action: bool) -> float:
         """An upper bound on the fitness, from the trajectories run so far."""
         train = self._train
-        takes_action = _takes_action(rewards)
         rows = train.columns(takes_action)
         if rows is None:
             return 0.0
@@ -144,21 +143,21 @@ class DiscriminatorEvaluator:
         objective = Objective.of(flatten(items, rewards, takes_action=takes_action), part)
         return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
 
-    def _with_held_out(self, program: Program, trained: Separation, threshold: float, takes_action: bool) -> Evaluation:
+    def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
         """Adds the held-out metrics, under the calibration and at the threshold of the training data.
 
         What a program says when it fails on held-out data is not passed on: it could carry a state into a
         prompt.
         """
         held_out = self._held_out
-        rows = held_out.columns(takes_action)
+        rows = held_out.columns(program.takes_action)
         if rows is None:
             return trained.evaluation()
         source = held_out.source
         outcome, rewards = source.complete(program, source.digests, source.known(program))
         if outcome.status != "ok":
             return Evaluation(outcome.status, f"{outcome.status} on a held-out trajectory")
-        values = flatten(held_out.items, rewards, takes_action=takes_action)
+        values = flatten(held_out.items, rewards, takes_action=program.takes_action)
         fitted = Calibration(trained.scale, trained.offset)
         loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
         ranked = ranking(values, rows.positive, threshold)
@@ -225,11 +224,6 @@ def _stopped(bound: float, floor: float, source: RewardSource, rewards: dict[str
     done, total = source.states(list(rewards)), source.states(source.digests)
     message = f"stopped after {done} of {total} states: fitness at most {shown(bound)}, below {shown(floor)}"
     return Evaluation("ok", message, bound=bound)
-
-
-def _takes_action(rewards: dict[str, Floats]) -> bool:
-    """Whether these are rewards of transitions: they have NaN at the first state, to which none leads."""
-    return bool(np.isnan(next(iter(rewards.values()))[0]))
 
 
 def _invalid(outcome: Outcome) -> Evaluation:

@@ -115,15 +115,14 @@ def monotonicity(rewards: Iterable[NDArray[np.float64]]) -> float | None:
     """Mean over trajectories of Kendall's tau-b of reward against time; None if none has two states.
 
     Args:
-        rewards: one `(T+1,)` array per expert trajectory; a leading NaN (transition rewards) is left out.
+        rewards: one array per expert trajectory, `(T+1,)` or of its transitions `(T,)`.
 
     A constant reward counts as 0: it rises as often as it falls.
     """
     taus = []
     for values in rewards:
-        known = values[1:] if len(values) and np.isnan(values[0]) else values
-        if len(known) < 2:
+        if len(values) < 2:
             continue
-        constant = bool((known == known[0]).all())
-        taus.append(0.0 if constant else float(kendalltau(known, np.arange(len(known))).statistic))
+        constant = bool((values == values[0]).all())
+        taus.append(0.0 if constant else float(kendalltau(values, np.arange(len(values))).statistic))
     return float(np.mean(taus)) if taus else None

@@ -145,6 +145,9 @@ class RewardSource:
         if outcome.status != "ok":
             return outcome, {}
         rewards = dict(zip(shuffled, outcome.rewards, strict=True))
+        if not program.takes_action and any(np.isnan(values[:1]).any() for values in outcome.rewards):
+            # Only a program that broke out of its own code can get here: the child says that it rewards transitions.
+            return replace(outcome, status="nonfinite", rewards=(), message="no reward for a first state"), {}
         if mode == "batch":
             self._cache.put(program.id, rewards)
         return outcome, rewards

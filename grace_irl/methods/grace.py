@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from grace_irl.config import Config
-from grace_irl.methods.method import Method
+from grace_irl.config import Config, SearchConfig
+from grace_irl.methods.method import Course, Method, Phase
 from grace_irl.methods.separated import SeparationAccount
+from grace_irl.settings import Section, setting
 
 if TYPE_CHECKING:
     from grace_irl.demos.labels import Problem
@@ -17,12 +18,60 @@ if TYPE_CHECKING:
     from grace_irl.search.protocol import Search
 
 
+class EvolutionConfig(SearchConfig):
+    """The search; the defaults are those of GRACE's table 6."""
+
+    population: int = setting(20, "Programs kept.", unit="programs", ge=1)
+    elite: int = setting(
+        4, "Best programs that always survive.", unit="programs", ge=0, details="At most half of them do."
+    )
+    generations: int = setting(100, "Rounds of mutation after the first population, at most.", ge=0)
+    include_expert: float = setting(
+        0.25, "Chance that a mutation prompt shows an expert trajectory.", needs="prompts", ge=0, le=1
+    )
+    incorrect_only: float = setting(
+        0.5, "Chance that a mutation prompt shows incorrect states only.", needs="prompts", ge=0, le=1
+    )
+    expert_only: float = setting(
+        0.75, "Chance that a mutation prompt shows expert states only.", needs="prompts", ge=0, le=1
+    )
+    parent_temperature: float = setting(
+        1.0,
+        "T of exp(fitness / T), by which parents are drawn.",
+        gt=0,
+        allow_inf_nan=False,
+        details="1 is the paper's; near 0 only the best program is mutated.",
+    )
+    steady: bool = setting(
+        False, "Take results into the population one by one, not by generations: keeps a server busy."
+    )
+    reshape: int = setting(
+        0,
+        "After the search, ask for this many versions of the best program that rise more steadily along experts.",
+        unit="programs",
+        ge=0,
+        details="A version is kept only if accuracy does not fall.",
+    )
+
+
+class FitnessConfig(Section):
+    """The discriminator (docs/fitness.md)."""
+
+    panel: ClassVar[str] = "Search"
+    short: ClassVar[bool] = True
+
+    log_pi: Literal["constant", "uniform", "recorded", "cloned"] = setting(
+        "constant", "pi in the discriminator: constant, uniform, recorded or cloned."
+    )
+    calibrate: bool = setting(True, "Fit a scale and an offset to the reward; without, it counts as it is.")
+
+
 def evolution(config: Config) -> Search:
     """GRACE's evolution under these settings, and what reshapes its best program if that is wanted."""
     from grace_irl.search.evolution import Evolution, EvolutionSettings
     from grace_irl.search.reshaping import Reshaping
 
-    search = config.search
+    search = config.own(EvolutionConfig)
     settings = EvolutionSettings(
         population=search.population,
         elite=min(search.elite, search.population // 2),  # if all were safe, nothing better could enter
@@ -46,7 +95,8 @@ def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Eva
     """
     from grace_irl.evaluate.log_pi import log_pi
 
-    pi = log_pi(problem, config.fitness.log_pi)
+    settings = config.own(FitnessConfig)
+    pi = log_pi(problem, settings.log_pi)
 
     def opened(bench: Workbench) -> Evaluator:
         from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
@@ -55,7 +105,7 @@ def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Eva
             bench.problem,
             bench.sandbox,
             log_pi=pi,
-            calibrated=config.fitness.calibrate,
+            calibrated=settings.calibrate,
             cache=bench.rewards,
             limits=bench.limits,
         )
@@ -70,6 +120,30 @@ def operators() -> Mapping[str, Operator]:
     return OPERATORS
 
 
+def course(config: Config) -> Course:
+    """The first population, rounds of mutation, and versions that rise more steadily."""
+    from grace_irl.search.evolution import ATTEMPTS
+
+    search, plateau = config.own(EvolutionConfig), config.stop.plateau
+    size, rounds = search.population, search.generations
+    usual = rounds if plateau is None else min(rounds, plateau)
+    reshaping = [Phase("reshape", search.reshape, search.reshape)] if search.reshape else []
+    retries = 0 if search.steady else (ATTEMPTS - 1) * size  # at worst one by one
+    first = Phase("initialise", size, size)
+    end = (
+        f"ends after {usual} generations without improvement (plateau)"
+        if usual < rounds
+        else f"goes through all {rounds} generations"
+    )
+    return Course(
+        typical=(first, Phase("mutate", usual * size, size), *reshaping),
+        most=(first, Phase("initialise", retries, 1), Phase("mutate", rounds * size, size), *reshaping),
+        typically=f"the first population of {size}, then a search that {end}",
+        at_most=f"all {rounds} generations",
+        generations=rounds + 1,
+    )
+
+
 METHOD = Method(
     name="grace",
     summary="evolution on the discriminator's fitness, offline",
@@ -77,6 +151,8 @@ METHOD = Method(
     evaluator=discriminator,
     account=SeparationAccount(),
     operators=operators,
-    reads=("search.", "fitness.", "expand.", "stop.target_accuracy", "data."),
-    width=lambda config: config.search.population,
+    sections={"search": EvolutionConfig, "fitness": FitnessConfig},
+    reads=("expand.", "stop.target_accuracy", "data."),
+    width=lambda config: config.own(EvolutionConfig).population,
+    course=course,
 )

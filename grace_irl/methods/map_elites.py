@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from grace_irl.config import Config
-from grace_irl.methods.grace import discriminator, operators
-from grace_irl.methods.method import Method
+from grace_irl.methods.grace import FitnessConfig, discriminator, operators
+from grace_irl.methods.method import Course, Method, Phase
 from grace_irl.methods.separated import SeparationAccount
-from grace_irl.search.protocol import Fate, Request, Result, Search
+from grace_irl.search.protocol import COUNTED, Fate, Request, Result, Search
 from grace_irl.search.ranks import Scored, merit, winners
 from grace_irl.settings import Section, setting
 
@@ -105,6 +105,21 @@ def _width(config: Config) -> int:
     return config.own(MapElitesSettings).first
 
 
+def _course(config: Config) -> Course:
+    settings, plateau = config.own(MapElitesSettings), config.stop.plateau
+    first = min(settings.first, settings.programs)
+    left = settings.programs - first
+    usual = left if plateau is None else min(left, plateau * COUNTED)
+    stopped = f", of which {usual} without improvement end the run (plateau)" if usual < left else ""
+    return Course(
+        typical=(Phase("initialise", first, first), Phase("mutate", usual, max(usual, 1))),
+        most=(Phase("initialise", first, first), Phase("mutate", left, max(left, 1))),
+        typically=f"{first} new programs, then mutations{stopped}",
+        at_most=f"all {settings.programs} programs",
+        generations=settings.programs // COUNTED,
+    )
+
+
 METHOD = Method(
     name="map-elites",
     summary="the fittest program of each niche of size and steadiness, on the discriminator's fitness",
@@ -112,7 +127,8 @@ METHOD = Method(
     evaluator=discriminator,
     account=SeparationAccount(),
     operators=operators,
-    sections={"map_elites": MapElitesSettings},
-    reads=("fitness.", "stop.target_accuracy", "data."),
+    sections={"map_elites": MapElitesSettings, "fitness": FitnessConfig},
+    reads=("stop.target_accuracy", "data."),
     width=_width,
+    course=_course,
 )

@@ -43,6 +43,38 @@ class Needs:
     demonstrations: bool = True
 
 
+@dataclass(frozen=True)
+class Phase:
+    """Requests of one operator, one after the other.
+
+    Attributes:
+        operator: its name; "initialise" has no parent.
+        programs: how many.
+        together: how many in a row may share calls of a model; the next ones share others.
+    """
+
+    operator: str
+    programs: int
+    together: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """The programs that a run asks for, for estimates and the display of progress.
+
+    Attributes:
+        typical, most: phases of a run as it usually goes, and of the longest one.
+        typically, at_most: the same in words.
+        generations: of the longest run, as its search counts them.
+    """
+
+    typical: tuple[Phase, ...]
+    most: tuple[Phase, ...]
+    typically: str
+    at_most: str
+    generations: int
+
+
 def _no_operators() -> Mapping[str, Operator]:
     return {}
 
@@ -76,11 +108,13 @@ class Method:
         following: which further calls follow a first answer; by default a program that fails is sent back.
         panels: sections of the report, from the best program's evaluation (or None) and from all.
         needs: what a run cannot do without.
-        sections: its own settings by the name of their section (`grace_irl.settings`).
-        reads: sections and settings that this method reads, of those that some methods do not
+        sections: its own settings by the name of their section (`grace_irl.settings`). A class that extends
+            `grace_irl.config.SearchConfig` takes the name `search`.
+        reads: sections and settings of every run that this method reads, of those that some methods do not
             (`grace_irl.runs.config.OPTIONAL`). `fit` refuses a user who sets another of these.
         width: how many programs it works with at once: those that a run may begin with, and as many fruitless answers
             as end it twice.
+        course: the programs that a run asks for; by default nobody knows.
     """
 
     name: str
@@ -95,3 +129,4 @@ class Method:
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     width: Callable[[Config], int] = lambda _: 20
+    course: Callable[[Config], Course | None] = lambda _: None

@@ -28,39 +28,10 @@ DEBUG_SETS = "debug"
 
 ALLOWED_MODULES = frozenset(
     {
-        "__future__",
-        "abc",
-        "bisect",
-        "cmath",
-        "collections",
-        "contextlib",
-        "copy",
-        "dataclasses",
-        "datetime",
-        "decimal",
-        "difflib",
-        "enum",
-        "fractions",
-        "functools",
-        "heapq",
-        "html",
-        "itertools",
-        "json",
-        "lxml",
-        "math",
-        "numbers",
-        "numpy",
-        "operator",
-        "random",
-        "re",
-        "statistics",
-        "string",
-        "textwrap",
-        "types",
-        "typing",
-        "unicodedata",
-        "warnings",
-        "xml",
+        *("__future__", "abc", "contextlib", "copy", "dataclasses", "enum", "functools", "types", "typing", "warnings"),
+        *("bisect", "collections", "heapq", "itertools", "operator"),
+        *("cmath", "datetime", "decimal", "fractions", "math", "numbers", "numpy", "random", "statistics"),
+        *("difflib", "html", "json", "lxml", "re", "string", "textwrap", "unicodedata", "xml"),
     }
 )
 """Top-level modules a program may import: the pure parts of the standard library, numpy and lxml."""
@@ -72,17 +43,7 @@ FORBIDDEN_SUBMODULES = frozenset(
 
 NUMPY_FILES = frozenset(
     {
-        *(
-            "load",
-            "loadtxt",
-            "save",
-            "savetxt",
-            "savez",
-            "savez_compressed",
-            "genfromtxt",
-            "fromfile",
-            "fromregex",
-        ),
+        *("load", "loadtxt", "save", "savetxt", "savez", "savez_compressed", "genfromtxt", "fromfile", "fromregex"),
         *("memmap", "DataSource", "open_memmap", "ctypeslib", "f2py", "testing"),
     }
 )

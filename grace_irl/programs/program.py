@@ -47,6 +47,7 @@ class Program:
         prior: how plausible its proposer finds it, log-probability relative to the proposer's best, nats; 0 without
             an opinion. Decides what few demonstrations leave open.
         functions: its functions and classes, found by the parser of the source.
+        takes_action: reward_fn takes (state, action, next_state), found by the parser, too.
     """
 
     id: str
@@ -56,6 +57,11 @@ class Program:
     parents: tuple[str, ...] = ()
     prior: float = 0.0
     functions: tuple[Definition, ...] = ()
+    takes_action: bool = False
+
+    def defines(self, name: str, within: Within) -> bool:
+        """Whether it has a function or method of this plain name, its module's own or a class's."""
+        return any(each.within == within and each.name.rpartition(".")[2] == name for each in self.functions)
 
 
 DIGEST_CHARS = 16

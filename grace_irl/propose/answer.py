@@ -10,11 +10,10 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from grace_irl.programs.contract import REWARD_CLASS
-from grace_irl.propose.chat import Finish
-from grace_irl.propose.json_answer import CODE_KEYS, REASONING_KEYS, read_object
+from grace_irl.propose.json_answer import CODE_KEYS, read_object
+from grace_irl.propose.protocol import Finish
 
 _OPENING = re.compile(r"^[ \t]*(?:[-*>][ \t]+)?(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^`\n]*$")
 _OPENING_LATE = re.compile(r"(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>python3?|py)[ \t]*$")
@@ -134,20 +133,10 @@ def _names(code: str) -> set[str]:
     return names
 
 
-Kind = Literal[
-    "program",  # a source that defines class Reward
-    "length",  # cut by the token limit before the program was whole
-    "refusal",  # the model, or a filter before it, declined
-    "empty",  # nothing but white space and thoughts
-    "unparsable",  # meant as JSON, and neither an object nor a program can be got out of it
-    "no_class",  # text or code without class Reward
-]
-
 MAX_CHARS = 1_000_000
 """Longer answers are not searched: no program may be longer than 64 KB."""
 
 MAX_REASONING = 4_000
-
 
 CLASS = re.compile(rf"^class\s+{REWARD_CLASS}\s*[(:]", re.MULTILINE)
 _THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
@@ -165,16 +154,17 @@ class Answer:
     """Content of an answer.
 
     Attributes:
-        source: the program; "" unless kind is "program".
+        source: the program, which defines class Reward; "" if there is none.
         reasoning: the model's text beside it.
-        failure: one line that begins with the kind; "" with a program.
-        kind: see `Kind`. Failures are counted by it.
+        failure: one line that begins with its kind; "" with a program. The kinds: "length", cut by the token limit
+            before the program was whole; "refusal", the model, or a filter before it, declined; "empty", nothing but
+            white space and thoughts; "unparsable", meant as JSON, and neither an object nor a program can be got out
+            of it; "no_class", text or code without class Reward.
     """
 
     source: str
     reasoning: str
     failure: str
-    kind: Kind
 
 
 def parse(text: str, finish: Finish = "stop") -> Answer:
@@ -197,7 +187,7 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
         return _failed("empty", "no text" if not thought else "nothing after the thoughts", thought)
     found = _find(text)
     if found.source and (found.whole or finish != "length"):
-        return Answer(found.source, found.reasoning[:MAX_REASONING], "", "program")
+        return Answer(found.source, found.reasoning[:MAX_REASONING], "")
     if finish == "length":
         return _failed("length", "cut by the token limit before the program was whole", found.reasoning)
     if _DECLINED.match(text) and "```" not in text:
@@ -249,7 +239,7 @@ def _find(text: str) -> _Found:
 
 
 def _in_json(text: str) -> _Found:
-    value = read_object(text, CODE_KEYS, REASONING_KEYS)
+    value = read_object(text)
     if value is None:
         return _Found("", reasoning=text.strip())
     fenced = joined(blocks(value.code), CLASS)
@@ -290,5 +280,5 @@ def _looks_like_code(line: str) -> bool:
     return not line.strip() or line[0] in " \t)]}" or _CODE_LINE.match(line) is not None
 
 
-def _failed(kind: Kind, why: str, reasoning: str) -> Answer:
-    return Answer("", reasoning[:MAX_REASONING], f"{kind}: {why}", kind)
+def _failed(kind: str, why: str, reasoning: str) -> Answer:
+    return Answer("", reasoning[:MAX_REASONING], f"{kind}: {why}")

@@ -70,7 +70,7 @@ class PromptBudget:
         negative: of one negative trajectory, if expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
         negative_heavy: the same of kinds whose states are heavy: a screen takes as much as several grids.
-        dense: of one trajectory where every expert state is positive (rule "all"): the statistics say more.
+        dense: of one trajectory if every expert state is positive (rule "all"): the statistics say more.
         source: of a parent's source.
         debug: the text of debug(expert_states, negative_states).
         traceback: of a repair.

@@ -16,7 +16,7 @@ ANSWERS = 3  # to one trajectory, before it is given up
 
 
 class Cleaner:
-    """Asks about each trajectory alone, several at once, and again where an answer cannot be read.
+    """Asks about each trajectory alone, several at once, and again if an answer cannot be read.
 
     Args:
         asking: puts the prompts.

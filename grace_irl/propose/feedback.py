@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from grace_irl.programs.contract import DEBUG_METHOD, DEBUG_SETS
 from grace_irl.propose.briefing import Briefing
-from grace_irl.propose.material import Material, ParentMaterial, Workbench, chances, wrong_states
+from grace_irl.propose.material import Material, ParentMaterial, Workbench, wrong_states
 from grace_irl.propose.protocol import Parent
 from grace_irl.propose.rendering import Operator
 from grace_irl.propose.views.trajectory import Shown, foremost
@@ -29,8 +30,15 @@ def material(
     """
     count = len(parents) - len(request.ancestors)
     known = [_known(bench, briefing, each, request.seed if n < count else None) for n, each in enumerate(parents)]
-    found = Material(seed=request.seed, **chances(request))
-    found = replace(found, parents=tuple(known[:count]), ancestors=tuple(known[count:]))
+    drawn = dict(request.context)
+    found = Material(
+        seed=request.seed,
+        include_expert=bool(drawn.get("include_expert")),
+        incorrect_only=bool(drawn.get("incorrect_only")),
+        expert_only=bool(drawn.get("expert_only")),
+        parents=tuple(known[:count]),
+        ancestors=tuple(known[count:]),
+    )
     if not known:
         return found
     first = known[0]
@@ -42,7 +50,7 @@ def material(
         wrong=first.wrong,
         overall=first.overall,
     )
-    if operator.debugged is None or "def debug_fn" not in first.source:
+    if operator.debugged is None or not parents[0].program.defines(DEBUG_METHOD, "class"):
         return found
     shown = [each for section in operator.debugged(briefing, found).values() for each in section]
     return replace(found, debug=_debug(bench, first.source, shown)) if shown else found
@@ -53,7 +61,8 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
     wrong = wrong_states(briefing.items, rewards)
-    overall = "" if seed is None else _overall(bench, source, seed)
+    compares = seed is not None and parent.program.defines(DEBUG_SETS, "module")
+    overall = _overall(bench, source, seed) if compares and seed is not None else ""
     return ParentMaterial(source, parent.evaluation, rewards, wrong, overall, parent.notes)
 
 
@@ -74,8 +83,6 @@ def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[
 
 def _overall(bench: Workbench, source: str, seed: int) -> str:
     """The text of the program's debug(expert_states, negative_states) on a sample of the training states."""
-    if "\ndef debug(" not in f"\n{source}":
-        return ""
     train = bench.problem.train
     sides: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for position, item in enumerate(train):

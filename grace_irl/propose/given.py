@@ -1,7 +1,8 @@
-"""Proposers of answers that exist already: programs to begin with, and the answers of a recording."""
+"""Proposers around answers of others: programs to begin with, a recording, and one that works in a thread."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,6 +10,7 @@ from typing import Protocol
 from grace_irl.errors import InputError
 from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, Step, Stoppable
 from grace_irl.search.protocol import Request
+from grace_irl.work import Job, LocalExecutor
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class Replay:
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """See `Proposer`. What the recording lacks is a failure: the recorded run went no further."""
         del parents
-        answer = self._recording.proposal(request.index)
-        return answer or Proposal("", failure=f"exhausted: {self._name} holds no answer to request {request.index}")
+        missing = f"exhausted: {self._name} holds no answer to request {request.index}"
+        return self._recording.proposal(request.index) or Proposal("", failure=missing, exhausted=True)
 
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
@@ -109,3 +111,28 @@ def require_answers(recording: Recording, name: str) -> None:
     """Raises InputError for a recording without a first answer."""
     if recording.proposal(0) is None:
         raise InputError(f"{name}: no recorded answers; expected the folder of a run, or a recording made by export")
+
+
+class InThread:
+    """Runs a proposer that computes rather than waits in one thread of its own, request by request in order.
+
+    The event loop stays free for evaluations meanwhile. A run that is stopped or interrupted does not wait for an
+    answer that nobody wants any more.
+    """
+
+    def __init__(self, proposer: Proposer) -> None:
+        self._proposer = proposer
+        self._executor = LocalExecutor(1, {"propose": self._proposal}, name="propose")
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        """See `Proposer`."""
+        job = Job("propose", {"request": request, "parents": tuple(parents)})
+        proposal: Proposal = await asyncio.wrap_future(self._executor.submit(job))
+        return proposal
+
+    async def stop(self) -> None:
+        """See `Stoppable`: drops what waits; what runs ends by itself."""
+        self._executor.close()
+
+    def _proposal(self, request: Request, parents: tuple[Parent, ...]) -> Proposal:
+        return asyncio.run(self._proposer.propose(request, parents))

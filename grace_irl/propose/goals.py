@@ -7,18 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from grace_irl.propose.answer import MAX_CHARS, MAX_REASONING, tidy, without_thoughts
-from grace_irl.propose.chat import Finish
+from grace_irl.propose.answer import MAX_CHARS, tidy, without_thoughts
 from grace_irl.propose.json_answer import objects
-
-GoalsKind = Literal[
-    "goals",  # every trajectory has its answer
-    "range",  # a state that the trajectory does not have
-    "missing",  # a trajectory without an answer
-    "length",  # cut by the token limit before every trajectory had its answer
-    "refusal",
-    "empty",
-]
+from grace_irl.propose.protocol import Finish
 
 GOALS_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -56,15 +47,14 @@ class Goals:
     Attributes:
         indices: for each trajectory, in the order asked, its goal states: sorted, counted from 0 as in
             `Demonstration.goals`, () if there is none; None if the answer gives no valid one.
-        reasoning: what the model said beside it.
-        failure: one line that begins with the kind; "" when every trajectory has its answer.
-        kind: see `GoalsKind`; the first that applies.
+        failure: one line that begins with its kind; "" if every trajectory has its answer. The kinds, of which the
+            first that applies counts: "refusal"; "empty"; "range", a state that the trajectory does not have;
+            "length", cut by the token limit before every trajectory had its answer; "missing", a trajectory without
+            an answer.
     """
 
     indices: tuple[tuple[int, ...] | None, ...]
-    reasoning: str
     failure: str
-    kind: GoalsKind
 
 
 def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> Goals:
@@ -75,12 +65,11 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
         lengths: number of states of each trajectory that was asked about, in order.
         finish: why the model stopped.
     """
-    nothing = (None,) * len(lengths)
     if finish == "refusal":
-        return Goals(nothing, text[:MAX_REASONING], "refusal: the model or a filter declined", "refusal")
-    body, thought = without_thoughts(tidy(text[:MAX_CHARS]))
+        return Goals((None,) * len(lengths), "refusal: the model or a filter declined")
+    body, _ = without_thoughts(tidy(text[:MAX_CHARS]))
     if not body.strip() and finish != "length":
-        return Goals(nothing, thought[:MAX_REASONING], "empty: no text", "empty")
+        return Goals((None,) * len(lengths), "empty: no text")
     said = _of_json(body, len(lengths)) or _of_lines(body, len(lengths))
     indices: list[tuple[int, ...] | None] = []
     outside, missing = [], []
@@ -88,28 +77,20 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
         states = said.get(number)
         wrong = [state for state in states or () if not 1 <= state <= length]
         if states is None:
-            missing.append(number)
+            missing.append(str(number))
         elif wrong:
-            outside.append(f"trajectory {number}: state {wrong[0]} of {length} states; expected 1 to {length}")
+            outside.append(f"range: trajectory {number}: state {wrong[0]} of {length} states; expected 1 to {length}")
         valid = states is not None and not wrong
         indices.append(tuple(sorted({state - 1 for state in states or ()})) if valid else None)
-    kind: GoalsKind = "goals"
-    failure = ""
-    if outside:
-        kind, failure = "range", f"range: {outside[0]}"
-    elif missing:
+    failure = outside[0] if outside else ""
+    if missing and not outside:
         kind = "length" if finish == "length" else "missing"
-        failure = f"{kind}: no goal states (or the word none) for trajectory {', '.join(map(str, missing))}"
-    return Goals(tuple(indices), _reasoning(body)[:MAX_REASONING], failure, kind)
-
-
-def _reasoning(text: str) -> str:
-    said = next((value["reasoning"] for value in objects(text) if "reasoning" in value), None)
-    return said if isinstance(said, str) else _LINE.sub("", text).strip()
+        failure = f"{kind}: no goal states (or the word none) for trajectory {', '.join(missing)}"
+    return Goals(tuple(indices), failure)
 
 
 def _of_json(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states, counted from 1, by trajectory number; {} where the text holds no such object."""
+    """Goal states, counted from 1, by trajectory number; {} if the text holds no such object."""
     for value in objects(text):
         entries = value.get("trajectories")
         if isinstance(entries, list):

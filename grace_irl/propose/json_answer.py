@@ -7,6 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
+REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
+"""Keys of either part that models use; of several the first counts."""
+
 MAX_ATTEMPTS = 16
 """Places at which an object is looked for: each attempt may read to the end of the answer."""
 
@@ -29,23 +33,21 @@ class JsonAnswer:
     whole: bool = True
 
 
-def read_object(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
+def read_object(text: str) -> JsonAnswer | None:
     """The object that carries code, also within fences, before or behind other text; None if there is none."""
-    whole = _carrying(objects(text, strict=True), code_keys, reasoning_keys)
+    whole = _carrying(objects(text, strict=True))
     # If line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
-    return whole or _broken(text, code_keys, reasoning_keys) or _carrying(objects(text), code_keys, reasoning_keys)
+    return whole or _broken(text) or _carrying(objects(text))
 
 
-def _carrying(
-    values: Iterable[dict[str, object]], code_keys: Sequence[str], reasoning_keys: Sequence[str]
-) -> JsonAnswer | None:
+def _carrying(values: Iterable[dict[str, object]]) -> JsonAnswer | None:
     """The first object that carries code."""
     for value in values:
         for each in _inner(value):
-            for key in code_keys:
+            for key in CODE_KEYS:
                 code = _text(each.get(key))
                 if code:
-                    return JsonAnswer(twice_escaped(code), _first(each, reasoning_keys))
+                    return JsonAnswer(twice_escaped(code), _first(each, REASONING_KEYS))
     return None
 
 
@@ -104,14 +106,14 @@ def _first(value: dict[str, object], keys: Sequence[str]) -> str:
     return next((_text(value[key]) for key in keys if key in value), "")
 
 
-def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) -> JsonAnswer | None:
+def _broken(text: str) -> JsonAnswer | None:
     """The rest of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
-    keys = "|".join(map(re.escape, code_keys))
+    keys = "|".join(CODE_KEYS)
     start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
     if start is None:
         return None
     mark, rest = start[1], text[start.end() :]
-    others = "|".join(map(re.escape, reasoning_keys))
+    others = "|".join(REASONING_KEYS)
     behind = re.search(rf"{mark}\s*,\s*\"(?:{others})\"\s*:", rest)
     end = behind.start() if behind else rest.rfind(mark)
     whole = behind is not None or (end >= 0 and rest[end + len(mark) :].strip(" \n`;,").startswith("}"))
@@ -122,12 +124,6 @@ def _broken(text: str, code_keys: Sequence[str], reasoning_keys: Sequence[str]) 
         code = code.replace('\\"', '"')
     before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
     return JsonAnswer(code, unescape(before[1]) if before else "", whole)
-
-
-CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
-
-
-REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
 
 
 ANSWER_SCHEMA: dict[str, object] = {

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grace_irl.errors import InputError
 from grace_irl.propose.answer import parse
-from grace_irl.propose.chat import Chat, Completion, Question
-from grace_irl.propose.client import ChatClient
 from grace_irl.propose.client.errors import CallFailed, ContextOverflow
 from grace_irl.propose.json_answer import ANSWER_SCHEMA, NOTE_SCHEMA, read_note
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter, PromptSettings
-from grace_irl.propose.protocol import AnswerFormat, Parent, Prompt, Proposal, Step
+from grace_irl.propose.protocol import Chat, Completion, Parent, Prompt, Proposal, Question, Step
 from grace_irl.search.protocol import Request
 
 SHRINKS = 5  # times that a prompt is made shorter before the run ends
@@ -174,68 +172,23 @@ class LlmProposer:
     ) -> list[Proposal]:
         """`n` proposals; with `reads`, each is a program."""
         asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
-        missing = [Proposal("", failure=asked.failure, prompt=asked.prompt.text)]
-        read = _read if reads else _texts
-        return [*read(asked.prompt, asked.completions), *missing * (n - len(asked.completions))]
+        found = [_read(asked.prompt, each, reads=reads) for each in asked.completions]
+        # The prompt is kept once for all answers of a call.
+        found[1:] = [replace(each, prompt="") for each in found[1:]]
+        missing = Proposal("", failure=asked.failure, prompt=asked.prompt.text)
+        return [*found, *[missing] * (n - len(found))]
 
 
-def _texts(prompt: Prompt, completions: Sequence[Completion]) -> list[Proposal]:
-    """Answers that are no programs."""
-    return [
-        Proposal(
-            "",
-            prompt=prompt.text,
-            raw=read_note(each.text),
-            tokens_in=each.tokens_in,
-            tokens_out=each.tokens_out,
-            seconds=each.seconds,
-        )
-        for each in completions
-    ]
-
-
-def _read(prompt: Prompt, completions: Sequence[Completion]) -> list[Proposal]:
-    proposals = []
-    for place, completion in enumerate(completions):
-        answer = parse(completion.text, completion.finish)
-        proposals.append(
-            Proposal(
-                source=answer.source,
-                failure=answer.failure,
-                reasoning=answer.reasoning,
-                prompt=prompt.text if place == 0 else "",  # kept once for all answers of a call
-                raw=completion.text,
-                tokens_in=completion.tokens_in,
-                tokens_out=completion.tokens_out,
-                seconds=completion.seconds,
-            )
-        )
-    return proposals
-
-
-class Served:
-    """Obeys `Chat` with a client of an OpenAI-compatible server."""
-
-    def __init__(self, client: ChatClient) -> None:
-        self.client = client
-
-    async def answer_format(self) -> AnswerFormat:
-        """See `Chat`."""
-        return await self.client.detect_format()
-
-    async def room(self) -> int | None:
-        """See `Chat`."""
-        length = await self.client.context_length()
-        return None if length is None else max(1, length - self.client.settings.max_tokens)
-
-    async def ask(self, question: Question) -> tuple[Completion, ...]:
-        """See `Chat`.
-
-        No seed is sent: a served model does not repeat itself to the bit anyway (batches differ), a run is repeated by
-        its recording, and vLLM 0.32 on a CPU dies of a seed beside a prompt that it reads in chunks.
-        """
-        return await self.client.complete(question.prompt, question.n, schema=question.schema)
-
-    async def close(self) -> None:
-        """See `Chat`."""
-        await self.client.close()
+def _read(prompt: Prompt, completion: Completion, *, reads: bool) -> Proposal:
+    """The program of an answer, or with `reads` off its text."""
+    answer = parse(completion.text, completion.finish) if reads else None
+    return Proposal(
+        source=answer.source if answer else "",
+        failure=answer.failure if answer else "",
+        reasoning=answer.reasoning if answer else "",
+        prompt=prompt.text,
+        raw=completion.text if reads else read_note(completion.text),
+        tokens_in=completion.tokens_in,
+        tokens_out=completion.tokens_out,
+        seconds=completion.seconds,
+    )

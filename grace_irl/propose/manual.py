@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
-from grace_irl.propose.chat import Completion, Question
-from grace_irl.propose.protocol import AnswerFormat, Prompt
+from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
 LOOK = 0.2  # seconds between two looks into the folder
 STILL = 3  # looks after which what has not changed is whole: an answer file, a batch of prompts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
-from grace_irl.search.protocol import Request
 
 Wrong = Mapping[int, NDArray[np.int64]]
 """Wrong states by the place of their trajectory among the training items, in order; none of what has none."""
@@ -112,7 +110,6 @@ class Material:
         ancestors: what the request names besides.
         debug: by trajectory digest and step (from 0): what the parent's debug_fn said.
         include_expert, incorrect_only, expert_only: the chances of GRACE's table 6, drawn by the search.
-        problems: what static checks said of the source, each with its line.
         trajectories: what is to be cleaned.
     """
 
@@ -126,28 +123,9 @@ class Material:
     include_expert: bool = False
     incorrect_only: bool = False
     expert_only: bool = False
-    problems: tuple[str, ...] = ()
     trajectories: tuple[Labelled, ...] = ()
     parents: tuple[ParentMaterial, ...] = ()
     ancestors: tuple[ParentMaterial, ...] = ()
-
-
-class Chances(TypedDict):
-    """Table 6's draws, by the names that `Material` has for them."""
-
-    include_expert: bool
-    incorrect_only: bool
-    expert_only: bool
-
-
-def chances(request: Request) -> Chances:
-    """Table 6's draws as a request carries them."""
-    drawn = dict(request.context)
-    return Chances(
-        include_expert=bool(drawn.get("include_expert", False)),
-        incorrect_only=bool(drawn.get("incorrect_only", False)),
-        expert_only=bool(drawn.get("expert_only", False)),
-    )
 
 
 def _silent(_: str) -> None:

@@ -1,4 +1,4 @@
-"""The protocol of every proposer: an answer to a request."""
+"""The protocols of proposers, who answer requests, and of chats, who answer prompts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.program import Program
+from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.search.protocol import Request, Result
 
 
@@ -25,6 +26,7 @@ class Proposal:
         tokens_in, tokens_out: as counted by the server; 0 without one.
         seconds: wall time of the call.
         prior: how plausible the proposer finds the program, nats below its best; 0 without an opinion.
+        exhausted: there is no program, because the proposer has nothing new to propose.
     """
 
     source: str
@@ -37,6 +39,7 @@ class Proposal:
     tokens_out: int = 0
     seconds: float = 0.0
     prior: float = 0.0
+    exhausted: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,8 @@ class Stoppable(Protocol):
         ...
 
 
-AnswerFormat = Literal[
-    "code", "json"
-]  # a fenced block after a short paragraph, or an object by schema (docs/models.md)
+AnswerFormat = Literal["code", "json"]
+"""A fenced block after a short paragraph, or an object by schema (docs/models.md)."""
 
 
 @dataclass(frozen=True)
@@ -140,3 +142,66 @@ class Prompt:
     def text(self) -> str:
         """As recorded in a run and as written for a person."""
         return f"{self.system}\n\n{self.user}"
+
+
+Finish = Literal["stop", "length", "refusal"]
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One answer of a chat model.
+
+    Attributes:
+        text: as the server sent it; may be empty.
+        finish: "stop", "length" (cut by the token limit) or "refusal" (the model or a filter declined).
+        tokens_in: of the prompt. Of several answers to one call only the first carries them: a sum counts once.
+        tokens_out: of this answer (a server that only sums has its sum shared out).
+        seconds: wall time of the call; 0 for all but the first answer of a call.
+    """
+
+    text: str
+    finish: Finish = "stop"
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prompt on its way.
+
+    Attributes:
+        name: unique within the run and the same on every resume, such as "0012" or "0012-repair".
+        n: answers wanted.
+        schema: of answers in the format "json".
+    """
+
+    prompt: Prompt
+    name: str
+    n: int = 1
+    schema: Mapping[str, object] = field(default_factory=lambda: ANSWER_SCHEMA)
+
+
+class Chat(Protocol):
+    """Answers questions, several at once."""
+
+    async def answer_format(self) -> AnswerFormat:
+        """The format of answers."""
+        ...
+
+    async def room(self) -> int | None:
+        """Most tokens of a prompt beside its answer; None if that is not known."""
+        ...
+
+    async def ask(self, question: Question) -> tuple[Completion, ...]:
+        """Exactly `question.n` answers.
+
+        Raises:
+            CallFailed, ContextOverflow: of this question.
+            GraceError: nobody answers any more: the run ends, and can be resumed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Ends what is open; it can be asked again."""
+        ...

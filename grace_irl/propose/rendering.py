@@ -20,11 +20,11 @@ from grace_irl.propose.views.trajectory import Shown
 
 
 def repair(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for a program that runs. Reads `source`, `evaluation` (message, traceback) and `problems`."""
+    """Asks for a program that runs. Reads `source`, `evaluation` (message, traceback)."""
     evaluation = material.evaluation
-    parts = [*material.problems]
+    parts: list[str] = []
     if evaluation is not None and not evaluation.valid:
-        parts += [f"{evaluation.status}: {evaluation.message}", evaluation.traceback.strip()]
+        parts = [f"{evaluation.status}: {evaluation.message}", evaluation.traceback.strip()]
     return compose(
         briefing,
         "repair",

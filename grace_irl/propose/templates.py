@@ -1,4 +1,4 @@
-"""The wording of prompts: Jinja templates under `prompts/`, and those of other distributions."""
+"""Templates of texts that are no pages: prompts, programs, and what methods of other distributions write."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ import jinja2
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    # No escaping: prompts are plain text. What is undefined is a mistake of ours, never an empty string.
+def environment(package: str, folder: str = "templates") -> jinja2.Environment:
+    """The templates of one room."""
+    # No escaping: these are plain texts. What is undefined is a mistake of ours, never an empty string.
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("grace_irl.propose", "prompts"),
+        loader=jinja2.PackageLoader(package, folder),
         undefined=jinja2.StrictUndefined,
         autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=False,
     )
+
+
+def _prompts() -> jinja2.Environment:
+    return environment("grace_irl.propose", "prompts")
 
 
 def from_text(text: str) -> jinja2.Template:
     """A template of a method's own. It may begin with `{{ preamble }}`, which all prompts of a run share."""
-    return _environment().from_string(text)
+    return _prompts().from_string(text)
 
 
 def render(template: str | jinja2.Template, **values: object) -> str:
-    """A template, by its name under `prompts/` or itself, with its values, without white space at its ends."""
-    found = _environment().get_template(f"{template}.j2") if isinstance(template, str) else template
+    """A prompt's template, by its name under `prompts/` or itself, with its values, without white space at its ends."""
+    found = _prompts().get_template(f"{template}.j2") if isinstance(template, str) else template
     return found.render(**values).strip()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from grace_irl.config import Config
 from grace_irl.propose.briefing import neutral_names
 from grace_irl.runs.budget import Prices, Spending, spending
+from grace_irl.runs.config import flat
 from grace_irl.runs.provenance import data_digest, short
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
@@ -98,6 +99,7 @@ def _facts(
 ) -> list[tuple[str, str]]:
     told, rule, reason = store.told(), store.meta("label"), store.meta("label_reason")
     model = f", model {config.model.name}" if config.model.name else ""
+    log_pi = flat(config).get("fitness.log_pi")
     facts = [
         ("environment", environment),
         ("tasks", _tasks(store.trajectories(), prompted=config.proposer.name in ("llm", "manual"))),
@@ -106,7 +108,7 @@ def _facts(
             f"{RULES.get(rule, rule)} (label rule {rule}{f': {reason}' if reason else ''})" if rule else "",
         ),
         ("proposer", f"{config.proposer.name}{model}"),
-        ("method", f"{config.method}, seed {config.seed}, log pi {config.fitness.log_pi}"),
+        ("method", f"{config.method}, seed {config.seed}{f', log pi {log_pi}' if log_pi else ''}"),
         ("tried", f"{len(store.records()):,} programs in {len(told):,} answers"),
         ("search", f"{max((entry.seconds for entry in told.values()), default=0.0):,.1f} s"),
         ("model calls", _calls(spent)),

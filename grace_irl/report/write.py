@@ -21,6 +21,7 @@ from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, highlighted, render
 from grace_irl.report.plots import Plot
 from grace_irl.report.verdict import cautions, warnings
+from grace_irl.runs.config import flat
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
@@ -138,7 +139,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         told=told,
         separation=separation,
         verdict=told.verdict(evaluation) if evaluation else "No valid reward was found.",
-        log_pi=config.fitness.log_pi,
+        log_pi=flat(config).get("fitness.log_pi", ""),
         warnings=_warnings(best, separation, evidence),
         panels=chosen.panels(evaluation, [each.evaluation for each in records.values()]),
         source=highlighted(best.program.source) if best else "",

@@ -16,7 +16,6 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.programs.check import read
 from grace_irl.programs.contract import FILENAME, as_action
-from grace_irl.programs.program import Program
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.candidate import Candidate, ContractError, explain
 from grace_irl.sandbox.protocol import Limits, Sandbox
@@ -201,7 +200,7 @@ class SandboxedRunner(_Closing):
             if inspection.problems:
                 raise GraceError(f"{self._name}: {inspection.problems[0]}")
             over = stack.enter_context(closing(RewardSource(trajectories, sandbox, MemoryCache(), Limits())))
-            outcome, rewards = over.run(Program(inspection.id, self._source, inspection.nodes), over.digests)
+            outcome, rewards = over.run(inspection.program(self._source), over.digests)
             if outcome.status != "ok":
                 raise GraceError(f"{self._name}: {outcome.status}: {outcome.message}")
         return [rewards[trajectory.digest] for trajectory in trajectories]

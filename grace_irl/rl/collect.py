@@ -92,7 +92,7 @@ def collect(
         raise InputError(f"--seed {seed}; expected 0 or more")
     count = EpisodeTally() if tally is None else tally
     actor = make_policy(policy, env_id, alarm_s=alarm_s)
-    environment, view = make(env_id, max_steps=max_steps)
+    environment, view = make(env_id, max_steps=max_steps, kind=kind)
     try:
         seeds = np.random.default_rng(seed)
         kept: list[Demonstration] = []
@@ -121,7 +121,7 @@ def collect(
     finally:
         environment.close()
     choice = choose_observed(
-        (item.trajectory.states for item in kept), getattr(view, "kinds", (view.metadata.kind,)), env_id, kind
+        (item.trajectory.states for item in kept), getattr(view, "kinds", ()) or (view.metadata.kind,), env_id, kind
     )
     metadata = view.metadata if choice is None else of_kind(view.metadata, choice.kind)
     return Demonstrations(metadata, tuple(kept), choice=choice)

@@ -1,25 +1,29 @@
-"""Trains a policy by PPO, on the true reward or on a recovered one (Stable-Baselines3)."""
+"""Trains a policy by PPO, on the true reward or on a recovered one (Stable-Baselines3), with checkpoints."""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
-from grace_irl.rl.checkpoints import Checkpoint, digest, read_checkpoint, write_checkpoint
-from grace_irl.rl.curve import Point, to_json
+from grace_irl.rl.checkpoint import read_weights
+from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.rl.evaluation import Performance
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, one_thread, true_pay
@@ -135,7 +139,7 @@ def train(
             if folder is not None:
                 policy.save(folder / POLICY)
                 write_atomically(folder / CURVE, to_json(curve) + "\n")  # before what says that this part is done
-                write_checkpoint(folder / STATE, Checkpoint.of(learner, venv, curve, identity))
+                Checkpoint.of(learner, venv, curve, identity).write(folder / STATE)
             if progress is not None:
                 progress(curve[-1])
         learner.policy.set_training_mode(False)
@@ -191,3 +195,82 @@ def _weights(policy: TrainedPolicy | None) -> str:
     if policy is None:
         return ""
     return digest({name: value.cpu().numpy().tobytes().hex() for name, value in policy.network.state_dict().items()})
+
+
+def digest(facts: Mapping[str, Any]) -> str:
+    """SHA-256 (16 hex digits) of what makes a training the one that it is."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A training between two of its parts: weights, optimiser, normalisation, and the curve so far.
+
+    Attributes:
+        identity: digest of the settings.
+        steps: environment steps so far.
+        updates: gradient steps so far, as PPO counts them.
+        policy, optimizer: `state_dict`s.
+        returns: mean, variance and count of the discounted returns that rewards are divided by; or None.
+        curve: the evaluations so far.
+    """
+
+    identity: str
+    steps: int
+    updates: int
+    policy: dict[str, Any]
+    optimizer: dict[str, Any]
+    returns: tuple[float, float, float] | None
+    curve: tuple[Point, ...]
+
+    @classmethod
+    def of(cls, learner: PPO, venv: VecEnv, curve: Sequence[Point], identity: str) -> Checkpoint:
+        """The training as it is."""
+        returns = None
+        if isinstance(venv, VecNormalize):
+            statistics = venv.ret_rms
+            returns = (float(statistics.mean), float(statistics.var), float(statistics.count))
+        policy, optimizer = learner.policy.state_dict(), learner.policy.optimizer.state_dict()
+        return cls(identity, learner.num_timesteps, learner._n_updates, policy, optimizer, returns, tuple(curve))
+
+    def restore(self, learner: PPO, venv: VecEnv) -> tuple[Point, ...]:
+        """Puts a new learner in its place; the curve so far."""
+        learner.policy.load_state_dict(self.policy)
+        learner.policy.optimizer.load_state_dict(self.optimizer)
+        learner.num_timesteps, learner._n_updates = self.steps, self.updates
+        if isinstance(venv, VecNormalize) and self.returns is not None:
+            mean, variance, count = self.returns
+            venv.ret_rms.mean, venv.ret_rms.var, venv.ret_rms.count = np.array(mean), np.array(variance), count
+        return self.curve
+
+    def write(self, path: Path) -> None:
+        """Writes it whole or not at all.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        buffer = io.BytesIO()
+        torch.save({**vars(self), "curve": to_json(self.curve)}, buffer)
+        write_atomically(path, buffer.getvalue())
+
+
+def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
+    """A checkpoint that was written, by torch's weights-only loader; None if there is nothing.
+
+    Raises:
+        InputError: another training's, or not readable.
+    """
+    if not path.exists():
+        return None
+    try:
+        found = read_weights(path.read_bytes())
+        checkpoint = Checkpoint(**{**found, "curve": from_json(found["curve"])})
+    except Exception as error:  # torch raises what its parts raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"{path}: not a checkpoint ({lines[0][:200]}); expected what training wrote") from None
+    if checkpoint.identity != identity:
+        raise InputError(
+            f"{path}: of a training with other settings; expected the same environment, reward, steps, seed and "
+            "settings to go on with it, or another folder for a new one"
+        )
+    return checkpoint

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
-from grace_irl.config import Config, SandboxConfig
+from grace_irl.config import Config, ModelConfig, ProposerConfig, SandboxConfig
 from grace_irl.errors import InputError
 from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
@@ -139,20 +139,13 @@ def authorised(
 
 
 def shareable(config: Config) -> Config:
-    """The settings of a recording: search, fitness, stop rules and labels, and nothing that acts for the user."""
+    """The settings of a recording: method, search, stop rules and labels, and nothing that acts for the user."""
     data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
     if runs_code(expand.env):
         expand = expand.model_copy(update={"env": ""})
-    return Config(
-        method=config.method,
-        seed=config.seed,
-        data=data,
-        search=config.search,
-        fitness=config.fitness,
-        stop=config.stop,
-        expand=expand,
-    )
+    plain = {"proposer": ProposerConfig(), "model": ModelConfig(), "sandbox": SandboxConfig()}
+    return config.model_copy(update={"data": data, "expand": expand, **plain})
 
 
 def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -74,6 +73,7 @@ class Answering:
                 told.failure,
                 tuple(Draft(each.program, each.evaluation) for each in drafts),
                 told.notes,
+                told.exhausted,
             )
         parents = [self._parent(name) for name in (*request.parents, *request.ancestors)]
         proposal = self._store.proposal(request.index)
@@ -145,19 +145,12 @@ class Answering:
 
     async def _score(self, request: Request, proposal: Proposal, bar: Bar) -> Result:
         if proposal.failure or not proposal.source.strip():
-            return Result(request, failure=proposal.failure or "no program in the answer")
+            failure = proposal.failure or "no program in the answer"
+            return Result(request, failure=failure, exhausted=proposal.exhausted)
         source = canonical(proposal.source)
         inspection: Inspection = await self._done("inspect", source=source)
-        name = inspection.id or hashlib.sha256(source.encode()).hexdigest()[:16]
-        program = Program(
-            name,
-            source,
-            inspection.nodes,
-            request.operator,
-            request.parents,
-            proposal.prior,
-            inspection.functions,
-        )
+        program = inspection.program(source, request.operator, request.parents, proposal.prior)
+        name = program.id
         if inspection.problems:
             problems = "; ".join(inspection.problems)[:MAX_MESSAGE]
             return Result(request, program, Evaluation("rejected", problems))

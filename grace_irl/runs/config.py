@@ -11,23 +11,21 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from grace_irl.config import Config
+from grace_irl.config import METHOD, Config
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared, problem_of, with_sections
 from grace_irl.toml import read_toml
 
 
-def config_of(method: str) -> type[Config]:
+def config_of(method: str = METHOD) -> type[Config]:
     """The class of configurations with a method: the sections of every run, and its own."""
-    if method == Config().method:  # the common case reads no method
-        return Config
     from grace_irl.methods.registry import method as method_of
 
     return with_sections(Config, tuple(method_of(method).sections.items()))
 
 
-def settings_of(method: str) -> Mapping[str, Setting]:
+def settings_of(method: str = METHOD) -> Mapping[str, Setting]:
     """All settings of a run with a method, by their keys."""
     return declared(config_of(method))
 
@@ -48,10 +46,10 @@ def method_named(file: Path) -> str:
     return ""
 
 
-OPTIONAL = ("data.", "search.", "fitness.", "expand.", "stop.target_accuracy")
+OPTIONAL = ("data.", "expand.", "stop.target_accuracy")
 """Settings of all runs that a method may leave unread: it names those that it reads (`Method.reads`)."""
-ALWAYS = ("data.demos", "data.negatives", "search.lag", "search.samples")
-"""Of these, the settings that the loop reads for every method."""
+ALWAYS = ("data.demos", "data.negatives")
+"""Of these, the settings that are read for every method."""
 
 
 def is_read(key: str, method: str) -> bool:
@@ -86,7 +84,7 @@ def validated(tree: Mapping[str, Any]) -> Config:
     Raises:
         InputError: an unknown method or key, or a value that does not fit.
     """
-    name = tree.get("method", Config().method)
+    name = tree.get("method", METHOD)
     kind = config_of(name) if isinstance(name, str) else Config
     try:
         return kind.model_validate(tree)

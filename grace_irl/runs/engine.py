@@ -20,7 +20,6 @@ from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Sandbox
-from grace_irl.search.evolution import is_exhausted
 from grace_irl.search.protocol import (
     COUNTED,
     Barred,
@@ -64,6 +63,7 @@ class Snapshot:
         programs: number of different scored programs.
         told: this is after a result, not only after an answer.
         replayed: that result came from the store.
+        generations: of the longest run; None: not known.
     """
 
     progress: Progress
@@ -73,6 +73,7 @@ class Snapshot:
     live: Live
     told: bool
     replayed: bool
+    generations: int | None = None
 
 
 class Engine:
@@ -97,6 +98,7 @@ class Engine:
         following: Following = repairs(1),
         prices: Prices = Prices(),
         spent: tuple[int, int] = (0, 0),
+        generations: int | None = None,
         on_change: Callable[[Snapshot], None] = lambda _: None,
         on_best: Callable[[Record], None] = lambda _: None,
     ) -> None:
@@ -109,6 +111,7 @@ class Engine:
         self._prices = prices
         self._on_change = on_change
         self._on_best = on_best
+        self._generations = generations
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
         # Tokens that went before the search (goal states) count.
@@ -270,7 +273,8 @@ class Engine:
     def _show(self, *, told: bool, replayed: bool) -> None:
         headline = self._account.headline(self._shown.evaluation) if self._shown else ""
         records = len(self._records)
-        self._on_change(Snapshot(self._progress, self._shown, headline, records, self._live, told, replayed))
+        most = self._generations
+        self._on_change(Snapshot(self._progress, self._shown, headline, records, self._live, told, replayed, most))
 
     def _advance(self, result: Result, ended: bool, seconds: float) -> None:
         """Counts."""
@@ -295,7 +299,7 @@ class Engine:
             best=self._best.evaluation.metrics if self._best else {},
             stale=stale,
             fruitless=0 if result.program else before.fruitless + 1,
-            exhausted=before.exhausted + 1 if is_exhausted(result.failure) else 0,
+            exhausted=before.exhausted + 1 if result.exhausted else 0,
         )
 
 

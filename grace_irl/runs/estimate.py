@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -11,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.config import Config, ModelConfig, StopConfig
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.methods.method import Course, Phase
+from grace_irl.methods.registry import method
 from grace_irl.programs.program import Program
 from grace_irl.propose.client import ChatClient
 from grace_irl.propose.material import Workbench
@@ -27,13 +31,13 @@ from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.fit import new_labelling
 from grace_irl.runs.proposers import programs_of
 from grace_irl.sandbox.protocol import Sandbox
-from grace_irl.search.evolution import ATTEMPTS
 from grace_irl.search.protocol import Request
 
 ANSWER = 1_200  # tokens: the median of a large model's 34 recorded answers on BabyAI is 1,378, the least 930
 REPAIRS = 0.25  # share of programs that is sent back once, in a typical run
 DRAWN = 5  # prompts that are built of each kind
 PATIENCE, TIMEOUT = 0.0, 10.0  # seconds: for a server's name; nothing waits for it
+FIRST = "initialise"
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
 
@@ -107,6 +111,7 @@ class Estimate:
         caps: those that are set.
         assumptions: what the figures assume, one line each.
         notes: what the user should know, one line each.
+        label: the rule for which expert states are positive, and why it was chosen.
     """
 
     proposer: str
@@ -120,6 +125,7 @@ class Estimate:
     caps: tuple[Cap, ...]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    label: RuleChoice
 
 
 def estimated(config: Config) -> Estimate:
@@ -136,6 +142,9 @@ def estimated(config: Config) -> Estimate:
             f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; "
             "expected --llm-url URL, --proposer llm (no server is needed) or --proposer manual"
         )
+    course = method(config.method).course(config)
+    if course is None:
+        raise InputError(f"--estimate with method {config.method!r}, which does not say how many programs it asks for")
     labelling = new_labelling(config)
     notes: list[str] = []
     if labelling.silent:
@@ -145,15 +154,10 @@ def estimated(config: Config) -> Estimate:
     room = None if context is None else max(1, context - model.answer_tokens)
     if model.answer_format == "auto":
         notes.append("answer format auto: prompts are counted for code; a run finds out by a probe when it begins")
-    prompts = _sizes(labelling.problem(), config, room)
+    prompts = _sizes(labelling.problem(), config, room, [each.operator for each in course.most])
     typical_answer = min(ANSWER, model.answer_tokens)
-    rounds = config.search.generations
-    if config.stop.plateau is not None:
-        rounds = min(rounds, config.stop.plateau)
-    typical = _total(config, prompts, config.search.population, rounds, typical_answer, most=False)
-    attempts = 1 if config.search.steady else ATTEMPTS
-    first = attempts * config.search.population
-    most = _total(config, prompts, first, config.search.generations, model.answer_tokens, most=True)
+    typical = _total(config, prompts, course.typical, typical_answer, most=False)
+    most = _total(config, prompts, course.most, model.answer_tokens, most=True)
     return Estimate(
         proposer=name,
         model=served or model.name,
@@ -164,8 +168,9 @@ def estimated(config: Config) -> Estimate:
         typical=typical,
         most=most,
         caps=_caps(config.stop, typical, most),
-        assumptions=_assumptions(config, rounds),
+        assumptions=_assumptions(config, course),
         notes=tuple(notes),
+        label=labelling.choice,
     )
 
 
@@ -190,7 +195,7 @@ def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
     return name, context
 
 
-def _sizes(problem: Problem, config: Config, room: int | None) -> dict[str, PromptSize]:
+def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterable[str]) -> dict[str, PromptSize]:
     """Sizes of prompts that are really built."""
     settings = proposers.prompt_settings(config)
     # No prompt here runs a program: there is no debug function in the one that is made up.
@@ -201,16 +206,15 @@ def _sizes(problem: Problem, config: Config, room: int | None) -> dict[str, Prom
     parent = _made_up(problem)
     bench.rewards.put(parent.program.id, _one_wrong_each(problem))
     failed = Parent(parent.program, Evaluation("runtime", FAULT, f"Traceback (most recent call last):\n{FAULT}"))
-    built: dict[str, list[Prompt]] = {
-        "initialise": [prompter.write(Request(n, "initialise", seed=n), ()) for n in range(DRAWN)],
-        "mutate": [prompter.write(Request(n, "mutate", ("",), n), [parent]) for n in range(DRAWN)],
-    }
+    built: dict[str, list[Prompt]] = {}
+    for name in operators:
+        parents = [] if name == FIRST else [parent]
+        asked = [Request(n, name, ("",) * len(parents), n) for n in range(DRAWN)]
+        built[name] = [prompter.write(each, parents) for each in asked]
     if config.model.repair:
         built["repair"] = [prompter.repair(Request(0, "mutate"), failed)]
-    if config.search.reshape:
-        built["reshape"] = [prompter.write(Request(n, "reshape", ("",), n), [parent]) for n in range(DRAWN)]
     return {
-        name: PromptSize(_mean(prompts), max(most, *(_size(prompt) for prompt in prompts)), name != "initialise")
+        name: PromptSize(_mean(prompts), max(most, *(_size(prompt) for prompt in prompts)), name != FIRST)
         for name, prompts in built.items()
     }
 
@@ -238,31 +242,31 @@ def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
 
 
 def _total(
-    config: Config, prompts: dict[str, PromptSize], first: int, rounds: int, answer: int, *, most: bool
+    config: Config, prompts: dict[str, PromptSize], phases: Sequence[Phase], answer: int, *, most: bool
 ) -> Total:
-    """A run of `first` programs to begin with, and rounds of mutation."""
-    search, samples = config.search, config.search.samples or 1
-    left = config.stop.max_calls if config.stop.max_calls is not None else math.inf
-    given = len(programs_of(config.proposer.start_from, search.population))
-    seeded = min(given if most else given + config.proposer.seed_synthesis, first)
-    programs = {"initialise": int(min(first, left))}
-    programs["mutate"] = int(min(rounds * search.population, left - programs["initialise"]))
-    programs["reshape"] = int(min(search.reshape, left - sum(programs.values())))
-    asked = {**programs, "initialise": max(programs["initialise"] - seeded, 0)}
-    calls = {name: math.ceil(count / samples) for name, count in asked.items()}
-    # The first population is filled by further calls, at worst one by one; rounds do not share a call.
-    beyond = max(asked["initialise"] - search.population, 0)
-    calls["initialise"] = math.ceil((asked["initialise"] - beyond) / samples) + beyond
-    whole, part = divmod(asked["mutate"], search.population)
-    calls["mutate"] = whole * math.ceil(search.population / samples) + math.ceil(part / samples)
-    written = sum(asked.values())
-    repairs = 0 if not config.model.repair else written if most else round(REPAIRS * written)
-    calls["repair"] = repairs
+    """A run of these phases."""
+    samples, left = config.search.samples or 1, config.stop.max_calls or math.inf
+    asked = []
+    for phase in phases:
+        asked.append(replace(phase, programs=int(min(phase.programs, left))))
+        left -= asked[-1].programs
+    total = sum(each.programs for each in asked)
+    given = len(programs_of(config.proposer.start_from, method(config.method).width(config)))
+    given += 0 if most else config.proposer.seed_synthesis
+    for place, phase in reversed([*enumerate(asked)]):  # programs that nobody is asked for
+        if phase.operator == FIRST:
+            asked[place] = replace(phase, programs=max(phase.programs - given, 0))
+            given = max(given - phase.programs, 0)
+    calls: Counter[str] = Counter()
+    for phase in asked:
+        whole, part = divmod(phase.programs, phase.together)
+        calls[phase.operator] += whole * math.ceil(phase.together / samples) + math.ceil(part / samples)
+    written = sum(each.programs for each in asked)
+    calls["repair"] = repairs = 0 if not config.model.repair else written if most else round(REPAIRS * written)
     tokens_in = sum(count * _of(prompts, name, most=most) for name, count in calls.items() if count)
     tokens_out = (written + repairs) * answer
     prices = Prices(config.model.price_in, config.model.price_out)
-    total = sum(programs.values())
-    return Total(total, sum(calls.values()), repairs, tokens_in, tokens_out, prices.cost(tokens_in, tokens_out))
+    return Total(total, calls.total(), repairs, tokens_in, tokens_out, prices.cost(tokens_in, tokens_out))
 
 
 def _of(prompts: dict[str, PromptSize], name: str, *, most: bool) -> int:
@@ -278,22 +282,18 @@ def _caps(stop: StopConfig, typical: Total, most: Total) -> tuple[Cap, ...]:
     return tuple(Cap(name, limit, usual, high) for name, limit, usual, high in rows if limit is not None)
 
 
-def _assumptions(config: Config, rounds: int) -> tuple[str, ...]:
-    search, stop = config.search, config.stop
-    why = f"ends after {rounds} generations without improvement (plateau)" if rounds < search.generations else ""
+def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
     lines = [
-        f"typical: the first population of {search.population}, then a search that "
-        f"{why or f'goes through all {search.generations} generations'}; answers of "
-        f"{min(ANSWER, config.model.answer_tokens)} tokens",
+        f"typical: {course.typically}; answers of {min(ANSWER, config.model.answer_tokens)} tokens",
         "a run that reaches its target accuracy ends sooner, one that improves on its way later",
-        f"at most: all {search.generations} generations, every prompt and every answer as long as allowed",
+        f"at most: {course.at_most}, every prompt and every answer as long as allowed",
         "the prompt of a call counts once; a server that gives one answer at a time counts it for each",
     ]
     if config.model.repair:
         lines[0] += f", one program in {1 / REPAIRS:g} sent back once"
         lines[2] += ", every program sent back once"
-    if stop.max_calls is not None:
-        lines.append(f"both: no more than {stop.max_calls} programs (max-calls)")
+    if config.stop.max_calls is not None:
+        lines.append(f"both: no more than {config.stop.max_calls} programs (max-calls)")
     return tuple(lines)
 
 

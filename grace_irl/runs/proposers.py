@@ -13,18 +13,16 @@ from grace_irl.errors import InputError
 from grace_irl.methods.registry import method
 from grace_irl.programs.export import program_of
 from grace_irl.propose.briefing import PromptBudget
-from grace_irl.propose.chat import Chat
 from grace_irl.propose.client import ChatClient, ChatSettings
 from grace_irl.propose.client.settings import key_variable, origin
-from grace_irl.propose.given import Given, GivenProgram, Replay, Seeded
+from grace_irl.propose.given import Given, GivenProgram, InThread, Replay, Seeded
 from grace_irl.propose.goals import GoalAnswer
-from grace_irl.propose.in_thread import InThread
-from grace_irl.propose.llm import Asking, LlmProposer, Served
+from grace_irl.propose.llm import Asking, LlmProposer
 from grace_irl.propose.manual import Manual
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
-from grace_irl.propose.protocol import Proposer
+from grace_irl.propose.protocol import Chat, Proposer
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs.effects import author_of
 from grace_irl.runs.engine import run_to_end
@@ -96,10 +94,11 @@ def _can_synthesise(config: Config, problem: Problem) -> Config:
     from grace_irl.synthesis.synthesiser import require_words
 
     require_words(problem)
-    kind = why_not(problem)
-    if config.search.reshape and kind:
+    kind, course = why_not(problem), method(config.method).course(config)
+    versions = [each.programs for each in course.most if each.operator == "reshape"] if course else []
+    if versions and kind:
         raise InputError(
-            f"--reshape {config.search.reshape} with proposer 'synthesis', which cannot reshape rewards for {kind}; "
+            f"--reshape {versions[0]} with proposer 'synthesis', which cannot reshape rewards for {kind}; "
             "expected a model: give --llm-url or --proposer manual, or leave --reshape out"
         )
     _synthesis(config, problem)
@@ -121,14 +120,14 @@ def _has_server(config: Config, problem: Problem) -> Config:
 
     async def found() -> Config:
         async with ChatClient(chat_settings(config.model)) as client:
-            known = {"name": await client.open(), "answer_format": await client.detect_format()}
+            known = {"name": await client.open(), "answer_format": await client.answer_format()}
         return config.model_copy(update={"model": model.model_copy(update=known)})
 
     return run_to_end(found())
 
 
 def _served(config: Config, bench: Workbench) -> Chat:
-    return Served(ChatClient(chat_settings(config.model), bench.note))
+    return ChatClient(chat_settings(config.model), bench.note)
 
 
 def _llm(config: Config, bench: Workbench) -> Proposer:
@@ -299,7 +298,8 @@ def settled(config: Config) -> Config:
     proposer, search, model = config.proposer, config.search, config.model
     name = author_of(config)
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
-    lag = search.lag or {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": search.population}.get(name, LAG)
+    ahead = {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": method(config.method).width(config)}
+    lag = search.lag or ahead.get(name, LAG)
     return config.model_copy(
         update={
             "proposer": proposer.model_copy(update={"name": name}),

@@ -12,6 +12,7 @@ from grace_irl.demos.labels import Problem
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Definition, Program
+from grace_irl.runs.schema import FORMAT
 from grace_irl.search.ranks import Scored
 from grace_irl.toml import from_json
 
@@ -21,14 +22,13 @@ def to_text(evaluation: Evaluation) -> str:
     return json.dumps(asdict(evaluation), separators=(",", ":"))
 
 
-def from_text(text: str) -> Evaluation:
-    """The evaluation of `to_text`, or one that a run of format 2 holds.
+def from_text(text: str, version: int = FORMAT) -> Evaluation:
+    """The evaluation of `to_text`, or one as a run of an older format holds it.
 
     Raises:
         ValueError: another text, or a valid program whose score is not finite.
     """
-    old = '"evidence"' not in text and '"fitness"' in text
-    found = from_json(_Format2, text).evaluation() if old else from_json(Evaluation, text)
+    found = from_json(Evaluation, text) if version > 2 else from_json(_Format2, text).evaluation()
     if found.valid and found.complete and not math.isfinite(found.score):
         raise ValueError("score: expected a finite number of a valid program")
     return found
@@ -96,25 +96,26 @@ def record_row(program: Program, evaluation: Evaluation, index: int) -> tuple[ob
     """A row of the table of programs."""
     parents = json.dumps(program.parents)
     told = (index, program.source, program.nodes, program.operator, parents, program.prior)
-    return (program.id, *told, to_text(evaluation))
+    return (program.id, *told, to_text(evaluation), program.takes_action)
 
 
-def record_of(row: Sequence[object], functions: tuple[Definition, ...]) -> Record:
-    """The record of a row, which ends with the index.
+def record_of(row: Sequence[Any], functions: tuple[Definition, ...], version: int = FORMAT) -> Record:
+    """The record of `record_row`.
 
     Args:
-        row: id, source, nodes, operator, parents, prior, evaluation, index.
+        row: of the table.
         functions: that the program defines.
+        version: the database's format.
 
     Raises:
         ValueError: a row that is not as it was written.
     """
-    name, source, nodes, operator, parents, prior, evaluation, index = row
-    lineage, worth = from_json(tuple[str, ...], str(parents)), float(str(prior))
-    if not math.isfinite(worth):
+    name, index, source, nodes, operator, parents, prior, evaluation, takes_action = row
+    if not math.isfinite(prior):
         raise ValueError("prior: expected a finite number")
-    program = Program(str(name), str(source), int(str(nodes)), str(operator), lineage, worth, functions)
-    return Record(program, from_text(str(evaluation)), int(str(index)))
+    lineage = from_json(tuple[str, ...], parents)
+    program = Program(name, source, nodes, operator, lineage, float(prior), functions, bool(takes_action))
+    return Record(program, from_text(evaluation, version), index)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.acting import shareable
-from grace_irl.runs.config import resolve
+from grace_irl.runs.config import resolve, validated
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
@@ -25,7 +25,8 @@ from grace_irl.runs.run import is_own
 from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
 
-FORMAT, OLD_FORMAT = "grace-irl recording 2", "grace-irl recording 1"  # the old one names no data
+FORMAT = "grace-irl recording 3"
+OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # the oldest one names no data
 _MOST = 2**53
 """Largest number of a token or an answer."""
 _NEEDED = {"source", "failure"}
@@ -200,25 +201,29 @@ def _read(path: Path) -> Recorded:
     reached = 1
     try:
         header = json.loads(lines[0])
-        if header.get("format") not in (FORMAT, OLD_FORMAT):
+        if header.get("format") not in (FORMAT, *OLDER):
             raise ValueError(f"format {header.get('format')!r}")
-        config, head = Config.model_validate(header["config"]), from_json(_Head, lines[0])
-        content = sorted(head.data) if header["format"] == FORMAT else []
-        if header["format"] == FORMAT and not content:
+        config, head = validated(header["config"]), from_json(_Head, lines[0])
+        named = header["format"] != OLDER[-1]
+        content = sorted(head.data) if named else []
+        if named and not content:
             raise ValueError("no data")
         for line in lines[1:]:
             reached += 1
-            json.dumps(json.loads(line), ensure_ascii=False).encode()  # halves of characters, which no database keeps
-            if line.startswith('{"goals"'):
+            entry = json.loads(line)
+            json.dumps(entry, ensure_ascii=False).encode()  # halves of characters, which no database keeps
+            if "goals" in entry:
                 goals.append(said := from_json(_Goals, line).goals)
                 if max(map(abs, (said.attempt, said.tokens_in, said.tokens_out))) > _MOST:
                     raise ValueError("a number that no run has")
                 continue
             place, answer = from_json(_Place, line), from_json(Proposal, line)
+            if header["format"] in OLDER:  # the text alone said so
+                answer = replace(answer, exhausted=answer.failure.lower().startswith("exhausted"))
             if max(map(abs, (place.index, place.attempt, answer.tokens_in, answer.tokens_out))) > _MOST:
                 raise ValueError("a number that no run has")
             answers[place.index, place.attempt] = answer
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except (InputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
         raise InputError(
             f"{path}, line {reached}: not a recording ({reason}); expected one made by grace-irl export --recording"

@@ -17,8 +17,9 @@ from grace_irl.errors import InputError
 from grace_irl.programs.library import segment
 from grace_irl.programs.program import Definition, Program, Within
 
-FORMAT = 3  # of run.db; a higher number than this was written by a newer version
-"""Format 1 had held-out accuracies at the best threshold on held-out data, 2 one parent and one repair."""
+FORMAT = 4  # of run.db; a higher number than this was written by a newer version
+"""Format 1 had held-out accuracies at the best threshold on held-out data, 2 one parent and one repair, 3 neither
+`exhausted` nor `takes_action`."""
 
 SCHEMA = """
 -- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
@@ -52,7 +53,7 @@ CREATE TABLE proposals (
   idx INTEGER NOT NULL, attempt INTEGER NOT NULL, step TEXT NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL,
   reasoning TEXT NOT NULL, prompt TEXT NOT NULL, raw TEXT NOT NULL, sketch TEXT NOT NULL,
   tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, prior REAL NOT NULL,
-  PRIMARY KEY (idx, attempt)
+  exhausted INTEGER NOT NULL, PRIMARY KEY (idx, attempt)
 );
 
 -- What the search was told, in order. The seconds are of search when it was told, over all sittings. Drafts
@@ -65,7 +66,8 @@ CREATE TABLE results (
 -- Every program that was told, with its first score; idx is the request that it first answered.
 CREATE TABLE programs (
   id TEXT PRIMARY KEY, idx INTEGER NOT NULL, source TEXT NOT NULL, nodes INTEGER NOT NULL,
-  operator TEXT NOT NULL, parents TEXT NOT NULL, prior REAL NOT NULL, evaluation TEXT NOT NULL
+  operator TEXT NOT NULL, parents TEXT NOT NULL, prior REAL NOT NULL, evaluation TEXT NOT NULL,
+  takes_action INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- The functions and classes of every program that was told (docs/runs.md: Reuse); lines of the program's source.
@@ -94,21 +96,39 @@ CREATE TABLE events (id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT N
 """
 
 
-_BEFORE_3 = (
-    ("samples INTEGER NOT NULL,\n  ancestors TEXT NOT NULL\n", "samples INTEGER NOT NULL\n"),
-    ("attempt INTEGER NOT NULL, step TEXT NOT NULL, source", "attempt INTEGER NOT NULL, source"),
-    ("seconds REAL NOT NULL,\n  drafts TEXT NOT NULL, notes TEXT NOT NULL\n", "seconds REAL NOT NULL, draft TEXT\n"),
-)
-"""Parts of `SCHEMA`, and what stood in their places before format 3."""
+OLDER = {
+    4: (
+        ("exhausted INTEGER NOT NULL, PRIMARY", "PRIMARY"),
+        ("evaluation TEXT NOT NULL,\n  takes_action INTEGER NOT NULL\n", "evaluation TEXT NOT NULL\n"),
+    ),
+    3: (
+        ("samples INTEGER NOT NULL,\n  ancestors TEXT NOT NULL\n", "samples INTEGER NOT NULL\n"),
+        ("attempt INTEGER NOT NULL, step TEXT NOT NULL, source", "attempt INTEGER NOT NULL, source"),
+        (",\n  drafts TEXT NOT NULL, notes TEXT NOT NULL\n", ", draft TEXT\n"),
+    ),
+}
+"""Parts of `SCHEMA` by the format that began with them, and what stood in their places before."""
 
-AS_FORMAT_3 = """
+_STEP = "CASE attempt WHEN 0 THEN '' ELSE 'repair' END"
+_PROPOSALS = """
+CREATE TEMP VIEW proposals AS SELECT idx, attempt, {step} AS step, source, failure, reasoning, prompt, raw, sketch,
+  tokens_in, tokens_out, seconds, prior, failure LIKE 'exhausted%' AS exhausted FROM main.proposals;"""
+_BEFORE_4 = """
+-- Programs are shown, not scored again: nobody asks which arguments they take.
+CREATE TEMP VIEW programs AS SELECT *, 0 AS takes_action FROM main.programs;
+"""
+_BEFORE_3 = """
 CREATE TEMP VIEW requests AS SELECT *, '[]' AS ancestors FROM main.requests;
-CREATE TEMP VIEW proposals AS SELECT idx, attempt, CASE attempt WHEN 0 THEN '' ELSE 'repair' END AS step, source,
-  failure, reasoning, prompt, raw, sketch, tokens_in, tokens_out, seconds, prior FROM main.proposals;
 CREATE TEMP VIEW results AS SELECT idx, program, failure, seconds,
   CASE WHEN draft IS NULL THEN '[]' ELSE json_array(draft) END AS drafts, '{}' AS notes FROM main.results;
 """
-"""Views of an older database under the names that they stand for, for reading."""
+
+
+def views(version: int) -> str:
+    """Views of an older database under the names that they stand for, for reading."""
+    if version >= FORMAT:
+        return ""
+    return _PROPOSALS.format(step="step" if version > 2 else _STEP) + _BEFORE_4 + (_BEFORE_3 if version < 3 else "")
 
 
 def require_schema(
@@ -144,7 +164,7 @@ def require_schema(
 @cache
 def _schema(version: int) -> dict[str, tuple[str, str, str, str | None]]:
     made = SCHEMA
-    for now, before in _BEFORE_3 if version < FORMAT else ():
+    for now, before in (pair for since, pairs in OLDER.items() if version < since for pair in pairs):
         made = made.replace(now, before)
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(made)

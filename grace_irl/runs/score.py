@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_m
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.programs.export import calibration_of
 from grace_irl.rewards.file import load_reward
+from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.protocol import Sandbox
 
 Floats = NDArray[np.float64]
@@ -114,11 +116,11 @@ def score(
     problem = label(demonstrations, chosen.rule)
     require_both_sides(problem.items)
     items = problem.items
-    rewards = file.rewards(
-        [item.trajectory for item in items], workers=workers, allow_weak_sandbox=allow_weak, sandbox=sandbox
-    )
+    with ExitStack() as stack:
+        sandbox = sandbox or stack.enter_context(open_sandbox(workers=workers, allow_weak=allow_weak))
+        takes_action = sandbox.inspect(file.source).takes_action
+        rewards = file.rewards([item.trajectory for item in items], sandbox=sandbox)
     by_digest = {item.trajectory.digest: values for item, values in zip(items, rewards, strict=True)}
-    takes_action = bool(np.isnan(rewards[0][0]))
     everything = Problem(problem.metadata, problem.rule, items)
     rows = columns(items, log_pi(everything, choice), takes_action=takes_action)
     if rows is None:
@@ -147,7 +149,7 @@ def score(
         label=problem.rule,
         label_reason=chosen.reason,
         monotonicity=monotonicity(
-            by_digest[item.trajectory.digest] for item in items if item.demonstration.role == "expert"
+            by_digest[item.trajectory.digest][takes_action:] for item in items if item.demonstration.role == "expert"
         ),
         trajectories=len(items),
     )

@@ -53,7 +53,7 @@ class Session:
         """
         config = self.config
         chosen, stop = method(config.method), config.stop
-        evaluator = self.evaluator(self.bench)
+        evaluator, course = self.evaluator(self.bench), chosen.course(config)
         engine = Engine(
             search=chosen.search(config),
             proposer=self.proposer,
@@ -74,6 +74,7 @@ class Session:
             following=chosen.following(config),
             prices=Prices(config.model.price_in, config.model.price_out),
             spent=_spent(self.store.goals()),
+            generations=course.generations if course else None,
             on_change=self.listener or (lambda _: None),
             on_best=self._keep,
         )

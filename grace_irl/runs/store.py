@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -25,7 +25,6 @@ from grace_irl.propose.goals import GoalAnswer, Origin
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.record import Record, TrajectoryRow, record_of, record_row, trajectory_rows
 from grace_irl.runs.schema import (
-    AS_FORMAT_3,
     DEFINITION_COLUMNS,
     FORMAT,
     SCHEMA,
@@ -34,6 +33,7 @@ from grace_irl.runs.schema import (
     definitions,
     function_rows,
     require_schema,
+    views,
 )
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.toml import from_json
@@ -59,6 +59,7 @@ class Told:
         seconds: of search at that time, over all sittings.
         drafts: ids of the versions that further calls replaced, oldest first.
         notes: texts of further calls, by their steps.
+        exhausted: the proposer had nothing new.
     """
 
     index: int
@@ -67,6 +68,7 @@ class Told:
     seconds: float
     drafts: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    exhausted: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,7 @@ class Store:
             )
         self.format = int(found)
         require_schema(self._db, self._path, tables, self.format)
-        if self.format < FORMAT:
-            self._db.executescript(AS_FORMAT_3)
+        self._db.executescript(views(self.format))
         for table, column, other, key in _REFERENCES:
             rows = f"{column} FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT {key} FROM {other})"
             if self._db.execute(f"SELECT {rows} LIMIT 1").fetchone():
@@ -213,15 +214,13 @@ class Store:
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
         """The answer to a request, if it is kept."""
-        columns = ", ".join(each.name for each in fields(Proposal))
-        rows = self._rows(f"SELECT {columns} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
-        return Proposal(*rows[0]) if rows else None
+        rows = self._rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
+        return _proposal(rows[0]) if rows else None
 
     def proposals(self) -> Iterator[tuple[int, int, Proposal]]:
         """Every answer with its request and attempt, in that order."""
-        columns = ", ".join(each.name for each in fields(Proposal))
-        for row in self._rows(f"SELECT idx, attempt, {columns} FROM proposals ORDER BY idx, attempt"):
-            yield row[0], row[1], Proposal(*row[2:])
+        for row in self._rows(f"SELECT idx, attempt, {_PROPOSAL} FROM proposals ORDER BY idx, attempt"):
+            yield row[0], row[1], _proposal(row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
         """Keeps a result of the search and the fates that it decides, in one transaction."""
@@ -238,7 +237,7 @@ class Store:
         self._write(
             [
                 (f"INSERT INTO results VALUES ({_marks(told)})", [told]),
-                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows),
+                ("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows),
                 ("INSERT OR IGNORE INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", definitions),
                 ("INSERT OR IGNORE INTO functions VALUES (?, ?, ?, ?)", functions),
                 (_ADD_FATE, _fate_rows(fates, index, generation, final=False)),
@@ -249,10 +248,11 @@ class Store:
         """Every result of the search, by index."""
         rows = self._rows("SELECT idx, program, failure, seconds, drafts, notes FROM results")
         known = {row[0] for row in self._rows("SELECT id FROM programs")}
+        exhausted = {row[0] for row in self._rows("SELECT idx FROM proposals WHERE attempt = 0 AND exhausted")}
         with self._columns.reading("results"):
             found = [
-                Told(index, program, failure, seconds, from_json(_NAMES, drafts), from_json(_NOTES, notes))
-                for index, program, failure, seconds, drafts, notes in rows
+                Told(index, name, failure, s, from_json(_NAMES, drafts), from_json(_NOTES, notes), index in exhausted)
+                for index, name, failure, s, drafts, notes in rows
             ]
             if any(name not in known for each in found for name in each.drafts):
                 raise ValueError("a draft that is not in 'programs'")
@@ -270,13 +270,12 @@ class Store:
 
     def records(self) -> dict[str, Record]:
         """Every scored program, by id, in the order of asking."""
-        columns = "id, source, nodes, operator, parents, prior, evaluation, idx"
         defined = self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place")
         with self._columns.reading("definitions"):
             found = definitions(defined)
-        rows = self._rows(f"SELECT {columns} FROM programs ORDER BY idx")
+        rows = self._rows("SELECT * FROM programs ORDER BY idx")
         with self._columns.reading("programs"):
-            return {row[0]: record_of(row, found.get(row[0], ())) for row in rows}
+            return {row[0]: record_of(row, found.get(row[0], ()), self.format) for row in rows}
 
     def functions(self) -> list[Known]:
         """Every different function and class of the scored programs."""
@@ -365,6 +364,7 @@ _REFERENCES = (
 """Columns whose values must be in a column of another table."""
 _TABLE = re.compile(r" FROM (\w+)")
 _FORMAT = re.compile(r"[0-9]{1,9}")  # other digits, and thousands of them, are no number to `int`
+_PROPOSAL = ", ".join(each.name for each in fields(Proposal))
 _INDICES: Any = tuple[int, ...] | None
 _NAMES: Any = tuple[str, ...]
 _NOTES: Any = dict[str, str]
@@ -383,6 +383,10 @@ def _one_of(value: Any, allowed: Any) -> Any:
     if value not in get_args(allowed):
         raise ValueError(f"{value!r} is none of {', '.join(get_args(allowed))}")
     return value
+
+
+def _proposal(row: tuple[Any, ...]) -> Proposal:
+    return replace(Proposal(*row), exhausted=bool(row[-1]))
 
 
 def _marks(row: Sequence[object]) -> str:

@@ -8,6 +8,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from numpy.typing import NDArray
+
 from grace_irl.programs import contract
 from grace_irl.programs.check import SourceReading, read
 from grace_irl.programs.parsing import canonical
@@ -108,25 +110,24 @@ def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) ->
     requests = answer.requests()
     phase: Status = "init"
     where, start = "", 0
-    episode = ProgramPass(answer)
+    episode: ProgramPass | None = None
     answer.transitions = candidate.takes_action
     try:
-        for position in range(len(views)):
-            view = views[position]
+        for position, view in enumerate(views):
             phase, where = "init", f"trajectory {answer.job.first + position}"
-            episode.begin(start, requests.get(position, {}))
-            reward = candidate.start(view.extra_info)
+            episode = ProgramPass(candidate.start(view.extra_info), view, answer, start)
             phase = "runtime"
+            asked = requests.get(position, {})
             if not candidate.takes_action:
-                episode.states(reward, view)
+                episode.states(asked)
             elif view.actions is None:
                 answer.finish("contract", NO_ACTIONS)
                 return
             else:
-                episode.transitions(reward, view)
+                episode.transitions(view.actions, asked)
             start += view.length
     except BaseException as error:
-        if phase == "runtime":
+        if phase == "runtime" and episode is not None:
             where = f"state {episode.step} of {where}"
         answer.fail(explain(error, phase, source, where))
         return
@@ -149,53 +150,42 @@ def compare(candidate: Candidate, source: str, views: Views, experts: int, answe
 
 
 class ProgramPass:
-    """One trajectory's pass through a program.
+    """A program's way along one trajectory.
 
     Attributes:
         step: the state at hand, for messages.
     """
 
-    def __init__(self, answer: AnswerMap) -> None:
-        self._answer = answer
-        self._start = 0
-        self._requests: dict[int, int] = {}
+    def __init__(self, reward: Reward, view: TrajectoryView, answer: AnswerMap, start: int) -> None:
+        self._reward, self._view, self._answer, self._start = reward, view, answer, start
         self.step = 0
 
-    def begin(self, start: int, requests: dict[int, int]) -> None:
-        """Rewards go to `start`, …; `requests` maps steps to debug slots."""
-        self._start, self._requests, self.step = start, requests, 0
-
-    def states(self, reward: Reward, view: TrajectoryView) -> None:
-        """reward_fn(state) for each state, each a copy of its own."""
-        rewards, at, call = self._answer.rewards, self._start, reward.call
+    def states(self, requests: dict[int, int]) -> None:
+        """reward_fn(state) for each state, each a copy of its own; `requests` maps steps to debug slots."""
+        rewards, at, call = self._answer.rewards, self._start, self._reward.call
         step = 0
         try:
-            if self._requests:
-                for step in range(view.length):
-                    rewards[at + step] = number(call(view.state(step)))
-                    if step in self._requests:
-                        self._debug(reward, step, view.state(step))
-                return
-            for step, state in enumerate(view.states()):
+            for step, state in enumerate(self._view.states()):
                 value = call(state)
                 rewards[at + step] = value if type(value) is float else number(value)
+                if step in requests:
+                    self._debug(requests[step], self._view.state(step))
         finally:
             self.step = step
 
-    def transitions(self, reward: Reward, view: TrajectoryView) -> None:
+    def transitions(self, actions: NDArray[Any], requests: dict[int, int]) -> None:
         """reward_fn(state, action, next_state): entry t+1 rewards the step into state t+1, entry 0 is NaN."""
-        rewards, at, state, actions = self._answer.rewards, self._start, view.state, view.actions
-        assert actions is not None
-        rewards[at] = float("nan")
-        for step in range(1, view.length):
+        state = self._view.state
+        self._answer.rewards[self._start] = float("nan")
+        for step in range(1, self._view.length):
             self.step = step
-            value = reward.call(state(step - 1), actions[step - 1].copy(), state(step))
-            rewards[at + step] = value if type(value) is float else number(value)
-            if step in self._requests:
-                self._debug(reward, step, state(step - 1), actions[step - 1].copy(), state(step))
+            value = self._reward.call(state(step - 1), actions[step - 1].copy(), state(step))
+            self._answer.rewards[self._start + step] = number(value)
+            if step in requests:
+                self._debug(requests[step], state(step - 1), actions[step - 1].copy(), state(step))
 
-    def _debug(self, reward: Reward, step: int, *arguments: Any) -> None:
-        self._answer.debug(self._requests[step], debug_text(reward, *arguments))
+    def _debug(self, slot: int, *arguments: Any) -> None:
+        self._answer.debug(slot, debug_text(self._reward, *arguments))
 
 
 def debug_text(reward: Reward, *arguments: Any) -> str:

@@ -44,7 +44,6 @@ class ZygoteHandle:
         self.number = number
         self._wrap = tuple(wrap)
         self._ready = False
-        self.starts = 0
         self._start()
 
     @property
@@ -114,7 +113,6 @@ class ZygoteHandle:
 
     def _start(self) -> None:
         self._ready = False
-        self.starts += 1
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the zygote is up)
         path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]

@@ -54,8 +54,7 @@ class JobMemory:
         layout = JobLayout.plan(len(source), positions, states, len(debug), 4 * debug_chars, message, first)
         self._job, self._debug_chars = layout, debug_chars
         head = bytearray(layout.rewards_at)
-        counts = layout.pack()
-        head[: len(counts)] = counts
+        HEADER.pack_into(head, 0, *layout)
         head[SOURCE_AT : SOURCE_AT + len(source)] = source
         if second is not None:
             head[layout.second_at : layout.requests_at] = second.astype("<i8").tobytes()

@@ -104,25 +104,17 @@ def _forget_in_functions(shorten: _Shortener) -> None:
 
 LAZY = (
     *("_strptime", "encodings.idna", "encodings.punycode", "encodings.ascii", "encodings.latin_1"),
-    *("encodings.cp1252", "encodings.utf_16", "encodings.utf_32", "encodings.unicode_escape"),
-    *(
-        "collections.abc",
-        "numpy.linalg",
-        "numpy.fft",
-        "numpy.random",
-        "numpy.ma",
-        "numpy.polynomial",
-        "numpy.char",
-    ),
-    *("numpy.strings", "numpy.rec", "numpy.typing", "numpy.lib.stride_tricks", "xml.etree.ElementTree"),
-    *("html.parser", "html.entities", "lxml.etree", "lxml.html", "lxml.objectify", "lxml.builder"),
-    *("xml.dom.minidom", "xml.dom.expatbuilder", "xml.etree.ElementPath", "importlib._bootstrap", "traceback"),
+    *("encodings.cp1252", "encodings.utf_16", "encodings.utf_32", "encodings.unicode_escape", "collections.abc"),
+    *("numpy.linalg", "numpy.fft", "numpy.random", "numpy.ma", "numpy.polynomial", "numpy.char", "numpy.strings"),
+    *("numpy.rec", "numpy.typing", "numpy.lib.stride_tricks", "xml.etree.ElementTree", "html.parser", "html.entities"),
+    *("lxml.etree", "lxml.html", "lxml.objectify", "lxml.builder", "xml.dom.minidom", "xml.dom.expatbuilder"),
+    *("xml.etree.ElementPath", "importlib._bootstrap", "traceback"),
 )
 
 
 def preload() -> None:
     """Import everything, call what loads more on its first call, and shut the import system. Places are forgotten."""
-    for name in sorted(ALLOWED_MODULES) + list(LAZY):
+    for name in [*sorted(ALLOWED_MODULES), *LAZY]:
         importlib.import_module(name)
     _first_calls()
     warnings.simplefilter("ignore")  # nobody reads them, and the first one of a kind looks up its source line

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.programs.program import Definition
+from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
 Status = Literal[
@@ -65,6 +65,12 @@ class Inspection:
     functions: tuple[Definition, ...]
     takes_action: bool
     nodes: int
+
+    def program(
+        self, source: str, operator: str = "initialise", parents: tuple[str, ...] = (), prior: float = 0.0
+    ) -> Program:
+        """The program of the inspected source."""
+        return Program(self.id, source, self.nodes, operator, parents, prior, self.functions, self.takes_action)
 
 
 @dataclass(frozen=True)

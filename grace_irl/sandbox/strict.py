@@ -263,7 +263,7 @@ def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budg
 
 
 def _begin(view: TrajectoryView) -> bytes:
-    action = None if view.actions is None else [view.actions.dtype.str, view.actions.shape[1:]]
+    action = None if view.actions is None else view.actions.shape[1:]
     said = json.dumps({"extra_info": view.extra_info, "state": view.layout.to_json(), "action": action}).encode()
     return LENGTH.pack(len(said)) + said
 

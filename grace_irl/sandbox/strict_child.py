@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
 import struct
 from typing import Any, NoReturn
@@ -63,17 +64,14 @@ class Stage:
         self._candidate = candidate
         self._reward: Reward | None = None
         self._layout: StateLayout
-        self._actions: tuple[np.dtype[Any], tuple[int, ...], int] | None = None
+        self._actions: list[int] | None = None
         self._before = self._last = self._action = b""
 
     def begin(self) -> None:
         """Read what a trajectory starts with, and make its Reward."""
         said = json.loads(read_pipe(LENGTH.unpack(read_pipe(LENGTH.size))[0]))
         self._layout = StateLayout.from_json(said["state"])
-        self._actions = None
-        if said["action"]:
-            stored, shape = np.dtype(said["action"][0]), tuple(said["action"][1])
-            self._actions = stored, shape, int(np.prod(shape, dtype=np.int64)) * stored.itemsize
+        self._actions = said["action"]
         self._before = self._last = self._action = b""
         self._reward = self._candidate.start(said["extra_info"])
 
@@ -85,7 +83,8 @@ class Stage:
             value = self._reward.call(self._layout.state(self._last))
             return value if type(value) is float else number(value)
         first = not self._last
-        self._action = b"" if first or self._actions is None else read_pipe(self._actions[2])
+        if not first and self._actions is not None:
+            self._action = read_pipe(math.prod(self._actions) * ACTION_DTYPE.itemsize)
         self._before, self._last = self._last, self._layout.received(read_pipe)
         return float("nan") if first else number(self._reward.call(*self._transition()))
 
@@ -98,10 +97,9 @@ class Stage:
 
     def _transition(self) -> tuple[Any, Any, Any]:
         assert self._actions is not None
-        stored, shape, _ = self._actions
-        action = np.frombuffer(self._action, stored).reshape(shape).astype(ACTION_DTYPE)
+        action = np.frombuffer(self._action, ACTION_DTYPE).reshape(self._actions).copy()
         # a discrete action is a number, as in batch mode
-        taken = action if shape else action[()]
+        taken = action if self._actions else action[()]
         return self._layout.state(self._before), taken, self._layout.state(self._last)
 
 

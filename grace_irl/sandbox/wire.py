@@ -136,14 +136,7 @@ class JobLayout(NamedTuple):
 
     @classmethod
     def plan(
-        cls,
-        source: int,
-        positions: int = 0,
-        states: int = 0,
-        requests: int = 0,
-        debug_bytes: int = 0,
-        message: int = MESSAGE_BYTES,
-        first: int = 0,
+        cls, source: int, positions: int, states: int, requests: int, debug_bytes: int, message: int, first: int
     ) -> JobLayout:
         """Lay a job out."""
         answer_at = _aligned(SOURCE_AT + source)
@@ -156,10 +149,6 @@ class JobLayout(NamedTuple):
         size = debug_at + requests * (8 + debug_bytes)
         offsets = (answer_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at)
         return cls(source, first, positions, states, requests, debug_bytes, message, *offsets, size)
-
-    def pack(self) -> bytes:
-        """The numbers, as they lie at offset 0."""
-        return HEADER.pack(*self)
 
 
 def _aligned(offset: int) -> int:

@@ -154,7 +154,7 @@ class Evolution:
 
     def _take(self, result: Result) -> list[Fate]:
         program, evaluation = result.program, result.evaluation
-        self._exhausted = is_exhausted(result.failure)
+        self._exhausted = result.exhausted
         if program is None or evaluation is None:
             return []
         if program.id in self._seen:
@@ -182,11 +182,6 @@ class Evolution:
         fates = _fates(order, kept, before, self._settings.population)
         self._members, self._fresh = kept, []
         return fates
-
-
-def is_exhausted(failure: str) -> bool:
-    """Whether a failure says that the proposer has nothing new to propose."""
-    return failure.lower().startswith("exhausted")
 
 
 def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], size: int) -> list[Fate]:

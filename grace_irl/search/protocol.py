@@ -61,6 +61,7 @@ class Result:
         failure: "" with a program; else one line (no answer, refused, no code in the answer, …).
         drafts: the versions before the program, oldest first, if follow-up calls replaced it.
         notes: texts that follow-up calls brought, by the name of their step: a thought, a score of itself.
+        exhausted: the proposer has nothing new: the next request would bring no program either.
     """
 
     request: Request
@@ -69,6 +70,7 @@ class Result:
     failure: str = ""
     drafts: tuple[Draft, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    exhausted: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,6 @@ KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, IMAGE,
 A grid and an image may have the same form: for the kind of a whole set see `grace_irl.demos.kind_rule`."""
 
 
-PICTURE_SIDE = 32
-"""The shortest side of spaces of bytes that count as images without a word, as Minari has it."""
-
-
 def kind_named(name: str) -> StateKind:
     """The kind of this name.
 
@@ -89,17 +85,6 @@ def _kinds_of_state(state: Any) -> tuple[StateKind, ...]:
 def kinds_of_space(space: Any) -> tuple[StateKind, ...]:
     """The kinds that observations of a Gymnasium space may be of."""
     return tuple(kind for kind in KINDS.values() if kind.recognises_space(space))
-
-
-def kind_of_space(space: Any) -> StateKind | None:
-    """The likelier kind of observations of a Gymnasium space, which may leave several; None if no kind recognises it.
-
-    Of two kinds with one form the sides tell: from `PICTURE_SIDE` pixels on, bytes are an image.
-    """
-    found = kinds_of_space(space)
-    if len(found) > 1 and min(space.shape[:2]) >= PICTURE_SIDE:
-        return found[-1]
-    return found[0] if found else None
 
 
 def as_state(state: Any, kind: StateKind | None = None) -> Any:

@@ -34,7 +34,6 @@ class ImageKind(StateKind):
     expected = "bytes (T+1, h, w, 1, 3 or 4)"
     sides = ("height", "width")
     heavy = True
-    plain_space = True
     stored_as = "a list of bytes"
 
     def recognises(self, states: States) -> bool:

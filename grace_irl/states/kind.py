@@ -147,7 +147,6 @@ class StateKind(ABC):
         heavy: a state takes kilobytes, so files are read in small batches.
         parsed: programs parse states, which takes CPU by the byte.
         annotated: episodes may carry screenshots and actions in words.
-        plain_space: a Gymnasium space alone tells that its observations are states of this kind.
         has_parts: states are dicts of named parts, whose names programs need.
         named_fields: the numbers of a state may have names (`Metadata.fields`).
         label: the label rule of data of which nothing else is known ("last": tasks end where a goal is reached).
@@ -164,7 +163,6 @@ class StateKind(ABC):
     heavy: ClassVar[bool] = False
     parsed: ClassVar[bool] = False
     annotated: ClassVar[bool] = False
-    plain_space: ClassVar[bool] = False
     has_parts: ClassVar[bool] = False
     named_fields: ClassVar[bool] = False
     label: ClassVar[Literal["all", "last"]] = "all"

@@ -72,7 +72,6 @@ class RecordKind(StateKind):
     name = "record"
     plural = "records"
     expected = "a record of named arrays and texts"
-    plain_space = True
     has_parts = True
     stored_as = "numbers, a list of numbers, or text"
 

@@ -25,7 +25,6 @@ class VectorKind(StateKind):
     name = "vector"
     plural = "vectors"
     expected = "numbers (T+1, n)"
-    plain_space = True
     named_fields = True
 
     def recognises(self, states: States) -> bool:

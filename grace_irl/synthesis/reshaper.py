@@ -20,11 +20,9 @@ from grace_irl.demos.labels import Problem
 from grace_irl.programs.parsing import parse
 from grace_irl.propose.protocol import Proposal
 from grace_irl.states.grid import GRID
-from grace_irl.synthesis.grid.fragments import KEYS, PARTING
 from grace_irl.synthesis.grid.meaning import ByFeature, Feature, Filter, Novel, Outline, Plan
-from grace_irl.synthesis.grid.progress import Shaping, shapings
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Agent, Perception, find_agent
-from grace_irl.synthesis.grid.source import write_program
+from grace_irl.synthesis.grid.source import KEYS, PARTING, Shaping, shapings, write_program
 
 MOST = 100_000
 """Characters of a program that is looked at; none that is written here comes near."""

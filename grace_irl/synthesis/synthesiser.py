@@ -62,7 +62,7 @@ class Synthesiser:
     variation of the parent; "reshape" with the parent, which then pays for progress, too, if it watches grids.
 
     Only training demonstrations are looked at. An answer depends on them, the seed, the request and its parents, and
-    on nothing else: request i to initialise gets the i-th of all programs that differ, or the failure "exhausted".
+    on nothing else: request i to initialise gets the i-th of all programs that differ, or a failure.
 
     Args:
         problem: labelled demonstrations.
@@ -95,7 +95,7 @@ class Synthesiser:
                 return Proposal("", failure="nothing tells the expert states from the others")
             answer = self._sketch(request, parents)
             if answer is None:
-                return Proposal("", failure=EXHAUSTED, seconds=time.perf_counter() - start)
+                return Proposal("", failure=EXHAUSTED, seconds=time.perf_counter() - start, exhausted=True)
             which, sketch = answer
             sketcher = self._sketchers[which]
             return Proposal(

@@ -16,7 +16,7 @@ from dataclasses import replace
 from math import inf, isfinite
 
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, Evaluator
-from grace_irl.programs.parsing import parse
+from grace_irl.programs.check import read
 from grace_irl.programs.program import Program, identify, text_id
 from grace_irl.runs.record import from_text, to_text
 
@@ -34,11 +34,11 @@ BROKEN = (
 
 def program(source: str) -> Program:
     """A program as a run makes it of a source."""
-    try:
-        found = identify(parse(source))
-    except SyntaxError:
+    found = read(source)
+    if found.tree is None:
         return Program(text_id(source), source, 0)
-    return Program(found.id, source, found.nodes, functions=found.functions)
+    known = identify(found.tree)
+    return Program(known.id, source, known.nodes, functions=known.functions, takes_action=found.takes_action)
 
 
 def told(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

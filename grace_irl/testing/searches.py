@@ -200,7 +200,7 @@ class SearchSuite(ABC):
         broken = Evaluation("syntax", "line 1: invalid syntax")
         replies: tuple[Reply, ...] = (
             fails,
-            lambda request, _: Result(request, failure="exhausted: nothing new"),
+            lambda request, _: Result(request, failure="nothing new", exhausted=True),
             lambda request, _: Result(request, Program(f"{request.index:016x}", "(", 0), broken),
         )
         for reply in replies:

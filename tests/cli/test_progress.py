@@ -30,7 +30,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, *snapshots: Snapshot, terminal: bool,
     out = io.StringIO()
     console = PlainConsole(file=out, force_terminal=terminal, width=200, color_system=None)
     monkeypatch.setattr(module, "PlainConsole", lambda **_: console)
-    with FitProgress(10) as progress:
+    with FitProgress() as progress:
         for snapshot in snapshots:
             progress(snapshot)
         for note in notes:

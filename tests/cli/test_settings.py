@@ -209,7 +209,7 @@ def test_every_flag_of_compare_is_still_there() -> None:
 
 
 def test_every_key_and_its_default_is_still_there() -> None:
-    assert KEYS.items() <= flat(Config()).items()
+    assert KEYS.items() <= flat(resolve()).items()
     assert COMPARISON.items() <= Comparison().model_dump().items()
 
 
@@ -315,7 +315,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
         known["grace"].search,
         known["grace"].evaluator,
         sections={"toy": ToySettings},
-        reads=("data.", "search.generations"),
+        reads=("data.",),
     )
     monkeypatch.setitem(known, "toy", made)
 
@@ -327,7 +327,8 @@ class TestAMethodsOwnSection:
     def test_its_values(self) -> None:
         config = resolve(sets=["method=toy", "toy.tries=3"], flags={"toy.daring": 1.0})
         assert config.own(ToySettings) == ToySettings(tries=3, daring=1.0)
-        assert {"toy.tries", "search.population"} <= set(flat(config))
+        assert {"toy.tries", "search.lag"} <= set(flat(config))
+        assert not {"search.population", "fitness.log_pi"} & set(flat(config))
 
     def test_they_are_unknown_to_other_methods(self) -> None:
         with pytest.raises(InputError, match="'toy' has no effect with method 'grace'; expected it with --method toy"):
@@ -340,14 +341,20 @@ class TestAMethodsOwnSection:
     def test_settings_that_it_does_not_read_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         toy = ["fit", "--demos", "x", "--method", "toy"]
         shown = flags_in(help_of(capsys, *toy, "--help-all"))
-        assert {"--generations", "--label", "--lag", "--max-calls", "--model"} <= shown
-        assert not {"--elite", "--calibrate", "--expand", "--target-accuracy"} & shown
+        assert {"--label", "--lag", "--max-calls", "--model"} <= shown
+        assert not {"--elite", "--generations", "--calibrate", "--expand", "--target-accuracy"} & shown
         assert main([*toy, "--elite", "3"]) == 2
         assert "--elite has no effect with this method; expected it with --method grace" in capsys.readouterr().err
-        assert main([*toy, "--set", "search.elite=3", "--set", "fitness.calibrate=true", "--generations", "3"]) == 2
+        for key, unknown in (("search.elite=3", "search.elite"), ("fitness.calibrate=true", "fitness")):
+            assert main([*toy, "--set", key]) == 2
+            said = capsys.readouterr().err
+            assert f"{unknown!r} has no effect with method 'toy'; expected it with --method grace" in said
+        assert main([*toy, "--set", "stop.target_accuracy=0.9", "--set", "expand.rounds=1"]) == 2
         said = capsys.readouterr().err
-        assert "--set search.elite, --set fitness.calibrate: no effect with method 'toy'; expected another --me" in said
-        with pytest.raises(InputError, match="--elite: no effect with method 'toy'"):
+        assert "--set stop.target_accuracy, --set expand.rounds: no effect with method 'toy'; expected anoth" in said
+        with pytest.raises(
+            InputError, match="argument 'elite' has no effect with method 'toy'; expected it with metho"
+        ):
             grace_irl.fit("x", method="toy", elite=3)
 
     def test_its_flags(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -374,7 +381,7 @@ class TestAMethodsOwnSection:
         own: dict[str, Any] = {"toy_daring": 3}
         with pytest.raises(InputError, match=r"'toy.daring' is 3"):
             grace_irl.fit("x", method="toy", **own)
-        with pytest.raises(InputError, match="'toy_daring' is unknown"):
+        with pytest.raises(InputError, match="'toy_daring' has no effect with method 'grace'"):
             grace_irl.fit("x", **own)
 
 

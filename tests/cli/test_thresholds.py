@@ -183,14 +183,18 @@ def test_a_threshold_that_is_no_number_is_not_exported(run: Path, capsys: Captur
     assert not (run.parent / "out.py").exists()
 
 
-def test_a_run_of_the_format_before_is_shown_and_replayed(run: Path, tmp_path: Path, capsys: Capture) -> None:
-    made_older(run / "run.db", 2)
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_run_of_a_format_before_is_shown_and_replayed(
+    version: int, run: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    made_older(run / "run.db", version)
     assert main(["show", str(run), "--json"]) == 0
     assert last_object(capsys)["population"][0]["threshold"] == 0.5
     assert main(["report", str(run), "--out", str(tmp_path / "page.html")]) == 0
     assert main(["fit", "--resume", str(run)]) == 2
     err = capsys.readouterr().err
-    assert f"a run of format 2; expected format 3 to go on with: give its answers again with --replay {run}" in err
+    said = f"a run of format {version}; expected format 4 to go on with: give its answers again with --replay {run}"
+    assert said in err
     before = (run / "reward.py").read_text()
     assert main(["fit", "--replay", str(run), "--out", str(tmp_path / "again")]) == 0
     assert (tmp_path / "again" / "reward.py").read_text().partition("class ")[2] == before.partition("class ")[2]

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
 
 from grace_irl.cli import main
-from grace_irl.compare.comparison import resume, start
+from grace_irl.compare.comparison import Compared, resume, start
 from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
 from grace_irl.compare.pool import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
@@ -62,20 +63,38 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return [{key: value for key, value in row.items() if key not in MEASURED} for row in csv.DictReader(file)]
 
 
-@pytest.mark.slow
-def test_what_a_comparison_leaves(cart_pole: Path, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Whole:
+    """A comparison of four methods, in two environments, that nothing ended."""
+
+    folder: Path
+    compared: Compared
+    heard: list[ComparisonState]
+
+    def rows(self, *methods: str) -> list[dict[str, str]]:
+        """The results of some methods."""
+        return [row for row in rows(self.folder) if row["method"] in methods]
+
+
+@pytest.fixture(scope="module")
+def whole(cart_pole: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    folder = tmp_path_factory.mktemp("whole") / "out"
     heard: list[ComparisonState] = []
     asked = settings(cart_pole, "grace", "gail", "bc", "ppo-true", transfer=(HEAVY,), tuned=("bc.updates=20",))
-    compared = start(asked, tmp_path / "out", 2, heard.append)
-    assert [each.failure for each in compared.results] == [""] * 4
-    place = ComparisonFolder(tmp_path / "out")
+    return Whole(folder, start(asked, folder, 2, heard.append), heard)
+
+
+@pytest.mark.slow
+def test_what_a_comparison_leaves(whole: Whole) -> None:
+    assert [each.failure for each in whole.compared.results] == [""] * 4
+    place = ComparisonFolder(whole.folder)
     grace = place.job("grace", 0)
     assert "class Reward" in load_reward(grace.program).source
     assert place.job("gail", 0).net.stat().st_size
     assert grace.policy("CartPole-v1").stat().st_size
     assert [point["steps"] for point in read_curve(grace.curve("CartPole-v1"))] == [STEPS]
     assert place.curves("CartPole-v1").read_text().startswith("<svg")
-    told = {(row["method"], row["environment"]): row for row in rows(tmp_path / "out")}
+    told = {(row["method"], row["environment"]): row for row in rows(whole.folder)}
     assert set(told) == {
         *((name, "CartPole-v1") for name in ("grace", "gail", "bc", "ppo-true")),
         *((name, "rewards.py:heavy") for name in ("grace", "gail", "ppo-true")),
@@ -86,27 +105,23 @@ def test_what_a_comparison_leaves(cart_pole: Path, tmp_path: Path) -> None:
     assert "## rewards.py:heavy (rewards recovered elsewhere)" in table
     assert "bc (seed 0): not carried to" in table
     assert "gail: episodes vary in length" in table
-    assert str(tmp_path) not in table
-    assert (heard[-1].done, heard[-1].failed, heard[-1].total) == (4, 0, 4)
-    assert len(compared.standings) == 7
+    assert str(whole.folder.parent) not in table
+    assert (whole.heard[-1].done, whole.heard[-1].failed, whole.heard[-1].total) == (4, 0, 4)
+    assert len(whole.compared.standings) == 7
     again: list[ComparisonState] = []
-    assert resume(tmp_path / "out", listener=again.append).results == compared.results
+    assert resume(whole.folder, listener=again.append).results == whole.compared.results
     assert again == []
 
 
 @pytest.mark.slow
-def test_rewards_of_a_finished_comparison_are_carried_to_further_environments(cart_pole: Path, tmp_path: Path) -> None:
-    asked = settings(cart_pole, "grace", "gail", reward=upright(tmp_path))
-    start(asked, tmp_path / "out", 2)
+def test_rewards_of_a_finished_comparison_are_carried_to_further_environments(
+    cart_pole: Path, whole: Whole, tmp_path: Path
+) -> None:
+    start(settings(cart_pole, "grace", "gail"), tmp_path / "out", 2)
     learnt = ComparisonFolder(tmp_path / "out").job("grace", 0).policy("CartPole-v1").stat().st_mtime_ns
     resume(tmp_path / "out", transfer=(HEAVY,), workers=2)
     assert ComparisonFolder(tmp_path / "out").job("grace", 0).policy("CartPole-v1").stat().st_mtime_ns == learnt
-    start(
-        settings(cart_pole, "grace", "gail", reward=upright(tmp_path), transfer=(HEAVY,)),
-        tmp_path / "at once",
-        2,
-    )
-    assert rows(tmp_path / "out") == rows(tmp_path / "at once")
+    assert rows(tmp_path / "out") == whole.rows("grace", "gail")  # which were carried at once
     assert len(rows(tmp_path / "out")) == 4
     there = ComparisonFolder(tmp_path / "out").job("gail", 0).policy("rewards.py:heavy").stat().st_mtime_ns
     assert main(["compare", "--resume", str(tmp_path / "out"), "--transfer-env", HEAVY]) == 0
@@ -168,9 +183,9 @@ def test_in_the_fixed_horizon_form_all_episodes_have_one_length(cart_pole: Path,
 
 
 @pytest.mark.slow
-def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(cart_pole: Path, tmp_path: Path) -> None:
-    asked = settings(cart_pole, "grace", "ppo-true", transfer=(HEAVY,))
-    whole = start(asked, tmp_path / "whole", 2)
+def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(
+    cart_pole: Path, whole: Whole, tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "tests.compare.begin", str(cart_pole), str(tmp_path / "killed")]
     place = ComparisonFolder(tmp_path / "killed")
 
@@ -192,9 +207,10 @@ def test_a_comparison_that_is_killed_and_resumed_ends_with_the_same_tables(cart_
     process.wait()
     resumed = resume(tmp_path / "killed", workers=2)
     assert [each.failure for each in resumed.results] == ["", ""]
-    assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
-    assert [scored(each) for each in resumed.standings] == [scored(each) for each in whole.standings]
-    program = [ComparisonFolder(tmp_path / name).job("grace", 0).program.read_text() for name in ("whole", "killed")]
+    assert rows(tmp_path / "killed") == whole.rows("grace", "ppo-true")
+    expected = [each for each in whole.compared.standings if each.method in ("grace", "ppo-true")]
+    assert [scored(each) for each in resumed.standings] == [scored(each) for each in expected]
+    program = [ComparisonFolder(each).job("grace", 0).program.read_text() for each in (whole.folder, place.path)]
     assert program[0] == program[1]
 
 

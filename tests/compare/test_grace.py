@@ -9,10 +9,16 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 pytest.importorskip("minigrid", reason="the extra rl is not installed: pip install 'grace-irl[rl]'")
 
+from grace_irl.cli import main
+from grace_irl.compare.comparison import _checked
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.grace import ProgramReward
 from grace_irl.compare.settings import Settings, comparison_of
+from grace_irl.methods.registry import METHODS
 from grace_irl.runs.config import resolve
+from tests.methods.test_entry_point import Model
+from tests.methods.test_toy import TOYS
+from tests.propose.client.server import ChatServer
 
 SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 FLAGS = {
@@ -22,6 +28,27 @@ FLAGS = {
     "search.generations": 1,
     "expand.trust": True,
 }
+
+
+def test_another_method_takes_the_place_of_graces_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even one that needs no demonstrations: the comparison has some. The tables say so."""
+    monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
+    with ChatServer(answer=Model()) as server:
+        own = {"method": "toy", "toy.tries": 2, "model.url": server.url, "search.samples": 1}
+        fit = resolve(flags={key: value for key, value in FLAGS.items() if key[:7] != "search."} | own)
+        contest = Contest.of(Settings(comparison_of({"methods": ("grace",), "steps": 8}), fit))
+        assert "grace searches by method 'toy'" in _checked(contest)
+        trained = contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)
+    assert isinstance(trained.reward, ProgramReward)
+    assert " toy, seed 0, proposer llm" in trained.reward.file.source
+
+
+def test_a_comparison_needs_demonstrations_whatever_the_method(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
+    assert main(["compare", "--set", "method=toy", "--methods", "grace"]) == 2
+    assert capsys.readouterr().err.startswith("grace-irl: no demonstrations; expected --demos PATH")
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ HEAD = "class Reward:\n    def __init__(self, extra_info=None):\n        self.ex
 
 def program(body: str, signature: str = "self, state", head: str = "") -> Program:
     source = f"{head}{HEAD}    def reward_fn({signature}):\n        {body}\n"
-    return Program(InProcessSandbox().inspect(source).id, source, 10)
+    return replace(InProcessSandbox().inspect(source).program(source), nodes=10)
 
 
 GOOD = program(f"return float(state[1] > {THRESHOLD})")
@@ -216,6 +216,19 @@ def test_a_program_of_transitions_skips_the_first_state() -> None:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([rising])[0]
     per_trajectory = 12 - 1
     assert apart(found).train.experts + apart(found).train.negatives == len(problem.train) * per_trajectory
+
+
+def test_the_signature_says_what_is_rewarded_and_not_the_rewards() -> None:
+    """A child that claims to reward transitions, which its source does not, gives no reward for a first state."""
+
+    class Broken(InProcessSandbox):
+        def run(self, *_: object, **__: object) -> Outcome:  # type: ignore[override]
+            return Outcome("ok", rewards=tuple(np.array([np.nan, 1.0]) for _ in range(2)))
+
+    source = RewardSource([Trajectory(np.full((2, 1), n)) for n in range(2)], Broken(), MemoryCache(), Limits())
+    assert source.run(GOOD, source.digests)[0].status == "nonfinite"
+    outcome, rewards = source.run(replace(GOOD, takes_action=True), source.digests)
+    assert (outcome.status, len(rewards)) == ("ok", 2)
 
 
 def test_transitions_into_one_side_only() -> None:

@@ -16,7 +16,6 @@ from grace_irl.evaluate.metrics import monotonicity
         ([[1.0, 1, 1]], 0.0),
         ([[0.0, 1, 2], [2.0, 1, 0]], 0.0),
         ([[0.0, 2, 1]], 1 / 3),  # two pairs rise, one falls
-        ([[np.nan, 0.0, 1]], 1.0),
         ([[1.0]], None),
         ([], None),
     ],

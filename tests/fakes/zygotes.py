@@ -87,7 +87,6 @@ class RecycledZygote(ZygoteHandle):
         if found is None or found.process.poll() is not None:
             super()._start()
             return
-        self.starts += 1
         _, self._process, self._socket, self._errors, self._ready = found
 
 

@@ -19,7 +19,7 @@ import typer.main
 from grace_irl.cli.app import COMMANDS, GROUPS, build
 from grace_irl.config import Config
 from grace_irl.methods.registry import METHODS
-from grace_irl.runs.config import flat, settings_of
+from grace_irl.runs.config import flat, resolve, settings_of
 from tests.frame.pages import Code, anchors, code, pages
 from tests.frame.tree import ROOT, files, texts
 
@@ -174,7 +174,7 @@ def test_files_that_sources_name_exist() -> None:
 def test_settings_exist() -> None:
     named = [(each, match["name"]) for each in CODE if (match := SETTING.match(each.text.removeprefix("--set ")))]
     assert len(named) > 10
-    assert not [str(each) for each, name in named if name not in flat(Config())]
+    assert not [str(each) for each, name in named if name not in flat(resolve())]
 
 
 def test_variables_exist() -> None:

@@ -68,13 +68,13 @@ def test_a_console_lets_nothing_through() -> None:
 def test_notes_and_lines_of_progress(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = JobResult(HOSTILE, 0, failure=HOSTILE + "\nsecond line")
     standing = Standing(1, 1, 1, ((HOSTILE, 0, 5),), ended)
-    with FitProgress(3) as progress, ComparisonProgress() as comparison:
+    with FitProgress() as progress, ComparisonProgress() as comparison:
         progress.note(HOSTILE + "\nreward: forged")
         comparison(standing)
     said = capsys.readouterr().err
     assert said.count("\n") == 2
     assert is_harmless(said)
-    for made in (lambda: FitProgress(3), ComparisonProgress):
+    for made in (FitProgress, ComparisonProgress):
         out = io.StringIO()
         console = PlainConsole(file=out, force_terminal=True, width=300)
         monkeypatch.setattr("grace_irl.cli.progress.PlainConsole", lambda console=console, **_: console)

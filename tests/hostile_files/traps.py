@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from grace_irl.cli import main
-from grace_irl.config import Config
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.runs.config import resolve
 from tests.fakes.data import vector_set
 
 ADAPTER = """
@@ -76,7 +76,7 @@ SMALL = ("--population", "2", "--elite", "1", "--generations", "1", "--workers",
 
 def recording(path: Path, settings: Mapping[str, Mapping[str, Any]], sources: tuple[str, ...] = (ANSWER,)) -> Path:
     """A recording as a stranger writes one: any settings, any answers."""
-    config = Config().model_dump(mode="json")
+    config = resolve().model_dump(mode="json")
     for section, values in settings.items():
         config[section] |= values
     header = {"format": "grace-irl recording 1", "calls": len(sources), "config": config}

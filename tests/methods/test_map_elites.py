@@ -3,33 +3,72 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.demos import save
+from tests.fakes.data import vector_set
+from tests.propose.client.server import ChatServer
+from tests.runs.test_model_runs import Model
 
 SHIPPED = Path(__file__).resolve().parents[2] / "datasets" / "babyai-go-to-obj"
 ENDLESS = ("--set", "stop.target_accuracy=none", "--set", "stop.plateau=none")
+Capture = pytest.CaptureFixture[str]
 
 
-def last_object(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    found: dict[str, object] = json.loads(capsys.readouterr().out.splitlines()[-1])
+def done(capsys: Capture, *words: object) -> dict[str, Any]:
+    """The object that a command prints last."""
+    assert main([*map(str, words), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     return found
 
 
-def test_fit_resume_and_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["fit", "--demos", str(SHIPPED), "--method", "map-elites", "--programs", "8", *ENDLESS, "--json"]
-    assert main([*asked, "--out", str(tmp_path / "whole")]) == 0
-    whole = last_object(capsys)
-    assert whole["train"]["separated"]  # type: ignore[index]
-    assert main([*asked, "--out", str(tmp_path / "parts"), "--max-calls", "4"]) == 0
-    capsys.readouterr()
-    assert main(["fit", "--resume", str(tmp_path / "parts"), "--max-calls", "100", "--json"]) == 0
-    assert last_object(capsys)["program"] == whole["program"]
-    replayed = ["fit", "--replay", str(tmp_path / "whole"), "--out", str(tmp_path / "again"), "--json"]
-    assert main(replayed) == 0
-    assert last_object(capsys)["program"] == whole["program"]
-    assert main(["show", str(tmp_path / "whole"), "--json"]) == 0
-    fates = last_object(capsys)["fates"]
-    assert any("niche" in fate["reason"] for fate in fates)  # type: ignore[attr-defined]
+def requests(run: Path) -> list[tuple[str, str, str]]:
+    with closing(sqlite3.connect(run / "run.db")) as database:
+        return list(database.execute("SELECT operator, parents, seed FROM requests ORDER BY idx"))
+
+
+def test_fit_resume_and_replay(tmp_path: Path, capsys: Capture) -> None:
+    own = ("--programs", "8", "--first-programs", "3", "--niches", "2")
+    asked = ("fit", "--demos", SHIPPED, "--method", "map-elites", *own, *ENDLESS)
+    whole = done(capsys, *asked, "--out", tmp_path / "whole")
+    assert whole["train"]["separated"]
+    done(capsys, *asked, "--out", tmp_path / "parts", "--max-calls", "4")
+    assert done(capsys, "fit", "--resume", tmp_path / "parts", "--max-calls", "100")["program"] == whole["program"]
+    assert main(["export", str(tmp_path / "whole"), "--recording", str(tmp_path / "r.jsonl")]) == 0
+    for number, source in enumerate((tmp_path / "whole", tmp_path / "r.jsonl")):
+        again = tmp_path / f"again-{number}"
+        replayed = done(capsys, "fit", "--replay", source, "--demos", SHIPPED, "--out", again)
+        assert replayed["program"] == whole["program"]
+        asked_again = requests(again)  # a recording holds the method's own settings
+        assert asked_again == requests(tmp_path / "whole")[: len(asked_again)]
+        assert len(asked_again) == whole["calls"]
+    fates = done(capsys, "show", tmp_path / "whole")["fates"]
+    assert any("niche" in fate["reason"] for fate in fates)
+
+
+def test_with_a_model(tmp_path: Path, capsys: Capture) -> None:
+    """Prompts of GRACE's operators; answers share calls; failures are repaired, recorded and replayed."""
+    save(vector_set(noise=0.05), tmp_path / "set.parquet")
+    model = Model()
+    with ChatServer(answer=model) as server:
+        asked = ["fit", "--demos", tmp_path / "set.parquet", "--method", "map-elites", "--llm-url", server.url]
+        own = ["--programs", "12", "--first-programs", "4", "--samples-per-call", "2", "--answer-format", "code"]
+        estimate = done(capsys, *asked, *own, "--estimate")
+        assert (estimate["most"]["programs"], set(estimate["prompts"])) == (12, {"initialise", "mutate", "repair"})
+        assert not server.payloads
+        run = tmp_path / "run"
+        found = done(capsys, *asked, *own, *ENDLESS, "--set", "search.lag=1", "--out", run)
+    assert found["calls"] == 12
+    assert [operator for operator, _, _ in requests(run)] == ["initialise"] * 4 + ["mutate"] * 8
+    drafts = [fate for fate in done(capsys, "show", run)["fates"] if fate["verdict"] == "repaired"]
+    assert drafts
+    assert any("self.extra_info = missing" in prompt for prompt in model.prompts)  # sent back as it was
+    replayed = done(capsys, "fit", "--replay", run, "--out", tmp_path / "again")
+    assert replayed["program"] == found["program"]
+    assert done(capsys, "show", tmp_path / "again")["fates"] == done(capsys, "show", run)["fates"]

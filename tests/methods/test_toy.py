@@ -6,10 +6,18 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import grace_irl
+from grace_irl.cli import main
+from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import Evaluator
+from grace_irl.methods.registry import METHODS
 from grace_irl.search.protocol import Search
 from grace_irl.testing.evaluators import EvaluatorSuite
 from grace_irl.testing.searches import SearchSuite
+from tests.methods.test_entry_point import Model
+from tests.propose.client.server import ChatServer
 
 TOY = Path(__file__).parent / "toy" / "grace_irl_toy.py"
 
@@ -25,6 +33,28 @@ def loaded() -> Any:
 
 
 TOYS = loaded()
+
+
+def test_from_python_without_demonstrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
+    own: dict[str, Any] = {"tries": 4, "aim": 2.0, "samples_per_call": 1, "answer_format": "code"}
+    with ChatServer(answer=Model()) as server:
+        run = grace_irl.fit(method="toy", llm_url=server.url, out=tmp_path / "run", **own)
+    assert (run.method, run.calls, run.best.score) == ("toy", 4, -run.best.metrics["distance"])
+    assert (run.label.rule, run.label.reason) == ("all", "there are no demonstrations")
+    with pytest.raises(GraceError, match="does not separate states"):
+        _ = run.best.separation
+    assert "Numbers of the toy" in run.report_path.read_text()
+    again = grace_irl.fit(replay=run.folder, out=tmp_path / "again")
+    assert again.best.program == run.best.program
+
+
+def test_the_synthesiser_writes_nothing_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
+    assert main(["fit", "--method", "toy", "--out", str(tmp_path / "run")]) in (1, 2)
+    assert capsys.readouterr().err.count("\n") <= 2
 
 
 class TestPairs(SearchSuite):

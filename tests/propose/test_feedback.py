@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -13,7 +14,6 @@ from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.grace_operators import OPERATORS
-from grace_irl.programs.program import Program
 from grace_irl.propose.briefing import brief
 from grace_irl.propose.feedback import material
 from grace_irl.propose.material import Workbench
@@ -53,7 +53,7 @@ def problem() -> Problem:
 
 
 def parent_of(source: str, problem: Problem, sandbox: Sandbox, cache: MemoryCache) -> Parent:
-    program = Program(sandbox.inspect(source).id, source, 10)
+    program = sandbox.inspect(source).program(source)
     evaluator = DiscriminatorEvaluator(problem, sandbox, log_pi=log_pi(problem, "constant"), cache=cache)
     try:
         return Parent(program, evaluator.evaluate([program])[0])
@@ -88,6 +88,27 @@ def test_debug_texts_are_of_wrong_states_and_of_right_ones_beside_them(problem: 
     )
     assert found.overall in prompt.user
     assert any(text in prompt.user for text in found.debug.values())
+
+
+def test_a_program_that_only_mentions_debug_functions_is_not_run_for_their_texts(
+    problem: Problem, sandbox: Sandbox
+) -> None:
+    source = (
+        '"""A reward.\n\ndef debug(a, b): none."""\n\n\n'
+        "class Reward:\n    def __init__(self, extra_info=None):\n        pass\n\n"
+        "    def reward_fn(self, state):\n        return 0.0  # no def debug_fn here\n"
+    )
+    cache = MemoryCache()
+    parent = parent_of(source, problem, sandbox, cache)
+
+    class Silent:
+        def __getattr__(self, name: str) -> None:
+            raise AssertionError(f"{name} of the sandbox was asked")
+
+    bench = Workbench(problem, cast(Sandbox, Silent()), rewards=cache)
+    request = Request(9, "mutate", (parent.program.id,), seed=1)
+    found = material(bench, brief(problem), request, [parent], OPERATORS["mutate"])
+    assert (found.debug, found.overall) == ({}, "")
 
 
 @pytest.mark.parametrize(

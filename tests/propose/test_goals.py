@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.propose.chat import Finish
 from grace_irl.propose.goals import parse_goals
+from grace_irl.propose.protocol import Finish
 
 LENGTHS = (7, 3, 6)
 EXPECTED = ((6,), (), (1, 2, 3, 5))
@@ -39,12 +39,7 @@ ANSWERS = {
 def test_answers_are_read(name: str) -> None:
     goals = parse_goals(ANSWERS[name], LENGTHS)
     assert goals.indices == EXPECTED
-    assert (goals.kind, goals.failure) == ("goals", "")
-
-
-def test_the_reasoning_is_kept() -> None:
-    assert parse_goals(ANSWERS["lines"], LENGTHS).reasoning == "It is about doors."
-    assert parse_goals(ANSWERS["json"], LENGTHS).reasoning == "doors"
+    assert goals.failure == ""
 
 
 @pytest.mark.parametrize("text", ["4", "The goal:\nstates 4.", '{"goal_states": [4]}', "trajectory 1: 4"])
@@ -75,7 +70,6 @@ def test_failures_are_named_and_the_rest_is_kept(name: str) -> None:
     text, finish, kind, indices = FAILED[name]
     goals = parse_goals(text, LENGTHS, finish)
     assert goals.indices == indices
-    assert goals.kind == kind
     assert goals.failure.startswith(f"{kind}: ")
 
 
@@ -90,4 +84,4 @@ def test_every_text_gives_goals(text: str) -> None:
     assert len(goals.indices) == len(LENGTHS)
     for states, length in zip(goals.indices, LENGTHS, strict=True):
         assert states is None or all(0 <= state < length for state in states)
-    assert (goals.kind == "goals") == (None not in goals.indices) == (goals.failure == "")
+    assert (None not in goals.indices) == (goals.failure == "")

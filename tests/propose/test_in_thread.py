@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from grace_irl.propose.in_thread import InThread
+from grace_irl.propose.given import InThread
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
 

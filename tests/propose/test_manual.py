@@ -15,9 +15,8 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.propose import manual
-from grace_irl.propose.chat import Completion, Question
 from grace_irl.propose.manual import Manual
-from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.protocol import Completion, Prompt, Question
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.run import Interrupted, Run, opened

@@ -16,7 +16,6 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.grace_operators import OPERATORS
-from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench, drawn, of_experts, wrong_states
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
@@ -58,7 +57,7 @@ def prompts(items: Sequence[Demonstration], seeds: int, context: Sequence[tuple[
     problem = label(Demonstrations(Metadata("vector"), tuple(items)), "all")
     cache = MemoryCache()
     with InProcessSandbox() as sandbox:
-        program = Program(sandbox.inspect(FIRST_NUMBER).id, FIRST_NUMBER, 10)
+        program = sandbox.inspect(FIRST_NUMBER).program(FIRST_NUMBER)
         parent = Parent(program, DiscriminatorEvaluator(problem, sandbox, cache=cache).evaluate([program])[0])
         prompter = Prompter(Workbench(problem, sandbox, rewards=cache), PromptSettings(operators=OPERATORS), "code")
         found = [

@@ -12,10 +12,9 @@ import pytest
 from grace_irl.errors import InputError
 from grace_irl.methods.grace_operators import OPERATORS, initialise, mutate
 from grace_irl.propose.briefing import PromptBudget, brief
-from grace_irl.propose.material import Material, chances
-from grace_irl.propose.rendering import COMMON, clean, repair
+from grace_irl.propose.material import Material
+from grace_irl.propose.rendering import COMMON, clean
 from grace_irl.propose.tokens import estimate
-from grace_irl.search.protocol import Request
 from tests.propose import asked
 
 PROMPTS = asked.prompts()
@@ -148,19 +147,9 @@ def test_worst_tasks_come_first() -> None:
     assert scored == ["B:", "A:"]  # far before near
 
 
-def test_repair_shows_static_problems() -> None:
-    given = Material(source=asked.SOURCE, problems=("line 1: `import os` is not allowed",))
-    assert "`import os` is not allowed" in repair(brief(asked.grids()), given).user
-
-
 def test_a_long_source_is_cut_and_says_so() -> None:
     given = replace(asked.material(asked.grids()), source="x = 1\n" * 9000)
     assert "more characters left out]" in mutate(brief(asked.grids()), given).user
-
-
-def test_chances_come_from_the_request() -> None:
-    request = Request(0, "mutate", context=(("include_expert", True), ("expert_only", False), ("other", 3)))
-    assert chances(request) == {"include_expert": True, "incorrect_only": False, "expert_only": False}
 
 
 def test_the_budget_refuses_other_scales() -> None:

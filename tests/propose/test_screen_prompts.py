@@ -14,7 +14,6 @@ from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.methods.grace_operators import OPERATORS
-from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Parent
@@ -73,7 +72,7 @@ def problem() -> Problem:
 
 
 def parent_of(source: str, whole: Problem, sandbox: Sandbox, cache: MemoryCache) -> Parent:
-    program = Program(sandbox.inspect(source).id, source, 10)
+    program = sandbox.inspect(source).program(source)
     evaluator = DiscriminatorEvaluator(whole, sandbox, log_pi=log_pi(whole, "constant"), cache=cache)
     try:
         return Parent(program, evaluator.evaluate([program])[0])

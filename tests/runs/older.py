@@ -9,36 +9,45 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from grace_irl.runs.schema import _BEFORE_3, SCHEMA
+from grace_irl.runs.schema import OLDER, SCHEMA
 
+PROPOSALS = "source, failure, reasoning, prompt, raw, sketch, tokens_in, tokens_out, seconds, prior"
 KEPT = {
-    "requests": "idx, generation, operator, parents, seed, context, sample, samples",
-    "proposals": "idx, attempt, source, failure, reasoning, prompt, raw, sketch, tokens_in, tokens_out, seconds, prior",
-    "results": "idx, program, failure, seconds, drafts ->> '$[0]'",
+    3: {
+        "proposals": f"idx, attempt, step, {PROPOSALS}",
+        "programs": "id, idx, source, nodes, operator, parents, prior, evaluation",
+    },
+    2: {
+        "requests": "idx, generation, operator, parents, seed, context, sample, samples",
+        "proposals": f"idx, attempt, {PROPOSALS}",
+        "results": "idx, program, failure, seconds, drafts ->> '$[0]'",
+    },
 }
-"""What was kept of these tables before format 3."""
+"""What a format kept of the tables that changed after it."""
 
 
-def made_older(path: Path, version: int = 2) -> None:
+def made_older(path: Path, version: int = 3) -> None:
     """Rewrites a run's database in an older format.
 
     Args:
         path: of the database.
-        version: 2, or 1, which knew no thresholds.
+        version: 3, which knew no `exhausted`; 2, no further calls and several parents; 1, no thresholds either.
     """
     schema = SCHEMA
-    for now, before in _BEFORE_3:
-        assert now in schema
-        schema = schema.replace(now, before)
+    for since, changes in OLDER.items():
+        for now, before in changes if version < since else ():
+            assert now in schema
+            schema = schema.replace(now, before)
+    kept = KEPT[3] | (KEPT[2] if version < 3 else {})
     with closing(sqlite3.connect(path)) as database:
-        for table, columns in KEPT.items():
+        for table, columns in kept.items():
             rows = database.execute(f"SELECT {columns} FROM {table}").fetchall()
             database.execute(f"DROP TABLE {table}")
-            made = re.search(rf"CREATE TABLE {table} .*?\n\);", schema, re.DOTALL)
+            made = re.search(rf"CREATE TABLE {table} .*?\n\)[^;\n]*;", schema, re.DOTALL)
             assert made is not None
             database.execute(made[0])
             database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * (columns.count(',') + 1))})", rows)
-        for name, text in database.execute("SELECT id, evaluation FROM programs").fetchall():
+        for name, text in database.execute("SELECT id, evaluation FROM programs").fetchall() if version < 3 else ():
             database.execute(
                 "UPDATE programs SET evaluation = ? WHERE id = ?", (json.dumps(_older(text, version)), name)
             )

@@ -14,7 +14,7 @@ from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
-from grace_irl.propose.in_thread import InThread
+from grace_irl.propose.given import InThread
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Step
 from grace_irl.runs.budget import Budget, budget
 from grace_irl.runs.engine import Engine, Snapshot
@@ -30,7 +30,7 @@ SETTINGS = EvolutionSettings(population=4, elite=1, generations=2)
 class Numbers:
     """Proposes `x = <seed % 97>`; keeps what it was handed."""
 
-    def __init__(self, failure: str = "") -> None:
+    def __init__(self, failure: Proposal | None = None) -> None:
         self.failure = failure
         self.parents: list[Sequence[Parent]] = []
 
@@ -38,7 +38,7 @@ class Numbers:
         self.parents.append(parents)
         await asyncio.sleep(0.001 * (request.seed % 7))
         if self.failure:
-            return Proposal("", failure=self.failure)
+            return self.failure
         return Proposal(f"x = {request.seed % 97}", sketch=f"sketch of {request.index}", tokens_in=3, tokens_out=4)
 
 
@@ -268,14 +268,18 @@ def test_proposals_in_flight_overlap(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("failure", "said"),
-    [("no answer", "no program in 10"), ("exhausted: nothing new", "exhausted: the proposer")],
+    [
+        (Proposal("", "exhausted by the work"), "no program in 10"),  # words alone say nothing
+        (Proposal("", "nothing new", exhausted=True), "exhausted: the proposer"),
+    ],
 )
-def test_a_proposer_without_answers_does_not_spin(tmp_path: Path, failure: str, said: str) -> None:
+def test_a_proposer_without_answers_does_not_spin(tmp_path: Path, failure: Proposal, said: str) -> None:
     proposer = Numbers(failure)
     engine, store = make(tmp_path, proposer, Values(), rules=budget(fruitless=10), settings=EvolutionSettings())
     assert asyncio.run(engine.run()).startswith(said)
     assert engine.finish() is None
     assert len(store.told()) <= 10
+    assert {told.exhausted for told in store.told().values()} == {failure.exhausted}
     assert len(proposer.parents) <= 10 + 3
 
 

@@ -18,6 +18,7 @@ from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.run import Run, best_record, opened
+from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.score import score
 from grace_irl.runs.store import Store
 from tests.fakes.data import vector_set
@@ -233,9 +234,9 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     ):
         resumed(tmp_path / "run")
     store = Store(tmp_path / "run" / "run.db")
-    store.set_meta("format", "4")
+    store.set_meta("format", str(FORMAT + 1))
     store.close()
-    with pytest.raises(InputError, match="format 4"):
+    with pytest.raises(InputError, match=f"format {FORMAT + 1}"):
         resumed(tmp_path / "run")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grace_irl.cli import main
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
@@ -126,6 +128,47 @@ def test_a_run_replays_bit_for_bit_without_its_server(tmp_path: Path) -> None:
         assert again.best.program == run.best.program
         old, new = run.reward_path.read_text(), again.reward_path.read_text()
         assert new.replace("proposer replay", "proposer llm") == old
+
+
+class Stubborn(Model):
+    """Its programs fail until they are sent back a second time."""
+
+    def __call__(self, prompt: str) -> str:
+        answer = super().__call__(prompt)
+        if "name 'again'" in prompt:
+            return answer
+        return answer.replace("= extra_info", f"= {'again' if 'missing' in prompt else 'missing'}")
+
+
+def test_several_repairs_are_replayed_whatever_this_user_allows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ChatServer(answer=Stubborn(troubles=False)) as server:
+        run = run_with(server, tmp_path / "run", **{"model.repairs": 2, "search.generations": 0})
+    parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
+    with opened(run.folder) as (store, config):
+        assert {attempt for _, attempt, _ in store.proposals()} == {0, 1, 2}
+        write_recording(store, config, tmp_path / "run.jsonl")
+    for number, recording in enumerate((run.folder, tmp_path / "run.jsonl")):
+        again = start(recorded_config(recording), tmp_path / f"again-{number}", parts)
+        assert memory(again.folder) == memory(run.folder)
+    assert main(["fit", "--replay", str(run.folder), "--repairs", "3", "--out", str(tmp_path / "other")]) == 2
+    assert "--repairs: no effect, since this run has no prompts (proposer 'replay')" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_recording_keeps_that_its_proposer_had_nothing_new(version: int, tmp_path: Path) -> None:
+    """Recordings of format 2 say it in words alone."""
+    head = {"format": f"grace-irl recording {version}", "calls": 2, "config": {}, "data": [["a", "b", "c", "d"]]}
+    said = {"index": 1, "attempt": 0, "source": "", "failure": "exhausted: 20 variations"}
+    answers = [
+        {"index": 0, "attempt": 0, "source": "x", "failure": ""},
+        said | ({"exhausted": True} if version > 2 else {}),
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, (head, *answers))))
+    found = [opened_recording(tmp_path / "a.jsonl").proposal(index) for index in range(2)]
+    assert [each is not None and each.exhausted for each in found] == [False, True]
 
 
 def test_a_recording_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_a_newer_run_an_absent_one_and_another_file_are_refused(tmp_path: Path) 
             Store(path)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_older_database_reads_as_a_new_one(version: int, tmp_path: Path) -> None:
     """But for the threshold, which format 1 did not know."""
     path = tmp_path / "run.db"
@@ -191,6 +191,9 @@ def test_an_older_database_reads_as_a_new_one(version: int, tmp_path: Path) -> N
     store.add_proposal(0, Proposal("source"), 1, "repair")
     told = Result(request, Program("p", "source", 7), FULL, drafts=(Draft(draft, Evaluation("rejected", "line 1")),))
     store.add_told(told, [Fate("p", "kept", "")], 1, 2.0)
+    store.add_request(Request(1, "mutate"), 1)
+    store.add_proposal(1, Proposal("", "exhausted: 20 variations", exhausted=True))
+    store.add_told(Result(Request(1, "mutate"), failure="exhausted: 20 variations", exhausted=True), [], 1, 3.0)
     new = store.told(), store.records(), list(store.proposals()), store.requests()
     store.close()
     made_older(path, version)

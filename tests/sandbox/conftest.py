@@ -17,8 +17,8 @@ def _new_zygotes() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
-def sandbox() -> Iterator[Sandbox]:
+@pytest.fixture(scope="package")
+def sandbox(_new_zygotes: None) -> Iterator[Sandbox]:
     """The pool that this machine offers."""
     with open_sandbox(workers=2) as opened:
         yield opened

@@ -208,10 +208,12 @@ def test_a_failed_first_generation_is_filled_up() -> None:
     assert requests[7].operator == "mutate"
 
 
-@pytest.mark.parametrize("failure", ["no answer", "exhausted: nothing new to propose"])
-def test_a_proposer_that_never_answers_ends(failure: str) -> None:
-    requests, fates, populations = drive(Evolution(SMALL, 0), lambda r: Result(r, failure=failure))
-    first = ATTEMPTS * 4 if failure == "no answer" else 4
+@pytest.mark.parametrize("exhausted", [False, True])
+def test_a_proposer_that_never_answers_ends(exhausted: bool) -> None:
+    requests, fates, populations = drive(
+        Evolution(SMALL, 0), lambda r: Result(r, failure="exhausted of thinking", exhausted=exhausted)
+    )
+    first = 4 if exhausted else ATTEMPTS * 4
     assert len(requests) == first + 3 * 4
     assert fates == []
     assert populations == [()] * 4

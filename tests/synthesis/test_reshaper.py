@@ -23,9 +23,8 @@ from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
 from grace_irl.synthesis.grid.meaning import Hypothesis, Plan
-from grace_irl.synthesis.grid.progress import FORMS, WEIGHTS
 from grace_irl.synthesis.grid.scene import Perception
-from grace_irl.synthesis.grid.source import write_source
+from grace_irl.synthesis.grid.source import FORMS, WEIGHTS, write_source
 from grace_irl.synthesis.reshaper import FOREIGN, UNSEEN, why_not
 from tests.fakes.data import vector_set
 from tests.propose.programs import CHANGED, PERCEPTION

@@ -19,7 +19,6 @@ from grace_irl.evaluate.metrics import ranking
 from grace_irl.programs.check import read
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent, Proposal
-from grace_irl.search.evolution import is_exhausted
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
 from tests.fakes.data import vector_set
@@ -94,7 +93,7 @@ def test_first_answers_differ_until_there_is_nothing_new() -> None:
     assert 4 <= len(given) < 60
     assert len({proposal.source for proposal in given}) == len(given)
     assert all(read(proposal.source).problems == () for proposal in given)
-    assert all(is_exhausted(proposal.failure) for proposal in proposals[len(given) :])
+    assert all(proposal.exhausted for proposal in proposals[len(given) :])
     assert {told(initial(Synthesiser(grids(), 0), index)) for index in (len(given) - 1, 59)} == {
         told(given[-1]),
         told(proposals[-1]),
@@ -225,7 +224,7 @@ def test_meagre_vectors(experts: Any, others: Any, best: float) -> None:
     synthesiser = Synthesiser(problem, 0)
     proposals = [initial(synthesiser, index) for index in range(15)]
     proposals += [mutated(synthesiser, proposals[0], seed) for seed in range(10)]
-    proposals = [proposal for proposal in proposals if not is_exhausted(proposal.failure)]
+    proposals = [proposal for proposal in proposals if not proposal.exhausted]
     assert all(read(proposal.source).problems == () for proposal in proposals)
     assert accuracy(proposals[0].source, problem) >= best
     assert all(0.0 <= accuracy(proposal.source, problem) <= 1.0 for proposal in proposals)

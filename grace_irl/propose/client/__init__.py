@@ -3,6 +3,5 @@
 from grace_irl.propose.client.chat import ChatClient
 from grace_irl.propose.client.errors import CallFailed, ContextOverflow, ServerGone
 from grace_irl.propose.client.settings import ChatSettings
-from grace_irl.propose.client.wire import Counters
 
-__all__ = ["CallFailed", "ChatClient", "ChatSettings", "ContextOverflow", "Counters", "ServerGone"]
+__all__ = ["CallFailed", "ChatClient", "ChatSettings", "ContextOverflow", "ServerGone"]

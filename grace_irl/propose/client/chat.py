@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client import recovery
 from grace_irl.propose.client.dialect import Dialect, answers
-from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, Overflow, declined, overflow
+from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, declined, overflow
 from grace_irl.propose.client.recovery import Backoff, Catalogue, Judge, ServerWatch
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
-from grace_irl.propose.client.wire import Counters, Wire
+from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
-from grace_irl.propose.protocol import AnswerFormat, Prompt
+from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
 LEAST_ANSWER = 512  # tokens: with less room than that a program is cut, so the prompt has to shrink instead
 TRIES = {"time-out": 3, "too long": 2}  # dear failures are repeated less often than `attempts` allows
-
-SEEDS = 2**31  # servers take seeds of 31 bits
 
 
 def _silent(_: str) -> None:
@@ -48,14 +45,13 @@ class _Question:
 
     prompt: Prompt
     n: int
-    seed: int | None
     answer: AnswerFormat
     max_tokens: int
     schema: Mapping[str, object]
 
 
 class ChatClient:
-    """Asks one server. Used from one event loop at a time; a new loop gets new connections.
+    """Asks one server; obeys `Chat`. Used from one event loop at a time; a new loop gets new connections.
 
     Args:
         settings: the server, and how it is asked.
@@ -65,7 +61,6 @@ class ChatClient:
 
     Attributes:
         settings: as given.
-        counters: what the calls added up to.
 
     Raises:
         InputError: if the library is missing, or the key is none (see `settings.api_key`).
@@ -79,7 +74,6 @@ class ChatClient:
         backoff: Backoff | None = None,
     ) -> None:
         self.settings = settings
-        self.counters = Counters()
         self._on_note = on_note
         self._backoff = backoff or Backoff()
         self._key = api_key()
@@ -128,7 +122,6 @@ class ChatClient:
         prompt: Prompt,
         n: int = 1,
         *,
-        seed: int | None = None,
         answer: AnswerFormat | None = None,
         max_tokens: int | None = None,
         schema: Mapping[str, object] = ANSWER_SCHEMA,
@@ -138,8 +131,7 @@ class ChatClient:
         Args:
             prompt: the text of the request.
             n: number of answers: in one request if the server can, in several if it returns fewer.
-            seed: of the first answer; the others have the following ones.
-            answer: "json" sends the schema of an answer; by default what `detect_format` says.
+            answer: "json" sends the schema of an answer; by default what `answer_format` says.
             max_tokens: of each answer; by default the settings'.
             schema: of answers in the format "json".
 
@@ -151,27 +143,24 @@ class ChatClient:
         """
         if n < 1:
             raise ValueError(f"{n} answers wanted; expected at least 1")
-        form = answer or await self.detect_format()
+        form = answer or await self.answer_format()
         await self.open()
         most = max_tokens or self.settings.max_tokens
         got: list[Completion] = []
         while len(got) < n:
             size = min(n - len(got), self._dialect.most_choices or n)
-            questions = [
-                _Question(prompt, min(size, n - at), None if seed is None else (seed + at) % SEEDS, form, most, schema)
-                for at in range(len(got), n, size)
-            ]
+            questions = [_Question(prompt, min(size, n - at), form, most, schema) for at in range(len(got), n, size)]
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
             # What stops the run goes before what fails this call.
             for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
                 if isinstance(error, CallFailed):
-                    raise CallFailed(str(error), error.kind, tuple(got)) from None
+                    raise CallFailed(str(error), tuple(got)) from None
                 raise error
         return tuple(got)
 
-    async def detect_format(self) -> AnswerFormat:
+    async def answer_format(self) -> AnswerFormat:
         """The answer format that the settings name; for "auto" the result of a probe, made once.
 
         Raises:
@@ -192,6 +181,19 @@ class ChatClient:
         model = await self.open()  # fills the catalogue
         return self._catalogue.context_length(model)
 
+    async def room(self) -> int | None:
+        """See `Chat`."""
+        length = await self.context_length()
+        return None if length is None else max(1, length - self.settings.max_tokens)
+
+    async def ask(self, question: Question) -> tuple[Completion, ...]:
+        """See `Chat`.
+
+        No seed is sent: a served model does not repeat itself to the bit anyway (batches differ), a run is repeated by
+        its recording, and vLLM 0.32 on a CPU dies of a seed beside a prompt that it reads in chunks.
+        """
+        return await self.complete(question.prompt, question.n, schema=question.schema)
+
     async def close(self) -> None:
         """Closes the connections. The client can be used again; what it learnt of the server stays."""
         bound, self._bound = self._bound, None
@@ -209,13 +211,9 @@ class ChatClient:
                 slots=asyncio.Semaphore(self.settings.concurrency),
                 opening=asyncio.Lock(),
                 probing=asyncio.Lock(),
-                watch=ServerWatch(wire.models, self.settings.patience, self._backoff, self._tell_of_absence),
+                watch=ServerWatch(wire.models, self.settings.patience, self._backoff, self._on_note),
             )
         return self._bound
-
-    def _tell_of_absence(self, note: str, new: bool) -> None:
-        self.counters.waits += new
-        self._on_note(note)
 
     async def _listed(self, bound: _Bound) -> Catalogue:
         try:
@@ -236,7 +234,7 @@ class ChatClient:
     async def _probed(self) -> AnswerFormat:
         most = min(self.settings.max_tokens, recovery.MAX_TOKENS)
         try:
-            asked = await self.complete(recovery.PROMPT, recovery.SAMPLES, seed=0, answer="json", max_tokens=most)
+            asked = await self.complete(recovery.PROMPT, recovery.SAMPLES, answer="json", max_tokens=most)
         except (CallFailed, ContextOverflow):
             return "code"
         return "json" if all(map(recovery.passed, asked)) else "code"
@@ -250,7 +248,6 @@ class ChatClient:
             temperature=self.settings.temperature,
             max_tokens=max_tokens,
             n=n,
-            seed=question.seed,
             answer=question.answer,
             schema=question.schema,
         ), n
@@ -268,7 +265,6 @@ class ChatClient:
                     return await self._request(bound, payload, n)
                 except CallFailure as failure:
                     problem = failure
-                self.counters.failures[problem.kind] += 1
                 kinds[problem.kind] += 1
                 tries += 1
                 too_long = overflow(problem)
@@ -287,14 +283,11 @@ class ChatClient:
                         kinds.clear()
                     else:
                         await self._pause(problem, tries, kinds[problem.kind], time.monotonic() - started)
-                self.counters.retries += 1
 
     async def _request(self, bound: _Bound, payload: dict[str, Any], n: int) -> tuple[Completion, ...]:
         started = time.monotonic()
-        with self.counters.request():
-            body = await bound.wire.chat(payload)
+        body = await bound.wire.chat(payload)
         got = answers(body, n, time.monotonic() - started)
-        self.counters.add(got)
         self._dialect.accepted(payload, len(got))
         return got
 
@@ -304,12 +297,11 @@ class ChatClient:
             if spent + problem.retry_after > self.settings.patience:
                 raise self._judge.too_busy(problem, self.settings.patience)
         elif same >= min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
-            what = f"no answer after {same} tries ({problem.kind}: {self._judge.quote(problem)})"
-            raise CallFailed(what, problem.kind)
+            raise CallFailed(f"no answer after {same} tries ({problem.kind}: {self._judge.quote(problem)})")
         await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
 
 
-def _shortened(found: Overflow, wanted: int, max_tokens: int) -> int:
+def _shortened(found: ContextOverflow, wanted: int, max_tokens: int) -> int:
     """Number of tokens that an answer may have beside a long prompt.
 
     Raises:
@@ -318,4 +310,4 @@ def _shortened(found: Overflow, wanted: int, max_tokens: int) -> int:
     room = found.limit - (found.prompt_tokens or 1) if found.limit else 0
     if min(wanted, LEAST_ANSWER) <= room < max_tokens:
         return room
-    raise ContextOverflow(found.limit, found.prompt_tokens)
+    raise found

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from grace_irl.propose.chat import Completion, Finish
 from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
-from grace_irl.propose.protocol import AnswerFormat, Prompt
+from grace_irl.propose.protocol import AnswerFormat, Completion, Finish, Prompt
 
 SchemaForm = Literal["json_schema", "json_object"]  # OpenAI's and vLLM's; llama.cpp's
-DROPPABLE = {"temperature", "seed", "n", "response_format", "max_tokens", "max_completion_tokens"}
+DROPPABLE = {"temperature", "n", "response_format", "max_tokens", "max_completion_tokens"}
 
 
 @dataclass
@@ -47,7 +46,6 @@ class Dialect:
         temperature: float,
         max_tokens: int,
         n: int,
-        seed: int | None,
         answer: AnswerFormat,
         schema: Mapping[str, object] = ANSWER_SCHEMA,
     ) -> dict[str, Any]:
@@ -60,8 +58,6 @@ class Dialect:
         }
         if n > 1:
             wanted["n"] = n
-        if seed is not None:
-            wanted["seed"] = seed
         if answer == "json":
             wanted["response_format"] = self.response_format(schema)
         return {name: value for name, value in wanted.items() if name not in self.left_out}

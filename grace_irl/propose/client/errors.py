@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grace_irl.errors import GraceError
-from grace_irl.propose.chat import Completion
+from grace_irl.propose.protocol import Completion
 
 
 class ServerGone(GraceError):  # noqa: N818  says what happened, as a name
@@ -18,13 +18,11 @@ class CallFailed(GraceError):  # noqa: N818  says what happened, as a name
     """This one call failed for good while the server is there: the caller may go on with others.
 
     Attributes:
-        kind: of the last failure, as `Counters.failures` names it.
         answers: what the other requests of the same call brought: paid for, and whole.
     """
 
-    def __init__(self, message: str, kind: str, answers: tuple[Completion, ...] = ()) -> None:
+    def __init__(self, message: str, answers: tuple[Completion, ...] = ()) -> None:
         super().__init__(message)
-        self.kind = kind
         self.answers = answers
 
 
@@ -68,7 +66,7 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
     """Inside the client only; what leaves it is in `errors.py`.
 
     Attributes:
-        kind: for counting and for what to do.
+        kind: what to do depends on it.
         message: what happened, in a few words that can be shown.
         status: of HTTP; 0 without a response.
         said: the server's own words, which may hold anything.
@@ -135,16 +133,8 @@ _ROLE = re.compile(r"system role|system message|roles must alternate|only user a
 _MODEL = re.compile(r"\bmodel\b.{0,80}(?:not (?:exist|found)|unknown|invalid)|model_not_found", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Overflow:
-    """The prompt, or prompt and answer together, are longer than the context."""
-
-    limit: int | None
-    prompt_tokens: int | None
-
-
-def overflow(failure: CallFailure) -> Overflow | None:
-    """Whether a request was too long for the model's context, with the numbers that the server tells."""
+def overflow(failure: CallFailure) -> ContextOverflow | None:
+    """The error of a request that was too long for the model's context, with the numbers that the server tells."""
     body = failure.body or {}
     if failure.status not in (400, 413, 422, 500):
         return None
@@ -154,7 +144,7 @@ def overflow(failure: CallFailure) -> Overflow | None:
     ):
         return None
     limit, prompt = body.get("n_ctx"), body.get("n_prompt_tokens")
-    return Overflow(
+    return ContextOverflow(
         limit if isinstance(limit, int) else _first(_LIMIT, failure.said),
         prompt if isinstance(prompt, int) else _first(_PROMPT, failure.said),
     )

@@ -17,9 +17,8 @@ from typing import Any
 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.parsing import parse
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client.errors import CallFailed, CallFailure, ServerGone, unknown_model
-from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.protocol import Completion, Prompt
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class Judge:
         if failure.status in (404, 405):
             return InputError(f"no chat completions at {self.url} ({self.quote(failure)}); correct --llm-url")
         if failure.kind == "rejected":
-            return CallFailed(f"the server refuses the request ({self.quote(failure)})", failure.kind)
+            return CallFailed(f"the server refuses the request ({self.quote(failure)})")
         return None
 
     def too_busy(self, failure: CallFailure, patience: float) -> ServerGone:
@@ -226,7 +225,7 @@ class ServerWatch:
         look: asks the server for something cheap; raises `CallFailure` if it does not answer.
         patience: seconds.
         backoff: between looks.
-        on_note: called when the waiting starts (True) and ends (False).
+        on_note: gets a line when the waiting starts, and one when it ends.
     """
 
     def __init__(
@@ -234,7 +233,7 @@ class ServerWatch:
         look: Callable[[], Awaitable[object]],
         patience: float,
         backoff: Backoff,
-        on_note: Callable[[str, bool], None],
+        on_note: Callable[[str], None],
     ) -> None:
         self._look = look
         self._patience = patience
@@ -270,12 +269,12 @@ class ServerWatch:
                     "start it again and resume the run"
                 )
             if not looks:
-                self._on_note(f"the server is away ({why}); waiting for it up to {self._patience:g} s", True)
+                self._on_note(f"the server is away ({why}); waiting for it up to {self._patience:g} s")
             looks += 1
             await asyncio.sleep(min(self._backoff.delay(looks), OFTEN, self._patience - waited))
         self._given_up = False
         if looks:
-            self._on_note(f"the server is back after {time.monotonic() - started:.0f} s", False)
+            self._on_note(f"the server is back after {time.monotonic() - started:.0f} s")
         return looks > 0
 
     async def _there(self) -> bool:

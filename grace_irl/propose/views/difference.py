@@ -85,7 +85,7 @@ def _paired(
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Items that are the same node before and after, and those that are not.
 
-    The same node has the same class and id, and where that is nothing or stands for several, the same label or
+    The same node has the same class and id, and if that is nothing or stands for several, the same label or
     the same states.
     """
     pairs: list[tuple[int, int]] = []

@@ -1,11 +1,10 @@
-"""Codes of a grid that go with words of instructions, counted where goals are reached."""
+"""Codes of a grid that go with words of instructions, counted near the goals."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -25,57 +24,34 @@ _WORD = re.compile(r"\w+")
 _CHANNELS = "abc"
 
 
-@dataclass(frozen=True)
-class Association:
-    """A code that is near the goal in every trajectory with a word.
-
-    Attributes:
-        channel: 0, 1 or 2.
-        code: in that channel.
-        elsewhere: trajectories without the word that have the code near their goal, too.
-        chance: probability that it is in all of them by chance.
-    """
-
-    channel: int
-    code: int
-    elsewhere: int
-    chance: float
+Going = dict[str, tuple[int, list[tuple[Thing, int, float]]]]
+"""By word: how many texts have it, and its things, likeliest first (`PER_WORD` at most): the thing, without the word
+how often it is there, and the probability that it is always with the word by chance."""
 
 
-def associations(items: Sequence[Labelled]) -> dict[str, tuple[int, tuple[Association, ...]]]:
+def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
     """For each word that some instructions have and others lack: codes that are there whenever the word is.
 
     "There" is near the goal: in or right beside a cell that the step to the first positive state changed. That
     is the one place of a crowded grid where what the instruction names is likely to be. With a share q of all
     trajectories having the code there, the n trajectories with the word would all have it by chance with
     probability q^n; the least likely codes come first.
-
-    Returns:
-        By word: n, and its codes. Words without any are left out.
+    A thing is a channel and a code. Words without any are left out.
     """
     reached = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     texts = [words_of(item.trajectory.extra_info) for item in reached]
-    return {
-        word: (count, tuple(Association(*value, elsewhere, chance) for value, elsewhere, chance in chosen))
-        for word, (count, chosen) in going_with(texts, [_near_goal(item) for item in reached]).items()
-    }
+    return going_with(texts, [_near_goal(item) for item in reached])
 
 
-def going_with(
-    texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]
-) -> dict[str, tuple[int, list[tuple[Thing, int, float]]]]:
+def going_with(texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]) -> Going[Thing]:
     """For each word that some texts have and others lack: the things that are there whenever the word is.
 
     Args:
         texts: the words of each instruction.
         present: what is there, for each instruction.
-
-    Returns:
-        By word: how many texts have it, and its things, likeliest first (`PER_WORD` at most): the thing, without
-        the word how often it is there, and the probability that it is always with the word by chance.
     """
     counts = Counter(thing for each in present for thing in each)
-    found: dict[str, tuple[int, list[tuple[Thing, int, float]]]] = {}
+    found: Going[Thing] = {}
     for word in sorted(frozenset[str]().union(*texts)):
         having = [n for n, text in enumerate(texts) if word in text]
         if len(having) == len(texts):
@@ -105,11 +81,11 @@ def table(items: Sequence[Labelled], tokens: int) -> str:
         "how many of those without it. Counts, no proof:"
     ]
     tokens -= estimate(lines[0])
-    for word, (count, codes) in sorted(
-        associations(items).items(), key=lambda entry: (entry[1][1][0].chance, entry[0])
-    ):
+    for word, (count, codes) in sorted(associations(items).items(), key=lambda entry: (entry[1][1][0][2], entry[0])):
         rest = total - count
-        listed = ", ".join(f"{_CHANNELS[c.channel]}={c.code} (without it {c.elsewhere} of {rest})" for c in codes)
+        listed = ", ".join(
+            f"{_CHANNELS[channel]}={code} (without it {elsewhere} of {rest})" for (channel, code), elsewhere, _ in codes
+        )
         line = f"{word} ({count}): {listed}"
         tokens -= estimate(line) + 1
         if tokens < 0:

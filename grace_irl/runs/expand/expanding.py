@@ -15,6 +15,7 @@ from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import Metrics
+from grace_irl.methods.grace import EvolutionConfig
 from grace_irl.rewards.file import read_reward
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.runs import fit as fits
@@ -266,7 +267,7 @@ class Expanding:
         if folder.exists():
             return fits.resume(folder, parts=parts, vouched=config)
         only = {"population": 1, "generations": 0, "reshape": self._config.expand.reshape}
-        search = config.search.model_copy(update=only)
+        search = config.own(EvolutionConfig).model_copy(update=only)
         return fits.start(config.model_copy(update={"search": search}), folder, parts)
 
     def _negatives(self, number: int) -> list[Path]:

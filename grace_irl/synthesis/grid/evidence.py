@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.synthesis.grid.meaning import SEVERAL, STATIC, Filter
-from grace_irl.synthesis.grid.scene import SIDES, Scene, ThingRows
+from grace_irl.synthesis.grid.meaning import CHANNELS, SEVERAL, STATIC, Filter
+from grace_irl.synthesis.grid.scene import OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 12.0
 """An expert's goal state in which the described happening does not complete."""
@@ -32,7 +32,6 @@ Columns = tuple[int, ...]
 """Indices of filters that one thing has to meet."""
 Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 """Like the stages of a plan, with filters in the place of words."""
-OFFSETS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
 class GridEvidence:
@@ -163,9 +162,8 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
     for scene in scenes:
         for rows in (scene.happenings, scene.things):
             filters |= {Filter("event", e) for e in np.unique(rows.event).tolist() if e >= 0}
-            filters |= {Filter("channel 0", v) for v in np.unique(rows.codes[:, 0]).tolist()}
-            filters |= {Filter("channel 1", v) for v in np.unique(rows.codes[:, 1]).tolist()}
-            filters |= {Filter("channel 2", v) for v in np.unique(rows.codes[:, 2]).tolist()}
+            for codes, channel in zip(rows.codes.T, CHANNELS, strict=True):
+                filters |= {Filter(channel, v) for v in np.unique(codes).tolist()}
             filters |= {Filter("side", s) for s in range(len(SIDES)) if rows.sides[:, s].any()}
     # A filter that everything meets says nothing.
     empty = [

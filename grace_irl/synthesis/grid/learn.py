@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,81 +12,94 @@ from grace_irl.synthesis.grid.meaning import SEVERAL
 
 
 class Walk:
-    """A Metropolis walk.
+    """A place among readings, with what it costs, and steps from there.
 
     Attributes:
         reading: its present one.
-        best: the least cost it came by, and the reading there.
     """
 
-    def __init__(self, lexicon: Lexicon, reading: GridReading, rng: np.random.Generator) -> None:
+    def __init__(self, lexicon: Lexicon, reading: GridReading) -> None:
         self.lexicon = lexicon
         self.reading = reading
-        self.rng = rng
-        self.costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
-        self.price = lexicon.price(reading)
-        self.best = (self.cost, reading)
+        # By scene: a change of one word costs anew only the scenes whose instruction has it.
+        self._costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
+        self._price = lexicon.price(reading)
 
     @property
     def cost(self) -> float:
-        return sum(self.costs) + self.price
+        """The cost of the present reading, nats."""
+        return sum(self._costs) + self._price
 
-    def run(self, steps: int, start: float, end: float) -> None:
-        """Walks while the temperature falls from start to end."""
-        draws = self.rng.random((steps, 4))
-        for step in range(steps):
+    def step(self, changed: GridReading, touched: Sequence[int], accept: Callable[[float], bool]) -> float | None:
+        """The nats that a change costs, if they are accepted and the change is made; else None.
+
+        Args:
+            changed: the reading after it.
+            touched: scenes that may cost something else then.
+            accept: whether to make a change, by what it costs.
+        """
+        new = {i: self.lexicon.scene_cost(changed, i) for i in touched}
+        price = self.lexicon.price(changed)
+        delta = sum(c - self._costs[i] for i, c in new.items()) + price - self._price
+        if not accept(delta):
+            return None
+        self.reading, self._price = changed, price
+        for i, c in new.items():
+            self._costs[i] = c
+        return delta
+
+    def run(self, steps: int, start: float, end: float, rng: np.random.Generator) -> GridReading:
+        """Walks by Metropolis' rule while the temperature falls from start to end.
+
+        Returns:
+            The reading of least cost that it came by.
+        """
+        best = (self.cost, self.reading)
+        # Drawn at once, four a step whatever becomes of it: so a step's numbers depend on its place alone.
+        for step, draw in enumerate(rng.random((steps, 4)).tolist()):
             temperature = start * (end / start) ** (step / steps)
-            changed, touched = self._change(draws[step])
+            changed, touched = self._change(*draw[:3])
             if changed is None:
                 continue
-            new = {i: self.lexicon.scene_cost(changed, i) for i in touched}
-            price = self.lexicon.price(changed)
-            delta = sum(c - self.costs[i] for i, c in new.items()) + price - self.price
-            if delta <= 0 or draws[step, 3] < np.exp(-delta / temperature):
-                self.reading, self.price = changed, price
-                for i, c in new.items():
-                    self.costs[i] = c
-                if delta < 0 and self.cost < self.best[0] - 1e-9:
-                    self.best = (self.cost, changed)
+            delta = self.step(changed, touched, partial(_metropolis, temperature, draw[3]))
+            if delta is not None and delta < 0 and self.cost < best[0] - 1e-9:
+                best = (self.cost, changed)
+        return best[1]
 
-    def _change(self, draw: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[GridReading | None, Sequence[int]]:
-        """A reading one change away, and the scenes that the change touches."""
+    def _change(self, kind: float, one: float, two: float) -> tuple[GridReading | None, Sequence[int]]:
+        """A reading one change away, drawn by three numbers, and the scenes that the change touches."""
         lexicon, reading = self.lexicon, self.reading
-        kind, one, two = float(draw[0]), float(draw[1]), float(draw[2])
         words, columns = lexicon.words, len(lexicon.features)
         if kind < 0.15 or not words:
             column = int(one * columns)
-            if lexicon.evidence.filters[column] == SEVERAL:
-                return None, ()
             feature = lexicon.features[column]
-            constants = dict(reading.constants)
-            if constants.get(feature) == column:
-                if feature == "event":
-                    return None, ()
-                del constants[feature]
-            else:
-                constants[feature] = column
-            return GridReading(constants, reading.meanings), lexicon.everywhere
-        word = words[int(one * len(words))]
-        meanings = dict(reading.meanings)
-        if kind < 0.3:
-            other = words[int(two * len(words))]
-            first, second = meanings.pop(word, None), meanings.pop(other, None)
-            if first == second:
+            taken = reading.constants.get(feature) == column
+            # A reading without an event says nothing, and "one of several" holds for no single thing.
+            if lexicon.evidence.filters[column] == SEVERAL or (taken and feature == "event"):
                 return None, ()
-            if second is not None:
-                meanings[word] = second
-            if first is not None:
-                meanings[other] = first
-            touched = sorted({*lexicon.where[word], *lexicon.where[other]})
-            return GridReading(reading.constants, meanings), touched
-        column = int(two * (columns + columns // 3 + 1))
-        if meanings.get(word, -1) == (column if column < columns else -1):
+            return reading.with_constant(feature, -1 if taken else column), lexicon.everywhere
+        word = words[int(one * len(words))]
+        meaning = reading.meanings.get(word, -1)
+        if kind < 0.3:
+            # Two words change places: by single changes that would lead over a reading in which both are wrong.
+            other = words[int(two * len(words))]
+            theirs = reading.meanings.get(other, -1)
+            if meaning == theirs:
+                return None, ()
+            changed = reading.with_meaning(word, theirs).with_meaning(other, meaning)
+            return changed, sorted({*lexicon.where[word], *lexicon.where[other]})
+        # A quarter of the draws takes the meaning away: most words of an instruction say nothing about a thing.
+        drawn = int(two * (columns + columns // 3 + 1))
+        column = drawn if drawn < columns else -1
+        if column == meaning:
             return None, ()
-        meanings.pop(word, None)
-        if column < columns:
-            meanings[word] = column
-        return GridReading(reading.constants, meanings), lexicon.where[word]
+        return reading.with_meaning(word, column), lexicon.where[word]
+
+
+def _metropolis(temperature: float, luck: float, delta: float) -> bool:
+    """Whether a walk makes a change that costs `delta` nats: so at temperature 1 it is at a reading as often as the
+    data makes it likely."""
+    return delta <= 0 or luck < np.exp(-delta / temperature)
 
 
 HOT = 4.0
@@ -134,9 +148,8 @@ def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1
     steps = round(effort * STEPS_PER_CHOICE * max(20, len(lexicon.words)) * len(lexicon.features))
     best: tuple[float, GridReading] | None = None
     for chain in range(CHAINS):
-        walk = Walk(lexicon, GridReading({"event": events[chain % len(events)]}), rng)
-        walk.run(steps, HOT, COLD)
-        found = descend(lexicon, walk.best[1])
+        walk = Walk(lexicon, GridReading({"event": events[chain % len(events)]}))
+        found = descend(lexicon, walk.run(steps, HOT, COLD, rng))
         if best is None or found[0] < best[0] - 1e-9:
             best = found
     assert best is not None
@@ -146,20 +159,14 @@ def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1
 def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -> tuple[float, GridReading]:
     """The cost of the nearest reading that no single change improves, and the reading. A frozen word (and with it the
     constants) stays as it is."""
-    costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
-    price = lexicon.price(reading)
-    improved = True
-    while improved:
-        improved = False
-        for changed, touched in lexicon.neighbours(reading, frozen):
-            new = {i: lexicon.scene_cost(changed, i) for i in touched}
-            new_price = lexicon.price(changed)
-            if sum(c - costs[i] for i, c in new.items()) + new_price - price < -1e-9:
-                reading, price, improved = changed, new_price, True
-                for i, c in new.items():
-                    costs[i] = c
-                break
-    return sum(costs) + price, reading
+    walk = Walk(lexicon, reading)
+    # The first change that improves is made, and all are looked at again: so the order of words and filters decides.
+    while any(
+        walk.step(changed, touched, lambda delta: delta < -1e-9) is not None
+        for changed, touched in lexicon.neighbours(walk.reading, frozen)
+    ):
+        pass
+    return walk.cost, walk.reading
 
 
 def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Generator) -> GridReading:
@@ -167,9 +174,9 @@ def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Ge
 
     The temperature is drawn from 1 to `HOT`, so that variations do not run out if the data leaves few.
     """
-    walk = Walk(lexicon, reading, rng)
+    walk = Walk(lexicon, reading)
     temperature = float(rng.uniform(1.0, HOT))
-    walk.run(steps, temperature, temperature)
+    walk.run(steps, temperature, temperature, rng)
     return walk.reading
 
 

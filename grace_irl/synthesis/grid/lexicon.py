@@ -106,6 +106,13 @@ class GridReading:
             changed[word] = column
         return GridReading(self.constants, changed)
 
+    def with_constant(self, feature: Feature, column: int) -> GridReading:
+        """The reading with another constant of this feature; -1 takes it away."""
+        changed = {**self.constants, feature: column}
+        if column < 0:
+            del changed[feature]
+        return GridReading(changed, self.meanings)
+
 
 @dataclass
 class Posterior:
@@ -198,10 +205,9 @@ class Lexicon:
                 if self.evidence.filters[column] == SEVERAL:
                     continue
                 if reading.constants.get(feature) != column:
-                    yield GridReading({**reading.constants, feature: column}, reading.meanings), self.everywhere
+                    yield reading.with_constant(feature, column), self.everywhere
                 elif feature != "event":
-                    fewer = {k: v for k, v in reading.constants.items() if k != feature}
-                    yield GridReading(fewer, reading.meanings), self.everywhere
+                    yield reading.with_constant(feature, -1), self.everywhere
 
 
 WORD = r"[^\W_]+"

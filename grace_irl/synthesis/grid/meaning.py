@@ -13,6 +13,7 @@ from typing import Literal
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 
 Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count"]
+CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
 """Features that a thing has from the start, so that an instruction can refer to it by them."""
 

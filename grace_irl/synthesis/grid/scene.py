@@ -40,6 +40,15 @@ class Agent:
         """Row and column of the agent in each state; shape (T+1, 2)."""
         return unique_positions(states[..., self.channel] == self.code)
 
+    def forward(self, states: NDArray[Any]) -> NDArray[np.int64]:
+        """One step ahead of the agent in each state; (T+1, 2), zero for a heading that the data never showed."""
+        where = self.positions(states)
+        codes = states[np.arange(len(states)), where[:, 0], where[:, 1], self.heading_channel]
+        steps = np.zeros((len(states), 2), dtype=np.int64)
+        for code, offset in self.headings:
+            steps[codes == code] = offset
+        return steps
+
 
 @dataclass(frozen=True)
 class Perception:
@@ -227,7 +236,6 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
     states = np.asarray(states, dtype=np.int64)
     objects = perception.objects(states)
     agent = perception.agent
-    where = agent.positions(states) if agent is not None else None
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
 
     # A cell under the agent shows the agent, so its thing is unknown, now and one state earlier.
@@ -244,25 +252,23 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
         found = np.argwhere(mask)
         parts.append((EVENTS.index(event), found[:, 0] + 1, found[:, 1:], source[tuple(found.T)]))
 
-    if agent is not None and where is not None:
-        steps = np.arange(1, len(states))
+    basis = None
+    if agent is not None:
+        where, steps = agent.positions(states), np.arange(1, len(states))
         if agent.heading_channel is not None:
-            ahead = where[1:] + _headings(states, where, agent.heading_channel, dict(agent.headings))[1:]
+            forward = agent.forward(states)
+            basis = (where[0], forward[0])
+            ahead = where[1:] + forward[1:]
             inside = ((ahead >= 0) & (ahead < states.shape[1:3])).all(axis=1)
-            steps, ahead = steps[inside], ahead[inside]
-            facing = objects[steps, ahead[:, 0], ahead[:, 1]]
-            steps, ahead = steps[facing], ahead[facing]
-            parts.append((EVENTS.index("faced"), steps, ahead, states[steps, ahead[:, 0], ahead[:, 1]]))
-        steps = np.arange(1, len(states))
+            at, cells = steps[inside], ahead[inside]
+            facing = objects[at, cells[:, 0], cells[:, 1]]
+            at, cells = at[facing], cells[facing]
+            parts.append((EVENTS.index("faced"), at, cells, states[at, cells[:, 0], cells[:, 1]]))
         over = objects[0, where[1:, 0], where[1:, 1]]
-        steps, cells = steps[over], where[1:][over]
-        parts.append((EVENTS.index("entered"), steps, cells, states[0, cells[:, 0], cells[:, 1]]))
+        cells = where[1:][over]
+        parts.append((EVENTS.index("entered"), steps[over], cells, states[0, cells[:, 0], cells[:, 1]]))
 
     first = np.argwhere(objects[0])
-    basis = None
-    if agent is not None and where is not None and agent.heading_channel is not None:
-        forward = _headings(states[:1], where[:1], agent.heading_channel, dict(agent.headings))[0]
-        basis = (where[0], forward)
     return Scene(
         words=words,
         length=len(states),
@@ -271,17 +277,6 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
         states=states,
         objects=objects,
     )
-
-
-def _headings(
-    states: NDArray[Any], where: NDArray[np.int64], channel: int, headings: dict[int, tuple[int, int]]
-) -> NDArray[np.int64]:
-    """The step ahead of the agent in each state; (T+1, 2), zero for a heading that the data never showed."""
-    codes = states[np.arange(len(states)), where[:, 0], where[:, 1], channel]
-    steps = np.zeros((len(states), 2), dtype=np.int64)
-    for code, offset in headings.items():
-        steps[codes == code] = offset
-    return steps
 
 
 def _rows(

@@ -1,20 +1,85 @@
-"""Writes a reading of the demonstrations as a reward program that a person can read.
-
-Only what the reading needs is written: a program that looks at no words has no dictionary.
-"""
+"""Reward programs for grids, as people read them: the facts of an outline, put into `templates/grid.py.j2`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from textwrap import fill, indent
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any, Literal
 
-from grace_irl.synthesis.grid import fragments
-from grace_irl.synthesis.grid.fragments import WIDTH, write_constants
-from grace_irl.synthesis.grid.meaning import Arrangement, Hypothesis, Outline, Plan, summary
-from grace_irl.synthesis.grid.progress import NOVEL, THINGS, ProgressParts, Shaping
+from grace_irl.propose.templates import environment
+from grace_irl.synthesis.grid.meaning import STATIC, Arrangement, Feature, Filter, Hypothesis, Outline, summary
 from grace_irl.synthesis.grid.scene import Perception
+from grace_irl.text import packed, quoted
 
-ELSEWHERE = "0.0 elsewhere"
+Form = Literal["steps", "half steps", "inverse"]
+FORMS: tuple[Form, ...] = ("steps", "half steps", "inverse")
+WEIGHTS = (0.4, 0.2, 0.1)
+"""Of progress: all less than the 0.5 that a guess earns, the least that a program pays for a goal."""
+
+
+@dataclass(frozen=True)
+class Shaping:
+    """The measure of nearness, and its worth.
+
+    Attributes:
+        near: the most that progress is worth.
+        form: nearness n steps away from a thing, on a grid of h rows and w columns: "steps" is 1 - n / (h + w);
+            "half steps" the same, counted from halfway to the cell ahead of the agent, so that a turn counts, too;
+            "inverse" is 1 / (1 + n), which falls off fast.
+    """
+
+    near: float
+    form: Form
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the agent's heading counts."""
+        return self.form == "half steps"
+
+
+def shapings(headed: bool) -> tuple[Shaping, ...]:
+    """All of them, in the order of trying.
+
+    Args:
+        headed: whether the agent has a heading.
+    """
+    known = [Shaping(near, form) for near in WEIGHTS for form in FORMS]
+    return tuple(one for one in known if headed or not one.ahead)
+
+
+WIDTH, MAX_WIDTH = 100, 120
+"""Characters that a line is broken at, and of the longest that is left whole."""
+KEYS: dict[Feature, str] = {"channel 0": "0", "channel 1": "1", "channel 2": "2"}
+"""The spelling of a feature in the program, if that is not its name in quotes."""
+SAYS: dict[Feature, str] = {
+    "event": "what happens to the thing",
+    "channel 0": "channel 0 of its code",
+    "channel 1": "channel 1 of its code",
+    "channel 2": "channel 2 of its code",
+    "side": "where it lies, seen from the agent's first cell and heading",
+}
+PARTING: tuple[tuple[str, Arrangement, str], ...] = (
+    ("THEN", "then", "words between steps: what stands before is done first"),
+    ("AFTER", "after", "words between steps: what stands behind is done first"),
+    ("BOTH", "both", "words between steps that may be done in any order"),
+    ("BESIDE", "beside", "words between a thing and the one beside it"),
+)
+"""Sets of separating words, by what they do."""
+BRANCHES = {
+    "taken": ("is_thing(old) and not is_thing(new)", "old"),
+    "changed": ("is_thing(old) and is_thing(new)", "new"),
+    "placed": ("is_thing(new) and not is_thing(old)", "new"),
+}
+"""Events between two states: the condition on a cell, and the code that is the thing's."""
+STEPS = {
+    (False, False): "[words]",
+    (False, True): "[cut(words, BESIDE)]",
+    (True, False): "cut(words, BOTH)",
+    (True, True): "[cut(step, BESIDE) for step in cut(words, BOTH)]",
+}
+"""The steps of a stage, from its words: by whether they are cut at BOTH, and at BESIDE."""
+VERBS = {"faced": "face", "taken": "take", "changed": "change", "placed": "put down", "entered": "enter"}
 
 
 def write_source(
@@ -30,242 +95,73 @@ def write_source(
 
 
 def write_program(outline: Outline, happens: str, shaping: Shaping | None = None) -> str:
-    """The program of an outline.
+    """The program of an outline. It holds nothing that the outline does not need.
 
     Args:
         happens: the condition of 1.0, as half a sentence.
         shaping: how it pays for progress; None if it pays for goals alone.
     """
-    progress = ProgressParts(outline, shaping) if shaping else None
-    about = fill(f"Reward 1.0 where {happens}; {progress.about if progress else ELSEWHERE}.", WIDTH)
-    docstring = f'"""{about}{chr(10) if chr(10) in about else ""}"""'
-    imports = "import re\n\nimport numpy as np" if outline.instructed else "import numpy as np"
-    head = "\n\n".join([docstring, imports, "\n".join(write_constants(outline, shaping))])
-    blocks = [head, *_functions(outline, shaping), _RewardClass(outline, progress).write()]
-    return "\n\n\n".join(block.strip("\n") for block in blocks) + "\n"
-
-
-def _functions(outline: Outline, shaping: Shaping | None) -> list[str]:
-    agent = outline.perception.agent
-    but_agent = " and code[AGENT[0]] != AGENT[1]" if agent is not None else ""
-    parts = [fragments.IS_THING.substitute(but_agent=but_agent), fragments.CODE_AT]
-    heading = {"heading": agent.heading_channel} if agent is not None else {}
-    if agent is not None and (shaping or outline.sides or {"faced", "entered"} & set(outline.events)):
-        parts.insert(0, fragments.AGENT_CELL)
-    if "faced" in outline.events:
-        parts.append(fragments.FACED.substitute(heading))
-    if set(fragments.BRANCHES) & set(outline.events):
-        parts.append(_differences(outline))
-    if "entered" in outline.events:
-        parts.append(fragments.ENTERED)
-    if outline.sides:
-        parts.append(fragments.SIDES_OF.substitute(heading))
-    if outline.words:
-        parts.append(fragments.AGREES)
-    if outline.novel != "ignore":
-        parts.append(fragments.UNNAMED)
+    elsewhere = "0.0 elsewhere"
     if shaping:
-        parts.append(THINGS)
-    if outline.plan.of("both", "beside"):
-        parts.append(fragments.CUT)
-    if outline.plan.of("then", "after"):
-        parts.append(_stages(outline.plan))
-    return parts
+        more = "the more steps are done and the nearer the agent is to the next"
+        elsewhere = f"elsewhere up to {shaping.near}, {more if outline.plan.steps else 'the nearer the agent is to it'}"
+    about = fill(f"Reward 1.0 where {happens}; {elsewhere}.", WIDTH)
+    values = _values(outline) | {"about": f"{about}\n" if "\n" in about else about, "shaping": shaping}
+    return environment("grace_irl.synthesis").get_template("grid.py.j2").render(values).strip() + "\n"
 
 
-def _stages(plan: Plan) -> str:
-    """The function that takes an instruction apart."""
-    orders: dict[tuple[Arrangement, ...], tuple[str, str]] = {
-        ("then",): ("THEN", "before + after"),
-        ("after",): ("AFTER", "after + before"),
-        ("then", "after"): ("THEN | AFTER", "before + after if word in THEN else after + before"),
+def _values(o: Outline) -> dict[str, Any]:
+    """The values of the templates: the outline, what follows from it, tables, and functions that write tables."""
+    plan, agent, events = o.plan, o.perception.agent, set(o.events)
+    faced, entered = ["faced(state)"] * ("faced" in events), ["entered(self.first, state)"] * ("entered" in events)
+    kept = "stages" if plan.steps else "parts" if plan.beside else "words"
+    return {
+        "o": o,
+        "agent": agent,
+        "heading": agent.heading_channel if agent else None,
+        "sources": [*faced, *["differences(before, state)"] * bool(events & set(BRANCHES)), *entered],
+        "seen": [*faced, *entered],
+        "graded": bool(o.guessed) or o.novel == "guess",  # things can fit by half
+        "moving": events != {"entered"},  # the present places of things matter
+        "from_start": bool(events & {"placed", "entered"}),  # so do those at the start
+        "ordered": plan.of("then", "after"),
+        "steps": STEPS[bool(plan.of("both")), plan.beside],
+        "words": "words, " if o.described else "",
+        "described_by": "self.parts" if plan.beside else "self.words",
+        "said": f"{{self.{kept}}}: " if o.instructed else "",
+        "verb": VERBS[o.events[0]] if len(o.events) == 1 else "do something with",
+        "verbs": [f'{name}["event"]' for name, of in (("WORDS", o.sure), ("GUESSES", o.guessed)) if "event" in of],
+        "always": [f"{_key(f.feature)}: {_value(f)}" for f in o.always],
+        "BRANCHES": BRANCHES,
+        "PARTING": PARTING,
+        "SAYS": SAYS,
+        "STATIC": STATIC,
+        "key": _key,
+        "either": _either,
+        "quoted": quoted,
+        "texts": _texts,
+        "collection": _collection,
     }
-    kinds: tuple[Arrangement, ...] = ("then", "after")
-    order, both = orders[tuple(one for one in kinds if plan.of(one))]
-    return fragments.STAGES.substitute(order=order, both=both, steps=_steps(plan))
 
 
-def _steps(plan: Plan) -> str:
-    """The expression for the steps of one stage, from its words."""
-    if not plan.of("both"):
-        return "[cut(words, BESIDE)]" if plan.beside else "[words]"
-    return "[cut(step, BESIDE) for step in cut(words, BOTH)]" if plan.beside else "cut(words, BOTH)"
+def _key(feature: Feature) -> str:
+    return KEYS.get(feature, f'"{feature}"')
 
 
-def _differences(outline: Outline) -> str:
-    hidden = fragments.HIDDEN if outline.perception.agent is not None else ""
-    branches = [
-        f'        if {condition}:\n            yield "{event}", cell, {code}'
-        for event, (condition, code) in fragments.BRANCHES.items()
-        if event in outline.events
-    ]
-    return fragments.DIFFERENCES.substitute(hidden=hidden, branches="\n".join(branches))
+def _value(f: Filter) -> str:
+    return f'"{f}"' if f.feature in ("event", "side") else str(f.value)
 
 
-class _RewardClass:
-    """The class of a program."""
+def _either(filters: Iterable[Filter]) -> str:
+    return f"{{{', '.join(map(_value, filters))}}}"
 
-    def __init__(self, outline: Outline, progress: ProgressParts | None) -> None:
-        self.outline = outline
-        self.progress = progress
 
-    def write(self) -> str:
-        methods = [self._init(), self._reward_fn()]
-        if self.outline.plan.beside:
-            methods.append(fragments.PAIRED)
-        if self.outline.described or self.outline.always:
-            methods.append(self._fits())
-        if self.outline.described:
-            methods.append(self._described())
-        if self.outline.novel != "ignore":
-            novel = NOVEL if self.progress else fragments.NOVEL
-            methods.append(novel.substitute(features=self._features("self.first")))
-        if self.progress:
-            methods += self.progress.methods()
-        methods.append(self._debug())
-        body = "\n\n".join(indent(method.strip("\n"), "    ") for method in methods)
-        about = "One trajectory: its instruction, and what has happened so far."
-        return f'class Reward:\n    """{about}"""\n\n{body}'
+def _texts(words: Iterable[str]) -> list[str]:
+    return list(map(quoted, words))
 
-    def _init(self) -> str:
-        lines = ["def __init__(self, extra_info=None):"]
-        if self.outline.instructed:
-            lines.append('    words = re.findall(r"[^\\W_]+", (extra_info or "").lower())')
-            if self.outline.phrases:
-                lines.append(r"""    words = re.findall(rf"(?:{'|'.join(PHRASES)})\b|\S+", " ".join(words))""")
-            if not self.outline.plan.separators:
-                lines.append("    self.words = words")
-            elif not self.outline.plan.steps:
-                lines.append(
-                    "    self.parts = cut(words, BESIDE)  # what is said of the thing, and of others beside it"
-                )
-            else:
-                ordered = self.outline.plan.of("then", "after")
-                lines.append(f"    self.stages = {'stages(words)' if ordered else f'[{_steps(self.outline.plan)}]'}")
-                lines.append("    self.done = [[0.0 for _ in stage] for stage in self.stages]  # how well, so far")
-        if self.outline.first:
-            lines.append("    self.first = None  # the first state")
-        lines.append("    self.before = None  # the state before this one")
-        lines += [f"    {line}" for line in (self.progress.fields if self.progress else [])]
-        return "\n".join(lines)
 
-    def _happenings(self) -> str:
-        sources = []
-        if "faced" in self.outline.events:
-            sources.append("faced(state)")
-        if set(fragments.BRANCHES) & set(self.outline.events):
-            sources.append("differences(before, state)")
-        if "entered" in self.outline.events:
-            sources.append("entered(self.first, state)")
-        return f"list({sources[0]})" if len(sources) == 1 else f"[{', '.join(f'*{source}' for source in sources)}]"
-
-    def _reward_fn(self) -> str:
-        lines = [
-            "def reward_fn(self, state) -> float:",
-            "    state = np.asarray(state).astype(int)",
-            "    before, self.before = self.before, state",
-            "    if before is None:  # nothing has happened yet",
-            *(["        self.first = state"] if self.outline.first else []),
-            *[f"        {line}" for line in (self.progress.begin if self.progress else [])],
-            f"        return {'self.progress(state)' if self.progress else '0.0'}",
-            f"    happenings = {self._happenings()}",
-        ]
-        if self.outline.plan.steps:
-            lines += [
-                "    level = 1.0  # no step counts for more than the stages before it",
-                "    for stage, done in zip(self.stages, self.done):",
-                "        just_done = 0.0",
-                f"        for i, {'step' if self.outline.described else '_'} in enumerate(stage):",
-                f"            now = min(level, {self._score('step')})",
-                "            done[i] = max(done[i], now)",
-                "            just_done = max(just_done, now)",
-                "        level = min(done)",
-                f"    return {self._paid('min(just_done, level)')}",
-            ]
-        else:
-            score = self._score("self.parts" if self.outline.plan.beside else "self.words")
-            if self.progress:
-                lines.append(f"    goal = {score}")
-            lines.append(f"    return {self._paid('goal' if self.progress else score)}")
-        return "\n".join(lines)
-
-    def _paid(self, goal: str) -> str:
-        """The expression for the reward, from that for reaching the goal."""
-        return f"max({goal}, self.progress(state))" if self.progress else goal
-
-    def _score(self, words: str) -> str:
-        """The expression for the best reward of what has just happened."""
-        if self.outline.plan.beside:
-            return f"max((self.paired({words}, state, *happening) for happening in happenings), default=0.0)"
-        if self.outline.words:
-            return f"max((self.fits({words}, *happening) for happening in happenings), default=0.0)"
-        if self.outline.always:
-            return "1.0 if any(self.fits(*happening) for happening in happenings) else 0.0"
-        return "1.0 if happenings else 0.0"
-
-    def _features(self, first: str) -> str:
-        """The expression for a description of a thing."""
-        side = f', "side": sides({first}, cell)' if self.outline.sides else ""
-        return f"{{0: {{code[0]}}, 1: {{code[1]}}, 2: {{code[2]}}{side}}}"
-
-    def _fits(self) -> str:
-        thing = self._features("self.first")
-        if len(self.outline.events) > 1:
-            thing = '{"event": {event}, ' + thing.removeprefix("{")
-        if not self.outline.described:
-            return (
-                "def fits(self, event, cell, code):\n"
-                '    """Whether what has happened is what had to happen."""\n'
-                f"    thing = {thing}\n"
-                "    return all(value in thing[feature] for feature, value in ALWAYS.items())"
-            )
-        lines = [
-            "def fits(self, words, event, cell, code):",
-            '    """How well what has happened fits what had to happen, 0.0 to 1.0."""',
-            f"    thing = {thing}",
-        ]
-        skip = ""
-        if self.outline.always:
-            verbs = [
-                name for name, d in (("WORDS", self.outline.sure), ("GUESSES", self.outline.guessed)) if "event" in d
-            ]
-            if verbs:
-                said = " or ".join(f'word in {name}["event"]' for name in verbs)
-                lines.append(f"    verb = any({said} for word in words)")
-                skip = ' and not (verb and feature == "event")'
-            lines.append(f"    if any(value not in thing[feature]{skip} for feature, value in ALWAYS.items()):")
-            lines.append("        return 0.0")
-        return "\n".join([*lines, "    return self.described(words, thing)"])
-
-    def _described(self) -> str:
-        lines = ["def described(self, words, thing):", '    """How well the words describe the thing, 0.0 to 1.0."""']
-        if self.outline.sure:
-            lines += ["    if not agrees(WORDS, words, thing):", "        return 0.0"]
-        if self.outline.novel == "require":
-            lines += ["    if self.speaks_of_something_new(words) and not unnamed(words, thing):", "        return 0.0"]
-        if self.outline.guessed:
-            lines += ["    if not agrees(GUESSES, words, thing):", "        return 0.5"]
-        if self.outline.novel == "guess":
-            lines += ["    if self.speaks_of_something_new(words) and not unnamed(words, thing):", "        return 0.5"]
-        return "\n".join([*lines, "    return 1.0"])
-
-    def _debug(self) -> str:
-        """Called right after reward_fn: what the program saw, in one line."""
-        lines = ["def debug_fn(self, state) -> str:", "    state = np.asarray(state).astype(int)"]
-        seen = []
-        if "faced" in self.outline.events:
-            seen.append("*faced(state)")
-        if "entered" in self.outline.events:
-            seen.append("*entered(self.first, state)")
-        if seen:
-            lines.append(f"    happenings = [{', '.join(seen)}]")
-            shown = "happenings"
-        else:
-            lines.append("    codes = {code_at(state, cell) for cell in np.ndindex(state.shape[:2])}")
-            shown = "sorted(filter(is_thing, codes))"
-        said = ""
-        if self.outline.instructed:
-            plan = self.outline.plan
-            said = f"{{self.{'stages' if plan.steps else 'parts' if plan.beside else 'words'}}}: "
-        near = ", progress {self.progress(state):.3f}" if self.progress else ""
-        return "\n".join([*lines, f'    return f"{said}{{{shown}}}{near}"'])
+def _collection(name: str, brackets: str, entries: Sequence[str], comment: str) -> str:
+    """A collection, on one line if it fits."""
+    head, tail = f"{name} = {brackets[0]}", brackets[1]
+    short = f"{head}{', '.join(entries)}{tail}  # {comment}"
+    return short if len(short) <= MAX_WIDTH else "\n".join([f"{head}  # {comment}", *packed(entries, WIDTH), tail])

@@ -77,9 +77,6 @@ class ConditionSpace:
         """(rows,): whether a condition holds that a universe offers."""
         return self._hits[condition]
 
-    def known(self, condition: Condition) -> bool:
-        return condition in self._hits
-
     def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
         """The looks of each item around an anchor in a row, or of its screen."""
         sight = self.evidence.sights[self.evidence.pairs[row, 0]]

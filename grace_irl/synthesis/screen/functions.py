@@ -1,7 +1,7 @@
 """Parts of programs over screens.
 
-The search calls these functions and `quotation` copies them into programs, word for word, so that a program sees what
-the search saw. Times are seconds, of a day or of a duration; a spelling that can be read in several ways stands for
+The search calls these functions, and `quote` copies them into programs, word for word: a program sees what the search
+saw. Times are seconds, of a day or of a duration; a spelling that can be read in several ways stands for
 all.
 """
 
@@ -73,7 +73,7 @@ def says(node: Node) -> tuple[str, str]:
 
 
 def beside(node: Node) -> list[str]:
-    """What stands beside a node: the texts in the smallest part of the screen around it that has any."""
+    """The texts beside a node: those in the smallest part of the screen around it that has any."""
     for part in node.iterancestors():
         texts = [text for other in part.iter("node") if other is not node for text in says(other) if text]
         if texts:
@@ -98,7 +98,7 @@ def mentions(instruction: str, texts: Iterable[str]) -> bool:
 
 
 def quotes(instruction: str) -> set[str]:
-    """What the instruction puts in quotes, as words in small letters."""
+    """The quotations in the instruction, as words in small letters."""
     return {" ".join(words(first or last)) for first, last in QUOTED.findall(instruction)} - {""}
 
 
@@ -132,7 +132,7 @@ def times(*texts: str) -> set[float]:
 
 
 def times_of_day(hour: str, minute: str, half: str) -> set[float]:
-    """What a time on a clock can stand for: "8:25" morning or evening, "08:25", "20:25" and "8:25 pm" one of them."""
+    """The meanings of a time on a clock: "8:25" is morning or evening; "08:25", "20:25", "8:25 pm" are one of them."""
     if int(hour) > 23 or int(minute) > 59:
         return set()
     morning = 3600.0 * (int(hour) % 12) + 60 * int(minute)
@@ -168,5 +168,5 @@ def best(items: Iterable[list[Node]], tests: Callable[[list[Node]], list[bool]])
 
 
 def graded(tests: list[bool]) -> float:
-    """1.0 where all tests hold, else half the share of those that do."""
+    """1.0 if all tests hold, else half the share of those that do."""
     return 1.0 if all(tests) else sum(tests) / len(tests) / 2

@@ -19,17 +19,12 @@ from grace_irl.synthesis.screen.search import SearchSpace
 from grace_irl.text import quoted
 
 
-def quote(names: Iterable[str], own_imports: Iterable[str] = ()) -> tuple[list[str], list[str]]:
-    """Import lines, and the definitions in the order of the file.
-
-    Args:
-        names: of functions and constants of `functions`.
-        own_imports: names of modules that the program uses besides.
-    """
+def quote(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Import lines, and the definitions of these functions and constants of `functions`, in the order of the file."""
     definitions, imports = _library()
     wanted: set[str] = set()
     open_ = [name for name in names if name in definitions]
-    used: set[str] = set(own_imports)
+    used: set[str] = set()
     while open_:
         name = open_.pop()
         if name in wanted:

@@ -125,10 +125,8 @@ class Universe:
     ) -> None:
         self.owners = owners
         self.rows = rows
-        kept, self.alike = _distinct(table, prices)
+        kept = _distinct(table, prices)
         self.conditions = [conditions[column] for column in kept]
-        self.alike = {place: self.alike[column] for place, column in enumerate(kept)}
-        self.others = list(conditions)
         self.prices = prices[kept]
         self.table = np.ascontiguousarray(table[:, kept])
         self._single = len(owners) == rows
@@ -185,14 +183,12 @@ class Universe:
         return np.asarray(signed[owners[starts]] @ somewhere, dtype=np.float64)
 
 
-def _distinct(table: NDArray[np.bool_], prices: NDArray[np.float64]) -> tuple[list[int], dict[int, list[int]]]:
-    """Of columns that hold in the same places the cheapest, and what else holds there, cheap ones first; none that
-    holds everywhere or nowhere."""
-    groups: dict[bytes, list[int]] = {}
+def _distinct(table: NDArray[np.bool_], prices: NDArray[np.float64]) -> list[int]:
+    """Of columns that hold in the same places the cheapest; none that holds everywhere or nowhere."""
+    cheapest: dict[bytes, int] = {}
     holds = table.sum(axis=0)
     packed = np.packbits(table, axis=0).T
     for column in np.lexsort((np.arange(len(prices)), prices)).tolist():
         if 0 < holds[column] < len(table):
-            groups.setdefault(packed[column].tobytes(), []).append(column)
-    kept = sorted(group[0] for group in groups.values())
-    return kept, {group[0]: group[1:] for group in groups.values()}
+            cheapest.setdefault(packed[column].tobytes(), column)
+    return sorted(cheapest.values())

@@ -7,7 +7,7 @@ expert states plus the mean of log(1 - D) over negative ones. So growing the mod
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from grace_irl.demos.labels import Labelled
+from grace_irl.propose.templates import environment
 from grace_irl.synthesis.vector.terms import (
     FAR,
     FORMULAS,
@@ -22,6 +23,7 @@ from grace_irl.synthesis.vector.terms import (
     Numbers,
     Shape,
     Term,
+    broken,
     shown,
     vocabulary,
 )
@@ -29,78 +31,28 @@ from grace_irl.text import packed, quoted
 
 
 def write_source(reward: Additive, numbers: Numbers) -> str:
-    """The program of an additive reward over named numbers.
-
-    Raises:
-        ValueError: for terms that measure one number in different units or from different centres; those of
-            `vocabulary` do not.
-    """
-    used = _measures(reward)
-    rows = "\n".join(row for key, weight in _merged(reward, numbers).items() for row in _row(weight, *key))
-    shapes = sorted({term.shape for term in reward.terms} & set(FORMULAS), key=list(FORMULAS).index)
-    formulas = "\n".join(packed([f"{quoted(shape)}: {FORMULAS[shape]}" for shape in shapes], WIDTH))
-    watched, fine = _outside(reward, used, numbers)
-    return f'''"""Reward: a sum of {len(reward.terms)} terms over {len(used)} numbers of the state."""
-
-{numbers.table(used)}
-TERMS = [  # weight, a number, how it is compared, and with which value or other number
-{rows}
-]
-SHAPES = {{  # a and b: how far both are from the mean of their number, in deviations
-{formulas}
-}}
-{watched}
-
-class Reward:
-    """How much a state looks like the expert's: positive where it does."""
-
-    def __init__(self, extra_info=None):
-        self.extra_info = extra_info
-
-    def reward_fn(self, state) -> float:
-        return {reward.bias:.4g} + sum(self.terms_fn(state).values())
-
-    def terms_fn(self, state):
-        """The terms of the reward by name, so that each can be watched and plotted."""
-        terms, away, outside = {{}}, {{}}, {{}}
-        for name, (number, mean, spread, low, high) in FIELDS.items():
-            value = {numbers.reader}
-            away[name] = (max(low, min(high, value)) - mean) / spread
-            outside[name] = min({FAR:g}, max(low - value, value - high, 0.0) / spread)
-        for weight, name, shape, other in TERMS:
-            b = away[other] if other in FIELDS else (other - FIELDS[name][1]) / FIELDS[name][2]
-            label = f"{{name}} {{shape}} {{other}}"
-            terms[label] = terms.get(label, 0.0) + weight * SHAPES[shape](away[name], b)
-{fine}        return terms
-
-    def debug_fn(self, state) -> str:
-        return ", ".join(f"{{name}}: {{value:+.2f}}" for name, value in self.terms_fn(state).items())
-'''
-
-
-def _outside(reward: Additive, used: Mapping[int, str], numbers: Numbers) -> tuple[str, str]:
-    """Python that names the numbers that are watched, and that adds the cost of leaving their range."""
+    """The program of an additive reward over named numbers. Its terms measure each number in one way."""
+    used = {
+        field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))
+        for term in reward.terms
+        for field, mean, spread, ends in zip(term.fields, term.centres, term.spreads, term.ranges, strict=True)
+    }
+    values = {
+        "used": dict(sorted(used.items())),
+        "rows": "\n".join(row for key, weight in _merged(reward, numbers).items() for row in _row(weight, *key)),
+        "formulas": "\n".join(
+            packed([f"{quoted(shape)}: {FORMULAS[shape]}" for shape in FORMULAS if shape in reward.shapes], WIDTH)
+        ),
+        "outside": "",
+        "listed": "",
+    }
     for term, weight in zip(reward.terms, reward.weights, strict=True):
         if term.shape == "outside":
-            names = packed([quoted(numbers.names[field]) for field in term.fields], WIDTH)
-            everything = set(term.fields) == set(used)
-            listed = "" if everything else "\n".join(["WATCHED = (", *names, ")\n"])
-            total = "sum(outside.values())" if everything else "sum(outside[name] for name in WATCHED)"
-            return listed, f'        terms["outside the range"] = {weight:.4g} * {total}\n'
-    return "", ""
-
-
-def _measures(reward: Additive) -> dict[int, str]:
-    """Per number used, its usual value (which it is measured from), its spread and its range, as text."""
-    found: dict[int, tuple[float, float, tuple[float, float]]] = {}
-    for term in reward.terms:
-        for field, *measure in zip(term.fields, term.centres, term.spreads, term.ranges, strict=True):
-            if found.setdefault(field, tuple(measure)) != tuple(measure):  # type: ignore[arg-type]
-                raise ValueError(f"terms measure number {field} in different ways; expected one centre, spread, range")
-    return {
-        field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))
-        for field, (mean, spread, ends) in sorted(found.items())
-    }
+            values["outside"] = f"{weight:.4g}"
+            if set(term.fields) != set(used):
+                values["listed"] = "\n".join(packed([quoted(numbers.names[field]) for field in term.fields], WIDTH))
+    template = environment("grace_irl.synthesis").get_template("vector.py.j2")
+    return template.render(values, reward=reward, numbers=numbers, bias=f"{reward.bias:.4g}", far=f"{FAR:g}") + "\n"
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
@@ -117,8 +69,7 @@ def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], 
 
 def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
     """A row of the table, on two lines if one would be long."""
-    head, tail = f"    ({weight:.4g}, {name}, {quoted(shape)},", f"{other}),"
-    return [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
+    return broken(f"    ({weight:.4g}, {name}, {quoted(shape)},", f"{other}),")
 
 
 RIDGE = 1e-2
@@ -146,6 +97,11 @@ class Additive:
     terms: tuple[Term, ...]
     weights: tuple[float, ...]
     bias: float
+
+    @property
+    def shapes(self) -> set[Shape]:
+        """The shapes of its terms."""
+        return {term.shape for term in self.terms}
 
 
 class TermTable:

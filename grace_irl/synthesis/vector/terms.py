@@ -171,7 +171,10 @@ LONGEST = 40
 WIDTH = 100
 """Characters of the longest line that is broken by hand."""
 
-STEPS_TO = Template('''
+STEPS_TO = Template('''\
+import numpy as np
+
+
 def steps_to(state, channel, code):
     """Rows plus columns to the nearest cell with this code; the grid's size where there is none."""
     here = np.argwhere(state[:, :, $channel] == $code)[:1]
@@ -297,17 +300,15 @@ class GridNumbers:
         return "float(number(np.asarray(state).astype(int)))"
 
     def table(self, used: Mapping[int, str]) -> str:
-        lines, helper = [], ""
+        entries, helper = [], "import numpy as np\n\n"
         for i, measure in used.items():
             what, channel, code = self.sources[i]
             value = f"(state[:, :, {channel}] == {code}).sum()"
             if what == "distance" and self.agent is not None:
                 value = f"steps_to(state, {channel}, {code})"
                 helper = STEPS_TO.substitute(channel=self.agent.channel, code=self.agent.code)
-            head, tail = f"    {quoted(self.names[i])}: (lambda state: {value},", f"{measure}),"
-            lines += [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
-        about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
-        return "\n".join(["import numpy as np\n\n" + helper + f"FIELDS = {{  {about}", *lines, "}"])
+            entries.append((self.names[i], value, measure))
+        return _fields(entries, helper)
 
 
 MOST_NUMBERS = 64
@@ -316,7 +317,10 @@ MOST_NUMBERS = 64
 NEAREST_PARTS = 6
 """Parts of one shape, at most, whose distances from one another are numbers, too."""
 
-DISTANCE = '''
+DISTANCE = '''\
+import numpy as np
+
+
 def distance(one, other):
     """Euclidean distance of two arrays of one shape."""
     return np.sqrt(np.sum((one - other) ** 2))
@@ -385,7 +389,7 @@ class RecordNumbers:
 
     def table(self, used: Mapping[int, str]) -> str:
         """See `Numbers`."""
-        lines, helper = [], ""
+        entries, helper = [], ""
         for i, measure in used.items():
             one, other = self.sources[i]
             value = f"state[{quoted(one)}]"
@@ -393,8 +397,17 @@ class RecordNumbers:
                 value, helper = f"distance({value}, state[{quoted(other)}])", DISTANCE
             elif other:
                 value += f"[{', '.join(map(str, other))}]"
-            head, tail = f"    {quoted(self.names[i])}: (lambda state: {value},", f"{measure}),"
-            lines += [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
-        about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
-        imports = "import numpy as np\n\n" if helper else ""
-        return "\n".join([f"{imports}{helper}FIELDS = {{  {about}", *lines, "}"])
+            entries.append((self.names[i], value, measure))
+        return _fields(entries, helper)
+
+
+def _fields(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
+    """Python that defines FIELDS by functions: the name of a number, how to find it in a state, and its measure."""
+    rows = (broken(f"    {quoted(name)}: (lambda state: {value},", f"{measure}),") for name, value, measure in entries)
+    about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
+    return "\n".join([f"{helper}FIELDS = {{  {about}", *(line for row in rows for line in row), "}"])
+
+
+def broken(head: str, tail: str) -> list[str]:
+    """A row of a table, on two lines if one would be long."""
+    return [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client.dialect import answers, shared_out
 from grace_irl.propose.client.errors import CallFailure
+from grace_irl.propose.protocol import Completion
 
 
 def body(*choices: dict[str, Any], **more: Any) -> bytes:

@@ -15,17 +15,15 @@ from tests.propose.client.talk import PROMPT, Talk
 
 def test_answers_with_their_tokens(server: ChatServer) -> None:
     talk = Talk(server, temperature=0.3, max_tokens=77)
-    got = talk.run(lambda client: client.complete(PROMPT, 3, seed=5))
+    got = talk.run(lambda client: client.complete(PROMPT, 3))
     assert [one.text for one in got] == server.served
     assert sum(one.tokens_in for one in got) == server.tokens_in
     assert sum(one.tokens_out for one in got) == server.tokens_out
     assert got[0].seconds > 0
     assert [one.seconds for one in got[1:]] == [0, 0]
     (payload,) = server.payloads
-    assert (payload["model"], payload["n"], payload["seed"]) == ("model", 3, 5)
+    assert (payload["model"], payload["n"]) == ("model", 3)
     assert (payload["temperature"], payload["max_tokens"]) == (0.3, 77)
-    counters = talk.client.counters
-    assert (counters.calls, counters.answers, counters.retries, counters.in_flight) == (1, 3, 0, 0)
     assert not talk.notes
 
 
@@ -57,7 +55,6 @@ def test_requests_in_flight_keep_to_the_limit_and_fill_it(server: ChatServer) ->
     talk = Talk(server, concurrency=16)
     talk.run(lambda client: asyncio.gather(*(client.complete(PROMPT) for _ in range(64))))
     assert server.most_in_flight == 16
-    assert talk.client.counters.mean_in_flight <= 16
 
 
 def test_no_answers_are_not_asked_for(server: ChatServer) -> None:

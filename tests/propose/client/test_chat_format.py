@@ -28,7 +28,7 @@ def test_json_is_chosen_where_every_copy_is_whole(server: ChatServer) -> None:
     talk = Talk(server, answer_format="auto")
 
     async def both(client: ChatClient) -> tuple[str, ...]:
-        found = await asyncio.gather(*(client.detect_format() for _ in range(3)))
+        found = await asyncio.gather(*(client.answer_format() for _ in range(3)))
         await client.complete(PROMPT)
         return tuple(found)
 
@@ -41,7 +41,7 @@ def test_code_is_chosen_where_one_copy_breaks(server: ChatServer) -> None:
     copies = iter([True, True, False, True])
     server.answer = copying(lambda: next(copies, True))
     talk = Talk(server, answer_format="auto")
-    assert talk.run(lambda client: client.detect_format()) == "code"
+    assert talk.run(lambda client: client.answer_format()) == "code"
     assert "response_format" in server.payloads[0]
     talk.texts()
     assert "response_format" not in server.payloads[-1]
@@ -49,7 +49,7 @@ def test_code_is_chosen_where_one_copy_breaks(server: ChatServer) -> None:
 
 def test_code_is_chosen_where_no_schema_is_taken(server: ChatServer) -> None:
     server.rule = lambda sent: says.error(400, "response_format: no") if "response_format" in sent else None
-    assert Talk(server, answer_format="auto").run(lambda client: client.detect_format()) == "code"
+    assert Talk(server, answer_format="auto").run(lambda client: client.answer_format()) == "code"
     kinds = [sent.get("response_format", {}).get("type") for sent in server.payloads]
     assert kinds == ["json_schema", "json_object", None]  # OpenAI's form, llama.cpp's, and the prompt's words alone
 
@@ -64,11 +64,11 @@ def test_llama_cpps_form_is_found(server: ChatServer) -> None:
 
     server.rule = rule
     talk = Talk(server, answer_format="auto")
-    assert talk.run(lambda client: client.detect_format()) == "json"
+    assert talk.run(lambda client: client.answer_format()) == "json"
     assert talk.notes[0].startswith("the server does not take a schema in OpenAI's form")
 
 
 def test_a_forced_format_asks_nobody(server: ChatServer) -> None:
     talk = Talk(server, answer_format="json")
-    assert talk.run(lambda client: client.detect_format()) == "json"
+    assert talk.run(lambda client: client.answer_format()) == "json"
     assert server.payloads == []

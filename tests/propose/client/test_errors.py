@@ -8,7 +8,6 @@ import pytest
 
 from grace_irl.propose.client.errors import (
     CallFailure,
-    Overflow,
     declined,
     overflow,
     refuses_system_role,
@@ -31,7 +30,7 @@ OVERFLOWS = {
             "prompt. (parameter=input_tokens, value=8193)",
             param="input_tokens",
         ),
-        Overflow(8192, 8193),
+        (8192, 8193),
     ),
     "vllm, by characters": (
         failure(
@@ -39,7 +38,7 @@ OVERFLOWS = {
             "than 50000 characters, which is the upper bound for 8192 input tokens). Please reduce the length",
             param="input_text",
         ),
-        Overflow(8192, None),
+        (8192, None),
     ),
     "vllm, by max_tokens": (
         failure(
@@ -47,18 +46,18 @@ OVERFLOWS = {
             "(parameter=max_tokens, value=9000)",
             param="max_tokens",
         ),
-        Overflow(8192, None),
+        (8192, None),
     ),
     "vllm, older": (
         failure(
             "'max_tokens' or 'max_completion_tokens' is too large: 8190. This model's maximum context length is 8192 "
             "tokens and your request has 30 input tokens (8190 > 8192 - 30)."
         ),
-        Overflow(8192, 30),
+        (8192, 30),
     ),
     "vllm, engine": (
         failure("The decoder prompt (length 9001) is longer than the maximum model length of 8192. Make sure that"),
-        Overflow(8192, 9001),
+        (8192, 9001),
     ),
     "llama.cpp": (
         failure(
@@ -68,7 +67,7 @@ OVERFLOWS = {
             n_ctx=8192,
             code=400,
         ),
-        Overflow(8192, 14429),
+        (8192, 14429),
     ),
     "llama.cpp, older": (
         failure(
@@ -78,11 +77,11 @@ OVERFLOWS = {
             n_prompt_tokens=1407,
             n_ctx=256,
         ),
-        Overflow(256, 1407),
+        (256, 1407),
     ),
     "llama-cpp-python": (
         failure("This model's maximum context length is 2048 tokens, however you requested 2285 tokens (2285 in your"),
-        Overflow(2048, None),
+        (2048, None),
     ),
     "openai": (
         failure(
@@ -91,7 +90,7 @@ OVERFLOWS = {
             code="context_length_exceeded",
             param="messages",
         ),
-        Overflow(128000, 129000),
+        (128000, 129000),
     ),
     "openai, older": (
         failure(
@@ -99,20 +98,22 @@ OVERFLOWS = {
             "messages, 4000 in the completion).",
             code="context_length_exceeded",
         ),
-        Overflow(4097, 1000),
+        (4097, 1000),
     ),
     "openai, without numbers": (
         failure("Your input exceeds the context window of this model.", code="context_length_exceeded"),
-        Overflow(None, None),
+        (None, None),
     ),
-    "a gateway": (failure("prompt is too long: 210000 tokens > 200000 maximum"), Overflow(200000, 210000)),
+    "a gateway": (failure("prompt is too long: 210000 tokens > 200000 maximum"), (200000, 210000)),
 }
 
 
 @pytest.mark.parametrize("name", OVERFLOWS)
 def test_a_context_that_is_too_short(name: str) -> None:
     given, expected = OVERFLOWS[name]
-    assert overflow(given) == expected
+    found = overflow(given)
+    assert found is not None
+    assert (found.limit, found.prompt_tokens) == expected
 
 
 @pytest.mark.parametrize(

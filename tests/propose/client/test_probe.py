@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client.recovery import PROGRAM, PROMPT, passed
+from grace_irl.propose.protocol import Completion
 
 
 def answer(program: str) -> str:

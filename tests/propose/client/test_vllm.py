@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import pytest
 
 from grace_irl.errors import InputError
-from grace_irl.propose.chat import Completion
 from grace_irl.propose.client import CallFailed, ChatClient, ChatSettings, ContextOverflow
-from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.protocol import Completion, Prompt
 from tests.propose.vllm import metric
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -32,14 +31,11 @@ def talk(url: str, action: Callable[[ChatClient], Awaitable[T]], **settings: Any
 
 
 def test_several_answers_come_in_one_request(vllm_url: str) -> None:
-    got, client = talk(vllm_url, lambda client: client.complete(PROMPT, 4, seed=1))
+    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 4))
     assert len(got) == 4
     assert len({one.text for one in got}) > 1
-    assert client.counters.calls == 1
     assert got[0].tokens_in > 10
     assert 4 <= sum(one.tokens_out for one in got) <= 4 * 40
-    assert client.counters.tokens_out == sum(one.tokens_out for one in got)
-    assert not client.counters.failures
 
 
 def test_an_answer_that_the_limit_cuts_says_so(vllm_url: str) -> None:
@@ -49,7 +45,7 @@ def test_an_answer_that_the_limit_cuts_says_so(vllm_url: str) -> None:
 
 
 def test_answers_by_schema_parse(vllm_url: str) -> None:
-    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 8, answer="json", seed=3), max_tokens=2500)
+    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 8, answer="json"), max_tokens=2500)
     whole = [json.loads(one.text) for one in got if one.finish == "stop"]
     assert whole
     assert all(set(one) == {"reasoning", "reward_class_code"} for one in whole)
@@ -59,13 +55,10 @@ def test_answers_by_schema_parse(vllm_url: str) -> None:
 def test_eight_calls_at_once(vllm_url: str) -> None:
     async def eight(client: ChatClient) -> list[tuple[Completion, ...]]:
         prompts = [Prompt(PROMPT.system, f"{PROMPT.user} {place}") for place in range(8)]
-        return await asyncio.gather(*(client.complete(prompt, 2, seed=7) for prompt in prompts))
+        return await asyncio.gather(*(client.complete(prompt, 2) for prompt in prompts))
 
-    got, client = talk(vllm_url, eight, concurrency=8)
+    got, _ = talk(vllm_url, eight, concurrency=8)
     assert [len(one) for one in got] == [2] * 8
-    assert (client.counters.calls, client.counters.answers, client.counters.in_flight) == (8, 16, 0)
-    assert client.counters.mean_in_flight > 1.5
-    assert not client.counters.failures
 
 
 def test_a_prompt_that_begins_as_one_before_hits_the_prefix_cache(vllm_url: str) -> None:
@@ -85,17 +78,14 @@ def test_a_prompt_that_begins_as_one_before_hits_the_prefix_cache(vllm_url: str)
 
 
 def test_random_weights_get_to_write_code(vllm_url: str) -> None:
-    found, client = talk(vllm_url, lambda client: client.detect_format(), answer_format="auto", max_tokens=300)
+    found, _ = talk(vllm_url, lambda client: client.answer_format(), answer_format="auto", max_tokens=300)
     assert found == "code"
-    assert client.counters.answers == 4
 
 
 def test_greedy_answers_are_asked_for_one_by_one(vllm_url: str) -> None:
     """vLLM refuses n > 1 at temperature 0."""
-    got, client = talk(vllm_url, lambda client: client.complete(PROMPT, 3), temperature=0.0)
+    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 3), temperature=0.0)
     assert len(got) == 3
-    assert dict(client.counters.failures) == {"rejected": 1}
-    assert client.counters.calls == 3
 
 
 def test_the_context_is_told(vllm_url: str) -> None:
@@ -118,7 +108,7 @@ def test_a_prompt_that_is_too_long(vllm_url: str) -> None:
 
 
 def test_a_limit_beyond_the_context_is_brought_down(vllm_url: str) -> None:
-    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 1, seed=1), max_tokens=10**6)
+    got, _ = talk(vllm_url, lambda client: client.complete(PROMPT, 1), max_tokens=10**6)
     assert len(got) == 1
 
 

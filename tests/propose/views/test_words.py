@@ -10,7 +10,7 @@ import pytest
 from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role
 from grace_irl.propose.views.grid import GridView
-from grace_irl.propose.views.words import Association, associations, table
+from grace_irl.propose.views.words import associations, table
 from tests.propose.asked import walk
 
 RED_BALL, RED_BOX, BLUE_BALL = (14, 11, 5), (8, 11, 5), (14, 17, 5)
@@ -34,17 +34,17 @@ def test_closed_form() -> None:
     found = associations(ITEMS)
     assert "take" not in found  # in every instruction
     # Code 11 is near the goal in 6 of 8 trajectories, in all 6 with "gax" and in neither without.
-    assert found["gax"] == (6, (Association(1, 11, 0, (6 / 8) ** 6),))
+    assert found["gax"] == (6, [((1, 11), 0, (6 / 8) ** 6)])
     # 14 in channel 0: in all 5 with "mip", in none of the 3 without.
-    assert found["mip"] == (5, (Association(0, 14, 0, (5 / 8) ** 5),))
-    assert found["sul"] == (3, (Association(0, 8, 0, (3 / 8) ** 3),))
-    assert found["wog"][1][0] == Association(1, 17, 0, (2 / 8) ** 2)
+    assert found["mip"] == (5, [((0, 14), 0, (5 / 8) ** 5)])
+    assert found["sul"] == (3, [((0, 8), 0, (3 / 8) ** 3)])
+    assert found["wog"][1][0] == ((1, 17), 0, (2 / 8) ** 2)
     # "a" comes with "wog" and cannot be told from it; "the" is in all with 11, as "gax" is.
     assert found["a"] == found["wog"]
 
 
 def test_what_lies_elsewhere_does_not_count() -> None:
-    codes = {each.code for _, chosen in associations(ITEMS).values() for each in chosen}
+    codes = {code for _, chosen in associations(ITEMS).values() for (_, code), _, _ in chosen}
     assert codes == {8, 11, 14, 17}
 
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Outline, Plan, summary
-from grace_irl.synthesis.grid.progress import FORMS, WEIGHTS, Shaping, shapings
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
-from grace_irl.synthesis.grid.source import write_program
+from grace_irl.synthesis.grid.source import FORMS, WEIGHTS, Shaping, shapings, write_program
 from grace_irl.synthesis.reshaper import recover
 from tests.propose.programs import (
     BALL,
