@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.options import MaxMemory, require_one_of
+from grace_irl.cli.options import Kind, MaxMemory, require_one_of
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError
@@ -34,6 +34,7 @@ def collect(
         bool, typer.Option("--keep-successes", help="Keep negatives that reach the goal.")
     ] = False,
     task: Annotated[str | None, typer.Option(help="Task name; by default the environment's id.")] = None,
+    kind: Kind = None,
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
     recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
@@ -80,10 +81,13 @@ def collect(
             max_steps=max_steps,
             keep_successes=keep_successes,
             task=task,
+            kind=kind or "",
             tally=tally,
             progress=lambda kept: bar.update(line, completed=kept),
         )
     save(demonstrations, path, cast("Format | None", format_))
+    if demonstrations.choice is not None and not json_:
+        say(demonstrations.choice.line)
     _report(path, tally, as_json=json_)
 
 

@@ -20,7 +20,7 @@ from grace_irl.runs.score import RoleScore
 from grace_irl.settings import Setting
 
 SETTINGS = (
-    *("data.demos", "data.negatives", "data.label"),
+    *("data.demos", "data.negatives", "data.kind", "data.label"),
     *("fitness.log_pi", "sandbox.workers", "sandbox.allow_weak"),
 )
 """Settings of `fit` that are flags here, too."""
@@ -54,6 +54,7 @@ def score(
         reward,
         config.data.demos,
         negatives=config.data.negatives,
+        kind=config.data.kind,
         label=config.data.label or None,
         log_pi=config.own(FitnessConfig).log_pi,
         calibration=calibration,
@@ -73,6 +74,8 @@ def score(
         say(f"accuracy: {BEST_HERE}, reward > {found.threshold:.6g} (the file carries none)")
     out.print(_roles_table(found.roles))
     fitted = f"{found.scale:.6g} * r + {found.offset:.6g}"
+    if found.kind:
+        say(found.kind)
     say(RuleChoice(found.label, found.label_reason).line)
     say(f"calibration {found.calibration}: {fitted}")
     if found.monotonicity is not None:

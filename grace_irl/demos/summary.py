@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grace_irl.demos.files import describe, iter_trajectories, role_of
+from grace_irl.demos.files import SetOfFiles, expand, role_of
 from grace_irl.demos.header import merge
 from grace_irl.demos.label_rule import RuleEvidence
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
-from grace_irl.states.kind import Census
+from grace_irl.states.kind import Census, KindChoice
 
 EXAMPLES = 5
 """Instructions that are kept as examples."""
@@ -59,6 +59,14 @@ class GroupSummary:
         if trajectory.extra_info:
             self.instructions[trajectory.extra_info] += 1
 
+    def to_json(self) -> dict[str, Any]:
+        """The counts as plain values."""
+        total, count = self.returns
+        texts = [text for text, _ in self.instructions.most_common(EXAMPLES)]
+        about = {"mean_return": total / count if count else None, "instructions": texts}
+        counts = {name: value for name, value in vars(self).items() if name not in ("returns", "instructions")}
+        return {**counts, **about, "distinct_instructions": len(self.instructions)}
+
 
 @dataclass
 class DemosSummary:
@@ -75,6 +83,7 @@ class DemosSummary:
             step_instructions.
         samples: the first demonstration of each role.
         evidence: for the label rule.
+        choice: the kind of the states, if their form leaves several, with the reason; else None.
     """
 
     path: str
@@ -86,6 +95,7 @@ class DemosSummary:
     has: Counter[str] = field(default_factory=Counter)
     samples: dict[str, Demonstration] = field(default_factory=dict)
     evidence: RuleEvidence = field(kw_only=True)
+    choice: KindChoice | None = None
 
     @property
     def label(self) -> str:
@@ -121,27 +131,12 @@ class DemosSummary:
 
     def to_json(self) -> dict[str, Any]:
         """The summary as plain values."""
-        groups = [
-            {
-                "task": task,
-                "role": role,
-                "trajectories": group.trajectories,
-                "held_out": group.held_out,
-                "states": group.states,
-                "shortest": group.shortest,
-                "longest": group.longest,
-                "terminated": group.terminated,
-                "truncated": group.truncated,
-                "mean_return": group.returns[0] / group.returns[1] if group.returns[1] else None,
-                "instructions": [text for text, _ in group.instructions.most_common(EXAMPLES)],
-                "distinct_instructions": len(group.instructions),
-            }
-            for (task, role), group in self.groups.items()
-        ]
+        groups = [{"task": task, "role": role, **group.to_json()} for (task, role), group in self.groups.items()]
         about: dict[str, Any] = {
             "path": self.path,
             "files": list(self.files),
             "kind": self.metadata.kind,
+            "kind_reason": "" if self.choice is None else self.choice.reason,
             "environment": self.metadata.environment,
             "view": self.metadata.view,
             "label": self.metadata.label,
@@ -155,17 +150,29 @@ class DemosSummary:
         return about | (self.values.to_json(self.metadata.fields, EXAMPLES) if self.values else {})
 
 
-def summarise(path: str | Path) -> DemosSummary:
-    """Reads everything that a path stands for, once.
+def summarise(path: str | Path, kind: str = "") -> DemosSummary:
+    """Reads everything that a path stands for.
+
+    Args:
+        path: file, folder or Minari id.
+        kind: as for `grace_irl.demos.load`.
 
     Raises:
         InputError: for data that cannot be used, or kinds that do not go together.
     """
-    about = describe(path)
-    metadata = merge([header for _, header in about], [str(file) for file, _ in about])
-    origins = [(str(file), header.metadata) for file, header in about if role_of(header, file) != "negative"]
-    evidence = RuleEvidence(metadata.kind, origins)
-    summary = DemosSummary(str(path), tuple(str(file) for file, _ in about), metadata, evidence=evidence)
-    for demonstration in iter_trajectories(path):
-        summary.add(demonstration)
+    files = SetOfFiles(expand(path), kind)
+    names = tuple(map(str, files.files))
+    headers = [source.header for source in files]
+    metadata = merge(headers, names)
+    origins = [
+        (name, header.metadata)
+        for name, header in zip(names, headers, strict=True)
+        if role_of(header, name) != "negative"
+    ]
+    summary = DemosSummary(
+        str(path), names, metadata, evidence=RuleEvidence(metadata.kind, origins), choice=files.choice
+    )
+    for place in range(len(names)):
+        for demonstration in files.demonstrations(place, None):
+            summary.add(demonstration)
     return summary

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states.grid import GridScrambler
+from grace_irl.states.grid import LIKELY_CODES, GridScrambler
 from grace_irl.states.kind import VALUES, Census, PartLayout, Scrambler, StateKind, States, ValueTally
 from grace_irl.states.vector import require_numbers
 
@@ -45,6 +45,10 @@ class ImageKind(StateKind):
         array = np.asarray(state)
         return _is_image(array.dtype, array.shape)
 
+    def seen_in(self, values: ValueTally) -> str:
+        """See `StateKind`."""
+        return f"at least {values.most} different values in a channel, and grids have up to {LIKELY_CODES}"
+
     def check(self, states: States, where: str) -> None:
         """See `StateKind`."""
         if not _is_image(states.dtype, states.shape[1:]):
@@ -67,7 +71,9 @@ class ImageKind(StateKind):
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""
-        return [part.name for part in parts] == [""] and _is_image(parts[0].dtype, parts[0].shape)
+        return [(part.name, part.is_text) for part in parts] == [("", False)] and _is_image(
+            parts[0].dtype, parts[0].shape
+        )
 
     def stores(self, part: PartLayout) -> bool:
         """See `StateKind`."""
@@ -82,7 +88,6 @@ class ImageKind(StateKind):
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """See `StateKind`."""
-        del part
         return np.dtype(np.int64)
 
     def as_state(self, state: Any) -> NDArray[np.int64]:
@@ -138,12 +143,10 @@ class ImageCensus:
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
         """See `Census`."""
-        del fields, most
         return {"channels": self.rows()}
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
         """See `Census`."""
-        del fields, most
         from rich.table import Table
 
         table = Table(title="Channels", title_justify="left")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+WORD = re.compile(r"\w+")
 
 States = Any
 """The states of one trajectory, in order: what has a length and gives one state by index and some by slice. An array
@@ -61,6 +65,11 @@ class ValueTally:
         self._seen = one | other
 
     @property
+    def channels(self) -> int:
+        """The number of channels; of states that differ in it, the largest."""
+        return len(self._seen)
+
+    @property
     def most(self) -> int:
         """Different values of the channel that has most of them."""
         return int(self._seen.sum(axis=1).max(initial=0))
@@ -97,9 +106,10 @@ class Census(Protocol):
         ...
 
 
-class Scrambler(Protocol):
+class Scrambler(ABC):
     """Takes the meaning out of states: what is equal stays equal, and nothing else is known about them."""
 
+    @abstractmethod
     def states(self, states: States, word: Callable[[str], str], where: str) -> States:
         """The scrambled copy of one trajectory's states.
 
@@ -111,20 +121,24 @@ class Scrambler(Protocol):
         Raises:
             InputError: states that the map was not made for.
         """
-        ...
 
     def text(self, text: str, word: Callable[[str], str]) -> str:
-        """The scrambled instruction."""
-        ...
+        """The scrambled instruction: its words are replaced, all in lower case."""
+        return in_invented_words(text, word)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of a scrambled state's numbers, which say nothing; or ()."""
-        ...
+        """Names of a scrambled state's numbers, which say nothing; () if they have none."""
+        return ()
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """The map as plain values."""
-        ...
+
+
+def in_invented_words(text: str, word: Callable[[str], str]) -> str:
+    """A text whose words are replaced, all in lower case."""
+    return WORD.sub(lambda match: word(match[0].lower()), text)
 
 
 class StateKind(ABC):
@@ -178,13 +192,15 @@ class StateKind(ABC):
 
     def likely(self, values: ValueTally) -> bool:
         """Whether states of bytes with these values are rather of this kind than of others that recognise them."""
-        del values
         return True
 
-    def possible(self, values: ValueTally) -> bool:
-        """Whether states of bytes with these values can be of this kind at all, if somebody says so."""
-        del values
-        return True
+    def seen_in(self, values: ValueTally) -> str:
+        """The reason for which states of bytes with these values count as this kind, in a few words."""
+        return f"{values.most} different values in a channel"
+
+    def objection(self, values: ValueTally) -> str:
+        """The reason why states of bytes with these values cannot be of this kind, even if somebody says so; or ""."""
+        return ""
 
     @abstractmethod
     def check(self, states: States, where: str) -> None:
@@ -209,7 +225,6 @@ class StateKind(ABC):
 
     def signature(self, states: States) -> Hashable:
         """Facts that all trajectories of a set share, such as a vector's width; None if nothing has to be shared."""
-        del states
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:
@@ -241,7 +256,6 @@ class StateKind(ABC):
 
     def numbers(self, states: States) -> NDArray[np.float64] | None:
         """All numbers of each state in a row, `(T+1, n)`; None of a kind whose states are no numbers."""
-        del states
         return None
 
     def identity(self, states: States) -> tuple[object, object]:
@@ -268,7 +282,6 @@ class StateKind(ABC):
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """Whether a file without a header whose states have these parts holds states of this kind."""
-        del parts
         return False
 
     @abstractmethod
@@ -289,7 +302,6 @@ class StateKind(ABC):
             size: numbers of the state.
             sides: as long as `sides` of the kind; what the file says of them.
         """
-        del sides
         return (size,)
 
     def canonical(self, text: str, where: str) -> str:
@@ -298,7 +310,6 @@ class StateKind(ABC):
         Raises:
             InputError: no such text.
         """
-        del where
         return text
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
@@ -336,13 +347,11 @@ class StateKind(ABC):
 
     def recognises_space(self, space: Any) -> bool:
         """Whether observations of a Gymnasium space may be states of this kind."""
-        del space
         return False
 
     def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
         """The forms of a trajectory's states and of a space's observations, if they differ; None if the states may be
         of the space, or if the kind does not say."""
-        del states, space
         return None
 
     # Looking at states
@@ -362,6 +371,27 @@ class StateKind(ABC):
         Raises:
             ValueError, LookupError, TypeError, AttributeError: not such an object.
         """
+
+
+@dataclass(frozen=True)
+class KindChoice:
+    """The kind of a set whose form leaves several, with the reason for it.
+
+    Attributes:
+        kind: of the states.
+        reason: in a few words.
+        others: kinds that `--kind` could choose instead; () if a file states the kind.
+    """
+
+    kind: StateKind
+    reason: str
+    others: tuple[StateKind, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """Kind, reason and how to choose otherwise."""
+        named = ", ".join(kind.name for kind in self.others)
+        return f"states are {self.kind.plural}: {self.reason}{f' (--kind chooses otherwise: {named})' if named else ''}"
 
 
 def layout_of(name: str, array: NDArray[Any]) -> PartLayout:

@@ -75,16 +75,12 @@ class Episodes(Protocol):
         """
         ...
 
-    def text(self, index: int, names: tuple[str, ...], where: str) -> str:
-        """The first text of an episode; "" of none.
+    def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
+        """Texts of an episode, one for each state.
 
-        Raises:
-            InputError: see `array`.
-        """
-        ...
-
-    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
-        """All texts of an episode, one for each state.
+        Args:
+            index, names, where: see `array`.
+            most: only the first ones.
 
         Raises:
             InputError: see `array`.
@@ -124,7 +120,7 @@ class MinariSource:
         if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):
             shape = next(iter(self._layout.boxes.values())).shape
             raise InputError(
-                f"{path}: grids of {shape} are stored as JPEG, which changes their codes; "
+                f"{path}: states of {shape} are stored as JPEG, which changes their values; "
                 "expected jpeg_encoding=False: create the dataset again"
             )
         self._count = _count(about.get("total_episodes"), f"{path}: total_episodes")
@@ -187,7 +183,8 @@ class MinariSource:
         placed = {name: allocate(part.shape, part.dtype) for name, part in kind.parts(states).items()}
         for name, part in kind.parts(states).items():
             placed[name][...] = part
-        text = "" if self._layout.text is None else episodes.text(index, ("observations", self._layout.text), where)
+        named = self._layout.text
+        said = [] if named is None else episodes.texts(index, ("observations", named), where, most=1)
         ends = {name: self._column(index, name, where) for name in ("rewards", "terminations", "truncations")}
         log_probs = None
         if episodes.holds(index, ("infos", "log_prob"), where):
@@ -198,7 +195,7 @@ class MinariSource:
             self.header.metadata.fields,
             kind=self.header.metadata.kind,
             actions=self._placed_actions(index, steps, where, allocate) if ours.actions else None,
-            extra_info=text,
+            extra_info="".join(said),
             rewards=ends["rewards"].astype(np.float64) if ours.rewards else None,
             log_probs=log_probs,
             terminated=bool(ends["terminations"].any()),
@@ -239,7 +236,8 @@ class MinariSource:
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.
             environment = str(json.loads(about["env_spec"])["id"])
-        return Header(Metadata(self._layout.kind.name, self._layout.fields, environment))
+        metadata = Metadata(self._layout.kind.name, self._layout.fields, environment)
+        return Header(metadata, kinds=self._layout.kinds)
 
 
 @dataclass(frozen=True)
