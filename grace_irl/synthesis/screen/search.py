@@ -47,6 +47,8 @@ class SearchSpace:
     def readings(self) -> list[ScreenReading]:
         """Readings to begin with, those of least cost first; none if nothing tells goals from other states."""
         none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
+        # A clause for all goals is seldom right if there are several tasks, and clauses for one task miss what tasks
+        # share. So searches begin at both, and at covers of all goals by the clauses of the groups.
         groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
         pool = list(dict.fromkeys(clause for clauses in groups for clause in clauses[:PER_GROUP]))
         starts = [self._covering(pool, clean) for clean in CLEAN]
@@ -83,6 +85,7 @@ class SearchSpace:
         left = self.evidence.missed.copy()
         while clean and len(chosen) < MAX_CLAUSES:
             best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
+            # Less than one trajectory's goals is no reason for a clause.
             if left[clean[best]].sum() < MISSED:
                 break
             chosen.append(best)

@@ -152,16 +152,19 @@ class Universe:
             grown: dict[bytes, tuple[tuple[int, ...], NDArray[np.bool_], float]] = {}
             for columns, mask, before in beam:
                 costs = self._costs(mask, signed) + self.prices + sum(self.prices[list(columns)])
+                # A stable sort, here and below: equal costs are common, and the same data must give the same programs.
                 for column in np.argsort(costs, kind="stable")[:GROWN].tolist():
                     cost = float(costs[column])
                     if column in columns or (columns and cost >= before):
                         continue
+                    # Of conjunctions that hold in the same places one is enough: else the beam fills with synonyms.
                     narrower = mask & self.table[:, column]
                     key = np.packbits(narrower).tobytes()
                     if key not in grown or cost < grown[key][2] - 1e-9:
                         grown[key] = (tuple(sorted((*columns, column))), narrower, cost)
             beam = sorted(grown.values(), key=lambda one: (one[2], one[0]))[:BEAM]
             for columns, mask, cost in beam:
+                # In the result those in the same rows are one, too: places within a row make no difference there.
                 hits = self.hits(mask)
                 key = np.packbits(hits).tobytes()
                 if key not in found or cost < found[key].cost - 1e-9:

@@ -134,6 +134,7 @@ class TermTable:
             start: bias and weights to start from, default zeros.
             steps: Newton steps at most.
         """
+        # Newton's method on the log-likelihood, which is concave: with a ridge there is one optimum.
         columns = np.column_stack([np.ones(len(self.values)), self.values[:, list(chosen)]])
         ridge = np.full(columns.shape[1], RIDGE * len(columns) / 100)
         ridge[0] = 1e-9
@@ -168,6 +169,7 @@ class TermTable:
         shortlist = [int(i) for i in np.argsort(-gain, kind="stable")[:SHORTLIST] if gain[i] > 0]
         if not shortlist:
             return list(chosen)
+        # The gradient misleads if terms say much the same, so the best few are fitted, for a few steps.
         start = np.append(beta, 0.0)
         scored = [(self.fit([*chosen, column], start, TRIAL_STEPS)[1], -column) for column in shortlist]
         return [*chosen, -max(scored)[1]]
@@ -209,6 +211,7 @@ class AdditiveSketcher:
     def initial(self) -> list[str]:
         chosen = self._always
         sketches = []
+        # Greedy growth: each program is the one before it and the term that helps most. The longest fits best.
         while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
             grown = self._table.grow(chosen)
             if len(grown) == len(chosen):
@@ -223,12 +226,14 @@ class AdditiveSketcher:
         always = self._always
         sketched: list[int] = json.loads(sketch)
         beta, _ = self._table.fit(sketched)
+        # Weights are over standardised terms, so that they can be compared.
         weakness = np.exp(-np.abs(beta[1 + len(always) :]))
         chosen = sketched[len(always) :]
         size = len(chosen)
         dropped = rng.choice(size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum())
         chosen = [*always, *(term for i, term in enumerate(chosen) if i not in dropped)]
         count = len(self._table.terms)
+        # Half of the vocabulary: else growth would lead back to the parent.
         allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
         while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), MAX_TERMS):
             grown = self._table.grow(chosen, allowed)
