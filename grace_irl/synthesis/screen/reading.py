@@ -171,11 +171,11 @@ class ScreenPrices:
 
     def clause(self, clause: Clause) -> float:
         """The cost of its conditions, if a pattern counts once, and what pays for itself pays once."""
-        tests = {one.pattern for one in clause if isinstance(one, Test) and one.count == 1}
-        inside = {pattern for one in clause if isinstance(one, Around) for pattern in one.patterns}
+        tests = [one.pattern for one in clause if isinstance(one, Test) and one.count == 1]
+        inside = [pattern for one in clause if isinstance(one, Around) for pattern in one.patterns]
         told: dict[Shows, float] = {}
         price = AROUND * sum(isinstance(one, Around) for one in clause)
-        for pattern in tests | inside:
+        for pattern in dict.fromkeys([*tests, *inside]):  # in this order: a set's changes from process to process
             paid = self.pattern(pattern)
             if paid < 0:
                 told[pattern.shows] = min(paid, told.get(pattern.shows, 0.0))

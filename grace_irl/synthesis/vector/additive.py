@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.propose.templates import environment
+from grace_irl.propose.templates import written
 from grace_irl.synthesis.vector.terms import (
     FAR,
     FORMULAS,
@@ -37,7 +37,11 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
         for term in reward.terms
         for field, mean, spread, ends in zip(term.fields, term.centres, term.spreads, term.ranges, strict=True)
     }
-    values = {
+    values: dict[str, object] = {
+        "reward": reward,
+        "numbers": numbers,
+        "bias": f"{reward.bias:.4g}",
+        "far": f"{FAR:g}",
         "used": dict(sorted(used.items())),
         "rows": "\n".join(row for key, weight in _merged(reward, numbers).items() for row in _row(weight, *key)),
         "formulas": "\n".join(
@@ -51,8 +55,7 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
             values["outside"] = f"{weight:.4g}"
             if set(term.fields) != set(used):
                 values["listed"] = "\n".join(packed([quoted(numbers.names[field]) for field in term.fields], WIDTH))
-    template = environment("grace_irl.synthesis").get_template("vector.py.j2")
-    return template.render(values, reward=reward, numbers=numbers, bias=f"{reward.bias:.4g}", far=f"{FAR:g}") + "\n"
+    return written("grace_irl.synthesis", "vector.py.j2", values)
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
