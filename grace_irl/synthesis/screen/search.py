@@ -24,6 +24,8 @@ CLEAN = (0.01, 0.03, 0.1)
 PER_GROUP = 4
 """Clauses for the goals of one task or one word."""
 MAX_GROUPS = 24
+MORE = 3
+"""Conditions that a fuller reading adds to each clause, at most."""
 SHARED = 0.95
 """Conditions that hold in this share of a clause's goals may be added, too."""
 
@@ -139,15 +141,15 @@ class SearchSpace:
         looking = (clause for clause in clauses if any(not isinstance(one, Spoken) for one in clause))
         return list(dict.fromkeys(looking))[:count]
 
-    def fuller(self, reading: ScreenReading, most: int = 3) -> ScreenReading:
+    def fuller(self, reading: ScreenReading) -> ScreenReading:
         """The same reading with more of what all goals of each clause share: what the instruction says first."""
-        return ScreenReading(tuple(self._fuller(clause, most) for clause in reading.clauses))
+        return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
-    def _fuller(self, clause: Clause, most: int) -> Clause:
+    def _fuller(self, clause: Clause) -> Clause:
         chosen = list(clause)
         hits = self.clause_hits(clause)
         for condition in self.additions(clause):
-            if len(chosen) - len(clause) == most:
+            if len(chosen) - len(clause) == MORE:
                 break
             narrower = hits & self.conditions.hits(condition)
             elsewhere = self.conditions.hits(condition)[self.evidence.missed == 0].mean()

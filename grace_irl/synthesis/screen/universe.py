@@ -138,17 +138,16 @@ class Universe:
         hits[self.owners[mask]] = True
         return hits
 
-    def best(self, signed: NDArray[np.float64], count: int, most: int = MAX_LENGTH) -> list[Conjunction]:
+    def best(self, signed: NDArray[np.float64], count: int) -> list[Conjunction]:
         """The conjunctions of least cost that a beam search finds, best first, each with hits of its own.
 
         Args:
             signed: (rows,) what it costs more to take a row for a goal than not to.
             count: how many at most.
-            most: conditions in each at most.
         """
         found: dict[bytes, Conjunction] = {}
         beam: list[tuple[tuple[int, ...], NDArray[np.bool_], float]] = [((), np.ones(len(self.owners), np.bool_), 0.0)]
-        for _ in range(most):
+        for _ in range(MAX_LENGTH):
             grown: dict[bytes, tuple[tuple[int, ...], NDArray[np.bool_], float]] = {}
             for columns, mask, before in beam:
                 costs = self._costs(mask, signed) + self.prices + sum(self.prices[list(columns)])
