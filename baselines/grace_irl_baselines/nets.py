@@ -21,6 +21,8 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from grace_irl.rl.networks import RecordFeatures
+
 
 class Reader(nn.Module):
     """Features of observations: a new network of the policy's kind; what the policy takes as it is, is normalised.
@@ -32,6 +34,8 @@ class Reader(nn.Module):
     def __init__(self, policy: ActorCriticPolicy) -> None:
         super().__init__()
         self.extractor = policy.make_features_extractor()
+        if isinstance(self.extractor, RecordFeatures):
+            self.extractor.normalise(RunningNorm)
         self.size = int(self.extractor.features_dim)
         plain = isinstance(self.extractor, FlattenExtractor)
         self.normalise: nn.Module = RunningNorm(self.size) if plain else nn.Identity()

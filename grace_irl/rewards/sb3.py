@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, VecTransposeImage
 
 from grace_irl.errors import InputError
 from grace_irl.rewards.runner import RewardRunner
@@ -34,7 +34,8 @@ class RewardVecEnv(VecEnvWrapper):
         scale: the form of the reward.
 
     Raises:
-        InputError: observations are normalised underneath: programs expect them as the environment gives them.
+        InputError: observations are normalised underneath, or images turned: programs expect them as the environment
+            gives them.
     """
 
     def __init__(self, venv: VecEnv, runner: RewardRunner, scale: Scale = Scale()) -> None:
@@ -44,6 +45,11 @@ class RewardVecEnv(VecEnvWrapper):
                 raise InputError(
                     "VecNormalize under the recovered reward; expected observations as the environment gives them: "
                     "wrap with the reward first, then normalise"
+                )
+            if isinstance(inner, VecTransposeImage):
+                raise InputError(
+                    "VecTransposeImage under the recovered reward; expected images as the environment gives them: wrap "
+                    "with the reward first (policies of images put the channels in front by themselves)"
                 )
             inner = inner.venv
         super().__init__(venv)

@@ -21,7 +21,8 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
 from grace_irl.rl.views import MiniGridView, SpaceView
-from grace_irl.states import kind_of_space
+from grace_irl.states import kinds_of_space, likeliest
+from grace_irl.states.kind import StateKind
 
 _FORM = "package.module:function or file.py:function, a function without arguments that returns an environment"
 
@@ -84,13 +85,14 @@ def names_code(name: str) -> bool:
     return ":" in name
 
 
-def make_adapted(name: str) -> tuple[Any, StateView]:
+def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
     """Calls the function that a name stands for. It is the user's own code, and runs as such.
 
     Args:
         name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or one
-            and its `StateView`. Without one, observations are the states: vectors `(n,)`, or grids `(w, h, 3)` of
-            integers.
+            and its `StateView`. Without one, observations are the states: vectors `(n,)`, grids `(w, h, 3)` of
+            integers, images `(h, w, c)` of bytes, or dicts.
+        kind: as for `make`.
 
     Raises:
         InputError: it cannot be imported or called, or returns something else.
@@ -107,7 +109,7 @@ def make_adapted(name: str) -> tuple[Any, StateView]:
     environment, view = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not all(hasattr(environment, part) for part in ("reset", "step", "observation_space", "action_space")):
         raise InputError(f"{name}: {function}() gave a {type(environment).__name__}; expected {_FORM}")
-    return environment, view if view is not None else _view(name, environment.observation_space)
+    return environment, view if view is not None else _view(name, environment, kind)
 
 
 def _module(where: str, name: str) -> ModuleType:
@@ -131,15 +133,32 @@ def _module(where: str, name: str) -> ModuleType:
         raise InputError(f"{name}: {where} does not import: {type(error).__name__}: {error}") from error
 
 
-def _view(name: str, space: Any) -> StateView:
+def _view(name: str, environment: Any, asked: str) -> StateView:
     """The kind of the observations, if they are states already."""
-    kind = kind_of_space(space)
+    kind = _kind(environment, asked)
     if kind is not None:
         return FunctionView(Metadata(kind.name, (), name, kind.name))
     raise InputError(
-        f"{name}: observations of {space}; expected vectors (n,) or grids (w, h, 3) of integers, or that the function "
-        "returns a view, too: grace_irl.rl.environments.FunctionView makes one of a function"
+        f"{name}: observations of {environment.observation_space}; expected vectors (n,), grids (w, h, 3) of integers, "
+        "images (h, w, 1, 3 or 4) of bytes or a Dict of such parts, or that the function returns a view, too: "
+        "grace_irl.rl.environments.FunctionView makes one of a function"
     )
+
+
+def _kind(environment: Any, asked: str) -> StateKind | None:
+    """The kind of an environment's observations; None if they are of none.
+
+    If their space leaves several, it is the one asked for, else what the values of a first observation are like.
+    """
+    kinds = kinds_of_space(environment.observation_space)
+    if len(kinds) < 2:
+        return kinds[0] if kinds else None
+    named = next((kind for kind in kinds if kind.name == asked), None)
+    if named is not None:
+        return named
+    with quiet():
+        observation, _ = environment.reset(seed=0)
+    return likeliest(kinds, observation)
 
 
 GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
@@ -169,7 +188,7 @@ def quiet_models() -> Iterator[None]:
 
 
 def make(
-    environment_id: str, *, max_steps: int | None = None, options: Mapping[str, Any] | None = None
+    environment_id: str, *, max_steps: int | None = None, options: Mapping[str, Any] | None = None, kind: str = ""
 ) -> tuple[Any, StateView]:
     """A Gymnasium environment and its view.
 
@@ -178,6 +197,7 @@ def make(
             the user's own, `package.module:function` or `file.py:function` (`grace_irl.rl.environments`).
         max_steps: a time limit of the caller's own; None keeps the environment's.
         options: more arguments of `gymnasium.make`.
+        kind: name of the observations' kind, if their space leaves several (a grid and an image may look alike).
 
     Raises:
         InputError: unknown id, missing packages, or observations that no view handles.
@@ -200,7 +220,7 @@ def make(
         # MiniGrid keeps its own limit and would truncate first; the wrapper serves everybody else.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
-        adapted, own_view = make_adapted(environment_id)
+        adapted, own_view = make_adapted(environment_id, kind)
         if max_steps is not None:
             adapted = gymnasium.wrappers.TimeLimit(adapted, max_steps)
         own_view.prepare(adapted)
@@ -216,9 +236,16 @@ def make(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
             "BabyAI-GoToObj-v0 or Hopper-v5"
         ) from None
-    view: StateView = (
-        MiniGridView(environment_id) if is_grid else SpaceView(environment_id, environment.observation_space)
-    )
+    view: StateView
+    if is_grid:
+        view = MiniGridView(environment_id)
+    elif (found := _kind(environment, kind)) is not None:
+        view = SpaceView(environment_id, environment.observation_space, found)
+    else:
+        raise InputError(
+            f"{environment_id}: observations of {environment.observation_space}; expected a vector, a grid, an image "
+            "or a Dict of such parts"
+        )
     view.prepare(environment)
     return environment, view
 

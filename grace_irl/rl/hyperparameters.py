@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
 from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
@@ -109,6 +110,19 @@ TABLE: dict[str, Hyperparameters] = {
         activation="ReLU",
         log_std_init=-2.0,
         ortho_init=False,
+    ),
+    IMAGE.name: Hyperparameters(
+        source="rl-baselines3-zoo, hyperparams/ppo.yml, atari, at a constant learning rate and clip range; one frame "
+        "instead of four, and rewards normalised, as recovered ones have any size",
+        n_steps=128,
+        batch_size=256,
+        n_epochs=4,
+        learning_rate=2.5e-4,
+        ent_coef=0.01,
+        clip_range=0.1,
+        net_arch=(),
+        activation="ReLU",
+        deterministic=False,
     ),
     VECTOR.name: Hyperparameters(
         source="the defaults of Stable-Baselines3, 8 x 256 steps; normalised as MuJoCo in the zoo. Hopper and "

@@ -108,15 +108,17 @@ class EnvironmentSpec:
         name: a Gymnasium id or an adapter (`file.py:make`).
         max_steps: a time limit instead of the environment's.
         options: arguments of `gymnasium.make`.
+        kind: name of the observations' kind, as for `make`.
     """
 
     name: str
     max_steps: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = ""
 
     def __call__(self) -> tuple[Any, StateView]:
         """One environment and its view."""
-        return make(self.name, max_steps=self.max_steps, options=self.options)
+        return make(self.name, max_steps=self.max_steps, options=self.options, kind=self.kind)
 
 
 def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps: int | None = None) -> EnvironmentSpec:
@@ -149,14 +151,14 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
     if metadata.state_kind.named_fields and not is_adapter(chosen):
         chosen, options = layout(chosen, first.states.shape[1])
     _check(chosen, options, max_steps, metadata, first)
-    return EnvironmentSpec(chosen, max_steps, options)
+    return EnvironmentSpec(chosen, max_steps, options, metadata.kind)
 
 
 def _check(
     chosen: str, options: Mapping[str, Any], max_steps: int | None, metadata: Metadata, first: Trajectory
 ) -> None:
     """Makes one environment, and sees that its view agrees with the demonstrations."""
-    environment, view = make(chosen, max_steps=max_steps, options=options)
+    environment, view = make(chosen, max_steps=max_steps, options=options, kind=metadata.kind)
     environment.close()
     found = view.metadata
     pairs = [("states", metadata.kind, found.kind), ("view", metadata.view, found.view)]

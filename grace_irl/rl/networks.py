@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict, Space
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticCnnPolicy, ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor
 from torch import Tensor, nn
 
-from grace_irl.rl.observers import MAX_WORDS, PART_FEATURES, TEXT_WORDS, WORDS, Observer, RecordObserver
+from grace_irl.rl.observers import IMAGE_FEATURES, MAX_WORDS, PART_FEATURES, TEXT_WORDS, WORDS, Observer, RecordObserver
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
 from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
@@ -247,6 +248,15 @@ class RecordFeatures(CombinedExtractor):
         if "numbers" in self.extractors:
             self._numbers.take_in()
 
+    def normalise(self, by: Callable[[int], nn.Module]) -> None:
+        """Has numbers normalised by a module that keeps its own statistics, for a network that no policy steps.
+
+        Args:
+            by: makes it, given how many numbers there are.
+        """
+        if "numbers" in self.extractors:
+            self.extractors["numbers"] = by(self._numbers.features_dim)
+
     @property
     def _numbers(self) -> NormalisedVector:
         found = self.extractors["numbers"]
@@ -308,6 +318,11 @@ def _vectors(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
     return NormalisingPolicy, {"features_extractor_class": NormalisedVector}
 
 
+def _images(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
+    del observer
+    return ActorCriticCnnPolicy, {"features_extractor_kwargs": {"features_dim": IMAGE_FEATURES}}
+
+
 def _records(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
     options = {"observer": observer}
     return NormalisingPolicy, {"features_extractor_class": RecordFeatures, "features_extractor_kwargs": options}
@@ -316,6 +331,7 @@ def _records(observer: Any) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
 NETWORKS: dict[str, Callable[[Any], tuple[type[ActorCriticPolicy], dict[str, Any]]]] = {
     VECTOR.name: _vectors,
     GRID.name: _grids,
+    IMAGE.name: _images,
     RECORD.name: _records,
 }
 """The network that reads an observer's observations, by the kind of its states."""

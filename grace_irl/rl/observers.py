@@ -18,6 +18,7 @@ from grace_irl.rewards.view import StateView
 from grace_irl.rl.views import MINIGRID
 from grace_irl.states import kind_named
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
 from grace_irl.states.kind import PartLayout
 from grace_irl.states.layout import StateLayout
 from grace_irl.states.record import RECORD
@@ -35,8 +36,11 @@ TEXT_WORDS = MAX_WORDS
 LEAST_SIDE = 36
 """The shortest side of an image that `NatureCNN` of Stable-Baselines3 reads (Mnih et al. 2015)."""
 
-PART_FEATURES = 256
-"""Features of an image in a record, as in `MultiInputPolicy`."""
+USUAL_SIDE = 84
+"""The side of the images that it was made for."""
+
+IMAGE_FEATURES, PART_FEATURES = 512, 256
+"""Features of an image, as in `CnnPolicy`, and of one in a record, as in `MultiInputPolicy`."""
 
 MINIGRID_AGENT = 10
 """Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
@@ -154,6 +158,65 @@ class GridObserver:
 
 
 @dataclass(frozen=True)
+class ImageObserver:
+    """Images with the channels in front, enlarged or reduced in whole steps to what `NatureCNN` reads well.
+
+    Attributes:
+        sides: (h, w) of a state.
+        channels: of a state.
+    """
+
+    kind: ClassVar[str] = IMAGE.name
+    wants_gpu: ClassVar[bool] = True
+    sides: tuple[int, int]
+    channels: int
+
+    @property
+    def times(self) -> int:
+        """The number of times that each pixel is repeated, down and across."""
+        return -(-LEAST_SIDE // min(self.sides))
+
+    @property
+    def part(self) -> int:
+        """Sides of the square of pixels that is observed as one, their mean."""
+        return max(1, min(self.sides) // USUAL_SIDE)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of an observation."""
+        height, width = (side // self.part * self.times for side in self.sides)
+        return self.channels, height, width
+
+    @property
+    def least_weights(self) -> int:
+        """See `Observer`."""
+        return cnn_weights(self.shape, IMAGE_FEATURES)
+
+    @property
+    def space(self) -> Any:
+        """`shape`, uint8."""
+        from gymnasium.spaces import Box
+
+        return Box(0, 255, self.shape, np.uint8)
+
+    def observe(self, state: NDArray[Any], instruction: str) -> NDArray[np.uint8]:
+        """See the class; instructions are not read."""
+        del instruction
+        image = np.moveaxis(state, -1, 0)
+        if self.part > 1:
+            height, width = (side // self.part for side in self.sides)
+            image = image[:, : height * self.part, : width * self.part]
+            image = image.reshape(self.channels, height, self.part, width, self.part).mean(axis=(2, 4))
+        if self.times > 1:
+            image = image.repeat(self.times, axis=1).repeat(self.times, axis=2)
+        return np.ascontiguousarray(image, np.uint8)
+
+    def flagged(self) -> ImageObserver:
+        """See `Observer`: the absorbing state is black."""
+        return self
+
+
+@dataclass(frozen=True)
 class RecordObserver:
     """The parts of a record in a row: numbers, images, and a number for each of the first words of each text.
 
@@ -243,9 +306,9 @@ def is_image(part: PartLayout) -> bool:
 
 
 def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
-    """Weights of the last layer of `NatureCNN`, which has the most, for images (c, h, w)."""
+    """Weights of the first and the last layer of `NatureCNN` for images (c, h, w)."""
     cells = [((side - 8) // 4 + 1 - 4) // 2 + 1 - 2 for side in shape[1:]]
-    return 64 * math.prod(max(each, 1) for each in cells) * features
+    return 32 * 8 * 8 * shape[0] + 64 * math.prod(max(each, 1) for each in cells) * features
 
 
 def word_numbers(instruction: str) -> list[int]:
@@ -284,6 +347,7 @@ def _grid_observer(view: StateView, state: NDArray[Any], instruction: str) -> Ob
 OBSERVERS: dict[str, Callable[[StateView, Any, str], Observer]] = {
     VECTOR.name: lambda _view, state, _text: VectorObserver(len(state)),
     GRID.name: _grid_observer,
+    IMAGE.name: lambda _view, state, _text: ImageObserver(state.shape[:2], state.shape[2]),
     RECORD.name: lambda _view, state, text: RecordObserver.of(state, text),
 }
 """Makers of the observers of each kind of state, from a view, one state and its instruction."""

@@ -20,7 +20,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.checkpoint import read_weights, require_layers, require_tensors
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.networks import network_options
-from grace_irl.rl.observers import GridObserver, Observer, RecordObserver, VectorObserver
+from grace_irl.rl.observers import GridObserver, ImageObserver, Observer, RecordObserver, VectorObserver
 
 FORMAT = 1
 
@@ -138,7 +138,9 @@ def build_network(observer: Observer, action_space: Any, settings: Hyperparamete
     return made(observer.space, action_space, lambda _: settings.learning_rate, **options)
 
 
-OBSERVERS_OF: dict[str, type[Any]] = {made.kind: made for made in (GridObserver, VectorObserver, RecordObserver)}
+OBSERVERS_OF: dict[str, type[Any]] = {
+    made.kind: made for made in (GridObserver, VectorObserver, ImageObserver, RecordObserver)
+}
 """Observers of saved policies, by the kind of their states."""
 
 

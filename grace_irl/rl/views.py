@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.label_rule import environment_rule
 from grace_irl.demos.trajectory import Metadata
-from grace_irl.errors import InputError
-from grace_irl.states import kind_of_space
 from grace_irl.states.grid import GRID
 from grace_irl.states.kind import StateKind
 from grace_irl.states.layout import StateLayout
@@ -44,24 +42,17 @@ def vector_fields(environment_id: str) -> tuple[str, ...]:
 
 
 class SpaceView:
-    """Observations that are states already (MuJoCo, classic control).
+    """Observations that are states already (MuJoCo, classic control, pictures of games).
 
     Args:
         environment_id: a Gymnasium id; its name without version selects the field names.
-        observation_space: one that tells alone what kind its observations are (`StateKind.plain_space`).
-
-    Raises:
-        InputError: another observation space.
+        observation_space: of the environment.
+        kind: of the observations (`grace_irl.rl.environments.make` decides it).
     """
 
     has_goal = False
 
-    def __init__(self, environment_id: str, observation_space: Any) -> None:
-        kind = kind_of_space(observation_space)
-        if kind is None or not kind.plain_space:
-            raise InputError(
-                f"{environment_id}: observations of {observation_space}; expected a vector, or a MiniGrid environment"
-            )
+    def __init__(self, environment_id: str, observation_space: Any, kind: StateKind) -> None:
         self._kind = kind
         fields = vector_fields(environment_id) if kind.named_fields else ()
         named = fields if len(fields) == (getattr(observation_space, "shape", None) or (0,))[0] else ()

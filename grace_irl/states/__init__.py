@@ -78,9 +78,9 @@ def kind_of_state(state: Any, where: str) -> StateKind:
     return likeliest(found, state)
 
 
-def kind_of_space(space: Any) -> StateKind | None:
-    """The kind of observations of a Gymnasium space; None if no kind recognises it."""
-    return next((kind for kind in KINDS.values() if kind.recognises_space(space)), None)
+def kinds_of_space(space: Any) -> tuple[StateKind, ...]:
+    """The kinds that observations of a Gymnasium space may be of."""
+    return tuple(kind for kind in KINDS.values() if kind.recognises_space(space))
 
 
 def as_state(state: Any, kind: StateKind | None = None) -> Any:

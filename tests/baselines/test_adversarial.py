@@ -17,8 +17,11 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
+from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.learning import normalised
 from grace_irl.rl.method import PolicyProblem, load_method
+from grace_irl.rl.observers import RecordObserver
+from grace_irl.rl.trained import build_network
 from grace_irl_baselines.gail import Gail
 from grace_irl_baselines.nets import Positive, StateActionNet, shaped
 
@@ -186,3 +189,18 @@ def test_nets_share_no_weights_with_the_policy() -> None:
     policy = ppo(DummyVecEnv([Counter]), 0).policy
     mine = {id(value) for value in policy.parameters()}
     assert not mine & {id(value) for value in shaped(policy, (8,), 0.9).parameters()}
+
+
+def test_numbers_of_records_are_normalised_by_what_the_discriminator_sees() -> None:
+    observer = RecordObserver.of({"at": np.zeros(2), "said": "go"})
+    policy = build_network(observer, gymnasium.spaces.Discrete(2), Hyperparameters("test", net_arch=(8,)))
+    net = StateActionNet(policy, (8,))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        seen = np.stack([observer.observe({"at": at, "said": "go"}, "") for at in rng.normal(5000, 1000, (50, 2))])
+        transition = net.preprocess(seen, np.zeros(50, np.int64), seen, np.zeros(50, bool))
+        net.train()(*transition)
+    with torch.no_grad():
+        numbers = net.eval().reader(transition[0])[:, :2]
+    assert 0.5 < float(numbers.std()) < 2
+    assert abs(float(numbers.mean())) < 0.5

@@ -1,8 +1,8 @@
 """A corridor whose end is to be reached, demonstrations that turn back there, and a model that cleans and writes.
 
 `--env tests/cli/corridor.py:ends` ends an episode at the goal, `:goes_on` does not. `:records` is `ends` with records
-in place of grids: the place, and a small picture. Neither the last states of experts are goal states nor all of them:
-only who is asked knows.
+in place of grids: the place, and a small picture. `:images` shows the picture alone, and has no view. Neither the last
+states of experts are goal states nor all of them: only who is asked knows.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ PROGRAM = '''class Reward:
     def at(self, state):
         if isinstance(state, dict):
             return int(state["place"])
+        if len(state) > 3:
+            return next(x for x in range({width}) if state[5][4 * x][0] == 20 * {agent})
         return next(x for x in range({width}) if state[1][x][0] == {agent})
 
     def reward_fn(self, state):
@@ -67,18 +69,25 @@ def picture(place: int) -> NDArray[np.uint8]:
     return state
 
 
+def image(place: int) -> NDArray[np.uint8]:
+    """A small picture, `(12, 4 WIDTH, 3)`."""
+    return np.kron(20 * picture(place), np.ones((4, 4, 1), np.uint8))
+
+
 def record(place: int) -> dict[str, Any]:
-    """The same as a record, the picture `(12, 4 WIDTH, 3)`."""
-    return {"place": np.int64(place), "camera": np.kron(20 * picture(place), np.ones((4, 4, 1), np.uint8))}
+    """The place as a number, and the picture."""
+    return {"place": np.int64(place), "camera": image(place)}
 
 
-FORMS: dict[str, Callable[[int], Any]] = {"grid": picture, "record": record}
+PICTURES = gymnasium.spaces.Box(0, 255, (12, 4 * WIDTH, 3), np.uint8)
+FORMS: dict[str, Callable[[int], Any]] = {"grid": picture, "image": image, "record": record}
 SPACES: dict[str, gymnasium.Space[Any]] = {
     "grid": gymnasium.spaces.Box(0, 10, (3, WIDTH, 3), np.uint8),
+    "image": PICTURES,
     "record": gymnasium.spaces.Dict(
         {
             "place": gymnasium.spaces.Discrete(WIDTH),
-            "camera": gymnasium.spaces.Box(0, 255, (12, 4 * WIDTH, 3), np.uint8),
+            "camera": PICTURES,
         }
     ),
 }
@@ -132,6 +141,11 @@ def records() -> tuple[Any, FunctionView]:
     return _made(ends=True, form="record")
 
 
+def images() -> Any:
+    """They end at the goal, and states are images: the environment has the form of one of grids."""
+    return Corridor(ends=True, form="image")
+
+
 def walk(right: bool, start: int, steps: list[int], role: Role, form: str = "grid") -> Demonstration:
     """A trajectory by its actions."""
     places = [start]
@@ -142,6 +156,7 @@ def walk(right: bool, start: int, steps: list[int], role: Role, form: str = "gri
         KINDS[form].online([FORMS[form](place) for place in places]),
         np.array(steps),
         mission,
+        kind=form,
         source=f"{role} {mission} {start}",
     )
     return Demonstration(trajectory, role, mission.removeprefix("go "))

@@ -43,7 +43,22 @@ def grid():
     return Plain((2, 4, 3), np.uint8)
 
 def picture():
-    return Plain((4, 4, 1), np.uint8)
+    return Plain((4, 6, 1), np.uint8)
+
+def channels():
+    return Plain((4, 4, 2), np.uint8)
+
+class Noise(Plain):
+    def step(self, action):
+        self.buffer[0] = np.arange(self.buffer[0].size).reshape(self.buffer[0].shape) % 256
+        return super().step(action)
+    def reset(self, *, seed=None, options=None):
+        found = super().reset(seed=seed)
+        self.step(0)
+        return found
+
+def noise():
+    return Noise((20, 20, 3), np.uint8)
 
 def broken():
     raise RuntimeError("no licence")
@@ -78,7 +93,10 @@ def test_names_of_functions_are_told_from_ids(name: str, expected: bool) -> None
     assert is_adapter(name) == expected
 
 
-@pytest.mark.parametrize(("function", "kind", "shape"), [("vector", "vector", (3,)), ("grid", "grid", (2, 4, 3))])
+@pytest.mark.parametrize(
+    ("function", "kind", "shape"),
+    [("vector", "vector", (3,)), ("grid", "grid", (2, 4, 3)), ("picture", "image", (4, 6, 1))],
+)
 def test_observations_that_are_states_need_no_view(file: str, function: str, kind: str, shape: tuple[int, ...]) -> None:
     found = collect(f"{file}:{function}", "random", 2, "negative", max_steps=4)
     assert found.metadata == Metadata(kind, (), f"{file}:{function}", kind)  # type: ignore[arg-type]
@@ -96,7 +114,7 @@ def test_observations_that_are_states_need_no_view(file: str, function: str, kin
         ("{file}:thing", "no function thing"),
         ("{file}:broken", r"broken\(\) raised RuntimeError: no licence"),
         ("{file}:number", "gave a int; expected package.module:function"),
-        ("{file}:picture", "expected vectors"),
+        ("{file}:channels", "expected vectors"),
         ("{file}x.py:make", "no file"),
         ("no_such_package_here:make", "does not import: ModuleNotFoundError"),
     ],
@@ -105,6 +123,14 @@ def test_what_cannot_be_used_is_one_line(file: str, name: str, message: str) -> 
     with pytest.raises(InputError, match=message) as caught:
         make(name.format(file=file))
     assert "\n" not in str(caught.value)
+
+
+def test_a_space_that_fits_grids_and_images_is_told_by_values_or_by_name(file: str) -> None:
+    assert make(f"{file}:noise")[1].metadata.kind == "image"
+    assert make(f"{file}:noise", kind="grid")[1].metadata.kind == "grid"
+    assert make(f"{file}:grid")[1].metadata.kind == "grid"
+    assert make(f"{file}:grid", kind="image")[1].metadata.kind == "image"
+    assert make(f"{file}:grid", kind="vector")[1].metadata.kind == "grid"
 
 
 def test_modules_are_imported_by_name(file: str, monkeypatch: pytest.MonkeyPatch) -> None:

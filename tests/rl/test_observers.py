@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("gymnasium")
 pytest.importorskip("minigrid")
 
-from grace_irl.demos.trajectory import Trajectory
+from grace_irl.demos.trajectory import Metadata, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.rl.environments import make
+from grace_irl.rl.environments import FunctionView, make
 from grace_irl.rl.observed import observed
 from grace_irl.rl.observers import (
     MAX_WORDS,
@@ -92,6 +92,21 @@ def test_trajectories_are_observed_as_the_environment_is() -> None:
     found = observe_trajectory(observer, Trajectory(states, extra_info="go to the ball"))
     assert found.shape == (4, *observer.space.shape)
     np.testing.assert_array_equal(found[:, : observer.cells].reshape(states.shape), states)
+
+
+def test_images_are_brought_to_the_size_that_the_network_reads() -> None:
+    rng = np.random.default_rng(0)
+    small, usual, large = (
+        rng.integers(0, 256, (*sides, 3), dtype=np.uint8) for sides in ((10, 7), (40, 90), (200, 301))
+    )
+    view = FunctionView(Metadata("image"))
+    found = [observer_for(view, image).observe(image, "") for image in (small, usual, large)]
+    assert [each.shape for each in found] == [(3, 60, 42), (3, 40, 90), (3, 100, 150)]
+    np.testing.assert_array_equal(found[0][:, 3::6, 3::6], np.moveaxis(small, -1, 0))
+    np.testing.assert_array_equal(found[1], np.moveaxis(usual, -1, 0))
+    assert found[2][1, 2, 3] == large[4:6, 6:8, 1].mean() // 1
+    for image, each in zip((small, usual, large), found, strict=True):
+        assert observer_for(view, image).space.contains(each)
 
 
 def test_other_states_are_refused() -> None:

@@ -94,6 +94,17 @@ class Camera(Sign):
         return shown | {"seen": seen}
 
 
+class Screen(Camera):
+    """That picture alone, smaller than the network reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = Box(0, 255, (6, 5, 3), np.uint8)
+
+    def _shown(self) -> Any:
+        return super()._shown()["seen"][::6, :5] * np.ones(3, np.uint8)
+
+
 class Mission(Sign):
     """The bit is the episode's instruction."""
 
@@ -110,15 +121,15 @@ class Mission(Sign):
         return {"noise": shown["noise"]}
 
 
-@pytest.mark.parametrize("form", [Sign, Camera, Mission])
-def test_it_reads_texts_pictures_and_instructions_of_records(form: type[Lamp], tmp_path: Path) -> None:
-    training = train(
-        lambda: (form(), FunctionView(Metadata("record"))), 3000, settings=FAST, evaluations=1, out=tmp_path
-    )
+@pytest.mark.parametrize("form", [Sign, Camera, Screen, Mission])
+def test_it_reads_texts_pictures_and_instructions(form: type[Lamp], tmp_path: Path) -> None:
+    kind = "image" if form is Screen else "record"
+    make = lambda: (form(), FunctionView(Metadata(kind)))  # noqa: E731
+    settings = dataclasses.replace(FAST, learning_rate=1e-3, net_arch=()) if form is Screen else FAST
+    training = train(make, 3000, settings=settings, evaluations=1, out=tmp_path)
     assert training.curve[-1].mean > 4.9
     loaded = load_policy(tmp_path / POLICY)
     assert loaded.observer == training.policy.observer
-    make = lambda: (form(), FunctionView(Metadata("record")))  # noqa: E731
     one, other = (play(policy, make, 3, seed=1) for policy in (training.policy, loaded))
     for mine, theirs in zip(one, other, strict=True):
         np.testing.assert_array_equal(mine.trajectory.actions, theirs.trajectory.actions)

@@ -18,6 +18,7 @@ from grace_irl.rewards.file import load_reward
 
 FOLDS = 2
 MOST_STATES = 5_000  # of either side that a classifier is fitted to
+MOST_NUMBERS = 1_500  # of a state that a classifier reads, at even distances
 RIDGE = 1e-3  # per state; keeps separable data finite
 _Z_MOST = 5.0  # features are cut there, in deviations
 
@@ -189,9 +190,14 @@ def _at_goals(
 
 
 def _rows(trajectory: Trajectory) -> Floats:
-    """The numbers of each state, `(T+1, n)`."""
+    """The numbers of each state, `(T+1, n)`; of pictures, some of them."""
     found = trajectory.state_kind.numbers(trajectory.states)
-    return np.zeros((len(trajectory.states), 1)) if found is None else found
+    if found is None:
+        return np.zeros((len(trajectory.states), 1))
+    count = found.shape[1]
+    if count <= MOST_NUMBERS:
+        return found
+    return found[:, np.linspace(0, count - 1, MOST_NUMBERS).round().astype(np.intp)]
 
 
 def _alike(experts: Sequence[Floats], played: Sequence[Floats], config: Config) -> list[bool]:
