@@ -125,7 +125,7 @@ KIND = 1.0
 PACKAGE = 0.75
 SAYS = 1.0
 WORD = 1.5
-"""What a pattern asks of a node: ids say what a node is for, classes and texts less so."""
+"""Parts of a pattern: ids say what a node is for, classes and texts less so."""
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
 """Parts of the instruction, and what they cost more in a node without an id: a number or a name of the instruction
