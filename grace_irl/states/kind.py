@@ -339,12 +339,6 @@ class StateKind(ABC):
         del space
         return False
 
-    def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
-        """The forms of a trajectory's states and of a space's observations, if they differ; None if the states may be
-        of the space, or if the kind does not say."""
-        del states, space
-        return None
-
     # Looking at states
 
     @abstractmethod
