@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -26,7 +27,7 @@ from grace_irl_baselines.plumbing import as_transitions, logger
 
 
 @dataclass(frozen=True)
-class Adversarial:
+class Adversarial(ABC):
     """Settings of the discriminator; the learner's are the problem's.
 
     Attributes:
@@ -62,9 +63,9 @@ class Adversarial:
     is_positive: ClassVar[bool]
     """Whether the method's own reward is above 0 everywhere."""
 
+    @abstractmethod
     def net(self, policy: ActorCriticPolicy, discount: float) -> RewardNet:
         """The reward net for a policy and the learner's discount."""
-        raise NotImplementedError
 
     def check(self, problem: PolicyProblem) -> None:
         """Needs experts with actions."""

@@ -78,5 +78,6 @@ def test_pictures_are_told_apart_by_some_of_their_numbers() -> None:
 
     experts = tuple(Demonstration(film(0, seed), "expert") for seed in range(4))
     demonstrations = Demonstrations(Metadata("image", label="all"), experts)
-    played = [film(0, 10), film(40, 11), film(0, 12), film(40, 13)]
-    assert like_experts(Path("unread"), played, demonstrations, resolve()) == [True, False, True, False]
+    for bright, alike in ((0, True), (40, False)):
+        played = [film(bright, 10 + seed) for seed in range(4)]
+        assert like_experts(Path("unread"), played, demonstrations, resolve()) == [alike] * 4

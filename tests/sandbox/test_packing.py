@@ -1,4 +1,4 @@
-"""What a package makes of a set: one type and precision, portions, and equal screens once, in the order of the run."""
+"""Packages: one type and precision for a set, portions, and equal screens once, in the order of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the pool's own: zygotes that die, memory, long runs. `test_suite.py` has what every sandbox must do."""
+"""Duties of the pool alone: zygotes that die, memory, long runs. `test_suite.py` has what every sandbox must do."""
 
 from __future__ import annotations
 
