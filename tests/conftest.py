@@ -1,5 +1,6 @@
 """For all tests."""
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -8,6 +9,9 @@ import pytest
 # A background job of a shell ignores Ctrl-C, and so would everything that a test starts or interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# As in the jobs of comparisons and trainings: threads that wait for one another burn more than they save on small nets.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 pytest_plugins = ["tests.propose.vllm"]
 

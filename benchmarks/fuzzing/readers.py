@@ -61,7 +61,7 @@ _SCREENS = {
     f"{_U}androidworld": (),
     f"{_U}autodroid": (),
 }
-_TABLE = {f"{_D}parquet.source": (), f"{_D}parquet.rows": (), f"{_D}parquet.pages": (), f"{_D}parquet.episode": ()}
+_TABLE = {f"{_D}parquet.source": (), f"{_D}parquet.rows": (), f"{_D}parquet.pages": (), f"{_D}parquet.schema": ()}
 
 READERS: dict[str, Reader] = {
     "xml": Reader(screens.xml, judges.screens, 15, _SCREENS, _inspect),

@@ -165,9 +165,8 @@ def role_of(header: Header, path: str | Path) -> Role | None:
         if Path(path).stem.startswith(role):
             return role
     raise InputError(
-        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected "
-        "one: "
-        "rename it, state it (grace-irl demos convert --role), or pass negatives with --negatives"
+        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: rename "
+        "it, state it (grace-irl demos convert --role), or pass negatives with --negatives"
     )
 
 
@@ -298,8 +297,7 @@ def open_writer(
         return AndroidControlWriter(Path(path), metadata, screenshots)
     raise InputError(
         f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz, "
-        f"{shard.SUFFIX} or -vN (Minari), "
-        f"or --format with one of {', '.join(get_args(Format))}"
+        f"{shard.SUFFIX} or -vN (Minari), or --format with one of {', '.join(get_args(Format))}"
     )
 
 

@@ -6,14 +6,15 @@ import json
 import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS
 from grace_irl.states.kind import PartLayout, StateKind
+from grace_irl.toml import from_json
 
 KEY = "grace_irl"
 """Name of the object: Parquet's key-value metadata, an npz member, an entry of Minari's metadata."""
@@ -21,7 +22,10 @@ KEY = "grace_irl"
 FORMAT_VERSION = 1
 
 
-StatedRole = Role | Literal["mixed"] | None
+NOTHING = Metadata("")
+"""Metadata of a set that states nothing."""
+
+StatedRole = Literal["expert", "negative", "mixed"] | None
 
 
 @dataclass(frozen=True)
@@ -36,19 +40,21 @@ class Header:
         dtype: numpy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: of one action, () for a number, or None without actions.
         parts: of a state that has named parts, in the order of their names; else ().
+        format: version of the object.
     """
 
-    metadata: Metadata
+    metadata: Metadata = NOTHING
     role: StatedRole = None
     tasks: tuple[str, ...] = ()
     shape: tuple[int | None, ...] = ()
     dtype: str = ""
     action_shape: tuple[int, ...] | None = None
     parts: tuple[PartLayout, ...] = ()
+    format: int = FORMAT_VERSION
 
     def to_json(self) -> str:
         """The object, with sorted keys, so that equal headers are equal bytes."""
-        about = {**asdict(self), **asdict(self.metadata), "format": FORMAT_VERSION}
+        about = {**asdict(self), **asdict(self.metadata)}
         del about["metadata"]
         if not self.parts:
             del about["parts"]
@@ -62,60 +68,27 @@ class Header:
             InputError: not such an object, or written by a newer version.
         """
         try:
-            about = json.loads(text)
-            if not isinstance(about, dict):
-                raise ValueError("not an object")
-            kind, role, label = about.get("kind", ""), about.get("role"), about.get("label", "")
-            version = int(about.get("format", FORMAT_VERSION))
-            action_shape = about.get("action_shape")
-            header = cls(
-                Metadata(
-                    kind=kind,
-                    fields=tuple(str(name) for name in about.get("fields", ())),
-                    environment=str(about.get("environment", "")),
-                    view=str(about.get("view", "")),
-                    label=label,
-                ),
-                role=role,
-                tasks=tuple(str(name) for name in about.get("tasks", ())),
-                shape=tuple(None if n is None else int(n) for n in about.get("shape", ())),
-                dtype=str(about.get("dtype", "")),
-                action_shape=None if action_shape is None else tuple(int(n) for n in action_shape),
-                parts=tuple(_part(part) for part in about.get("parts", ())),
-            )
+            header = replace(from_json(cls, text), metadata=from_json(Metadata, text))
             sides = (side for part in header.parts for side in part.shape)
             if any(n is not None and n < 0 for n in (*header.shape, *(header.action_shape or ()), *sides)):
                 raise ValueError("a shape with a side below 0")
-            header.to_json().encode()  # half of a character is text to JSON, and to nothing else
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            for part in header.parts:
+                if part.dtype and np.dtype(part.dtype).kind not in "biuf":
+                    raise ValueError(f"a part of {part.dtype[:40]!r}")
+        except (ValueError, TypeError) as error:
             raise InputError(
                 f"{where}: metadata {KEY!r} is not usable ({str(error)[:200]}); expected the JSON object of "
                 "docs/demonstrations.md"
             ) from None
-        if version > FORMAT_VERSION:
-            raise InputError(f"{where}: format {version}; this version reads up to {FORMAT_VERSION}: upgrade grace-irl")
-        for name, value, allowed in (
-            ("kind", kind, tuple(KINDS)),
-            ("role", role, (*get_args(Role), "mixed", None)),
-            ("label", label, (*get_args(LabelRule), "")),
-        ):
-            if value not in allowed:
-                found = f"{where}: {name} {reprlib.repr(value)} in the metadata"
-                raise InputError(f"{found}; expected one of {', '.join(map(repr, allowed))}")
-        header.metadata.state_kind.require_names([part.name for part in header.parts] or ["-"], where)
+        if header.format > FORMAT_VERSION:
+            found = f"{where}: format {header.format}; this version reads up to {FORMAT_VERSION}"
+            raise InputError(f"{found}: upgrade grace-irl")
+        kind = header.metadata.kind
+        if kind not in KINDS:
+            found = f"{where}: kind {reprlib.repr(kind)} in the metadata"
+            raise InputError(f"{found}; expected one of {', '.join(map(repr, KINDS))}")
+        KINDS[kind].require_names([part.name for part in header.parts] or ["-"], where)
         return header
-
-
-def _part(about: Sequence[Any]) -> PartLayout:
-    """A part as `to_json` has it.
-
-    Raises:
-        ValueError, TypeError: another form, or a type that is no number's.
-    """
-    name, dtype, shape = about
-    if dtype and np.dtype(str(dtype)).kind not in "biuf":
-        raise ValueError(f"a part of {str(dtype)[:40]!r}")
-    return PartLayout(str(name), str(dtype), tuple(int(side) for side in shape))
 
 
 def require_numbers(kind: StateKind, where: str, format: str) -> None:

@@ -59,6 +59,14 @@ class GroupSummary:
         if trajectory.extra_info:
             self.instructions[trajectory.extra_info] += 1
 
+    def to_json(self) -> dict[str, Any]:
+        """The counts as plain values."""
+        total, count = self.returns
+        texts = [text for text, _ in self.instructions.most_common(EXAMPLES)]
+        about = {"mean_return": total / count if count else None, "instructions": texts}
+        counts = {name: value for name, value in vars(self).items() if name not in ("returns", "instructions")}
+        return {**counts, **about, "distinct_instructions": len(self.instructions)}
+
 
 @dataclass
 class DemosSummary:
@@ -121,23 +129,7 @@ class DemosSummary:
 
     def to_json(self) -> dict[str, Any]:
         """The summary as plain values."""
-        groups = [
-            {
-                "task": task,
-                "role": role,
-                "trajectories": group.trajectories,
-                "held_out": group.held_out,
-                "states": group.states,
-                "shortest": group.shortest,
-                "longest": group.longest,
-                "terminated": group.terminated,
-                "truncated": group.truncated,
-                "mean_return": group.returns[0] / group.returns[1] if group.returns[1] else None,
-                "instructions": [text for text, _ in group.instructions.most_common(EXAMPLES)],
-                "distinct_instructions": len(group.instructions),
-            }
-            for (task, role), group in self.groups.items()
-        ]
+        groups = [{"task": task, "role": role, **group.to_json()} for (task, role), group in self.groups.items()]
         about: dict[str, Any] = {
             "path": self.path,
             "files": list(self.files),

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states.kind import VALUES, Census, PartLayout, Scrambler, StateKind, States, ValueTally
-from grace_irl.states.vector import in_invented_words, require_numbers
+from grace_irl.states.vector import require_numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -82,12 +82,10 @@ class GridKind(StateKind):
 
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
         """See `StateKind`."""
-        del size
         return (*sides, CHANNELS)
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """See `StateKind`."""
-        del part
         return np.dtype(np.int64)
 
     def as_state(self, state: Any) -> NDArray[np.int64]:
@@ -102,12 +100,10 @@ class GridKind(StateKind):
 
     def census(self, states: States) -> Census:
         """See `StateKind`."""
-        del states
         return GridCodes()
 
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
         """See `StateKind`; the axes always change."""
-        del states
         return GridScrambler.draw(seed, CHANNELS)
 
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
@@ -128,7 +124,6 @@ class GridCodes:
 
     def add(self, states: NDArray[Any], where: str = "") -> None:
         """Takes `(T+1, h, w, 3)` states."""
-        del where
         for channel, counter in enumerate(self.counts):
             codes, counts = np.unique(states[..., channel], return_counts=True)
             for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
@@ -136,12 +131,10 @@ class GridCodes:
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
         """See `Census`."""
-        del fields, most
         return {"codes": [{str(code): counter[code] for code in sorted(counter)} for counter in self.counts]}
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
         """See `Census`."""
-        del fields, most
         from rich.table import Table
 
         table = Table(title="Codes that occur", title_justify="left")
@@ -154,8 +147,8 @@ class GridCodes:
 
 
 @dataclass
-class GridScrambler:
-    """Permutes the values of each channel, flips and transposes axes. Implements `Scrambler`.
+class GridScrambler(Scrambler):
+    """Permutes the values of each channel, flips and transposes axes.
 
     Axes are drawn at the start; codes when they are first met, by the seed, so that a map may be used again for data
     with codes that it has not seen.
@@ -194,7 +187,6 @@ class GridScrambler:
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.uint8]:
         """See `Scrambler`."""
-        del word
         if states.shape[3] != len(self.codes):
             raise InputError(
                 f"{where}: states of {states.shape[3]} channels; expected {len(self.codes)}, as the map was made for: "
@@ -214,15 +206,6 @@ class GridScrambler:
             mapped = mapped.swapaxes(1, 2)
         rows, columns = (slice(None, None, -1 if reverse else 1) for reverse in self.flip)
         return np.ascontiguousarray(mapped[:, rows, columns])
-
-    def text(self, text: str, word: Callable[[str], str]) -> str:
-        """See `Scrambler`."""
-        return in_invented_words(text, word)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """See `Scrambler`: codes have no names."""
-        return ()
 
     def to_json(self) -> dict[str, Any]:
         """See `Scrambler`."""

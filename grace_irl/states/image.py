@@ -82,7 +82,6 @@ class ImageKind(StateKind):
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """See `StateKind`."""
-        del part
         return np.dtype(np.int64)
 
     def as_state(self, state: Any) -> NDArray[np.int64]:
@@ -138,12 +137,10 @@ class ImageCensus:
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
         """See `Census`."""
-        del fields, most
         return {"channels": self.rows()}
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
         """See `Census`."""
-        del fields, most
         from rich.table import Table
 
         table = Table(title="Channels", title_justify="left")

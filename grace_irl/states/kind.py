@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
@@ -11,6 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+WORD = re.compile(r"\w+")
 
 States = Any
 """The states of one trajectory, in order: what has a length and gives one state by index and some by slice. An array
@@ -97,9 +100,10 @@ class Census(Protocol):
         ...
 
 
-class Scrambler(Protocol):
+class Scrambler(ABC):
     """Takes the meaning out of states: what is equal stays equal, and nothing else is known about them."""
 
+    @abstractmethod
     def states(self, states: States, word: Callable[[str], str], where: str) -> States:
         """The scrambled copy of one trajectory's states.
 
@@ -111,20 +115,24 @@ class Scrambler(Protocol):
         Raises:
             InputError: states that the map was not made for.
         """
-        ...
 
     def text(self, text: str, word: Callable[[str], str]) -> str:
-        """The scrambled instruction."""
-        ...
+        """The scrambled instruction: its words are replaced, all in lower case."""
+        return in_invented_words(text, word)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of a scrambled state's numbers, which say nothing; or ()."""
-        ...
+        """Names of a scrambled state's numbers, which say nothing; () if they have none."""
+        return ()
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """The map as plain values."""
-        ...
+
+
+def in_invented_words(text: str, word: Callable[[str], str]) -> str:
+    """A text whose words are replaced, all in lower case."""
+    return WORD.sub(lambda match: word(match[0].lower()), text)
 
 
 class StateKind(ABC):
@@ -178,12 +186,10 @@ class StateKind(ABC):
 
     def likely(self, values: ValueTally) -> bool:
         """Whether states of bytes with these values are rather of this kind than of others that recognise them."""
-        del values
         return True
 
     def possible(self, values: ValueTally) -> bool:
         """Whether states of bytes with these values can be of this kind at all, if somebody says so."""
-        del values
         return True
 
     @abstractmethod
@@ -209,7 +215,6 @@ class StateKind(ABC):
 
     def signature(self, states: States) -> Hashable:
         """Facts that all trajectories of a set share, such as a vector's width; None if nothing has to be shared."""
-        del states
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:
@@ -241,7 +246,6 @@ class StateKind(ABC):
 
     def numbers(self, states: States) -> NDArray[np.float64] | None:
         """All numbers of each state in a row, `(T+1, n)`; None of a kind whose states are no numbers."""
-        del states
         return None
 
     def identity(self, states: States) -> tuple[object, object]:
@@ -268,7 +272,6 @@ class StateKind(ABC):
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """Whether a file without a header whose states have these parts holds states of this kind."""
-        del parts
         return False
 
     @abstractmethod
@@ -289,7 +292,6 @@ class StateKind(ABC):
             size: numbers of the state.
             sides: as long as `sides` of the kind; what the file says of them.
         """
-        del sides
         return (size,)
 
     def canonical(self, text: str, where: str) -> str:
@@ -298,7 +300,6 @@ class StateKind(ABC):
         Raises:
             InputError: no such text.
         """
-        del where
         return text
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
@@ -336,13 +337,11 @@ class StateKind(ABC):
 
     def recognises_space(self, space: Any) -> bool:
         """Whether observations of a Gymnasium space may be states of this kind."""
-        del space
         return False
 
     def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
         """The forms of a trajectory's states and of a space's observations, if they differ; None if the states may be
         of the space, or if the kind does not say."""
-        del states, space
         return None
 
     # Looking at states

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of
-from grace_irl.states.texts import pack
-from grace_irl.states.vector import VectorRanges, in_invented_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from grace_irl.states.texts import pack, require_utf8
 
 MOST_PARTS = 1_000
 LONGEST_NAME = 200
-CODES = 256
 
 
 class RecordStates:
@@ -87,7 +80,9 @@ class RecordKind(StateKind):
         require_names(list(states.parts), where)
         for name, array in states.parts.items():
             if array.dtype.kind == "S":
-                _require_texts(array, f"{where}, part {name!r}")
+                for text in set(array.tolist()):
+                    require_utf8(text, f"{where}, part {name!r}")
+                    self.canonical(text.decode(), f"{where}, part {name!r}")
                 continue
             if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
                 raise InputError(
@@ -122,7 +117,6 @@ class RecordKind(StateKind):
 
     def shape(self, states: States) -> tuple[int, ...]:
         """See `StateKind`: records have none of their own."""
-        del states
         return ()
 
     def type_name(self, states: States) -> str:
@@ -238,26 +232,21 @@ class RecordKind(StateKind):
 
     def census(self, states: States) -> Census:
         """See `StateKind`."""
-        return RecordCensus(states)
+        from grace_irl.states.parts import RecordCensus
+
+        return RecordCensus(self, states)
 
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
         """See `StateKind`."""
-        rng = np.random.default_rng([seed, 0])
-        layout = self.layout(states)
-        names = [f"p{number}" for number in rng.permutation(len(layout)).tolist()]
-        return RecordScrambler(
-            {part.name: _PartMap.draw(name, part, rng) for name, part in zip(names, layout, strict=True)}
-        )
+        from grace_irl.states.parts import RecordScrambler
+
+        return RecordScrambler.draw(self, states, seed)
 
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
         """See `StateKind`."""
-        del seed
-        parts = {str(old): _PartMap.read(new) for old, new in about["parts"].items()}
-        names = [part.name for part in parts.values()]
-        require_names(names, "map")
-        if len(set(names)) != len(names):
-            raise ValueError("not a map for records")
-        return RecordScrambler(parts)
+        from grace_irl.states.parts import RecordScrambler
+
+        return RecordScrambler.read(self, about)
 
 
 def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
@@ -316,174 +305,6 @@ def spelled(name: str, index: tuple[int, ...]) -> str:
     return f"{name}[{', '.join(map(str, index))}]" if index else name
 
 
-class RecordCensus:
-    """Types, shapes and ranges of parts. Implements `Census`.
-
-    Args:
-        states: whose parts all others have.
-    """
-
-    def __init__(self, states: RecordStates) -> None:
-        self._layout = RECORD.layout(states)
-        self._signature = RECORD.signature(states)
-        self._first, self._source = states, ""
-        self._ranges = {part.name: VectorRanges(math.prod(part.shape)) for part in self._layout if not part.is_text}
-        self._texts: dict[str, Counter[bytes]] = {part.name: Counter() for part in self._layout if part.is_text}
-
-    def add(self, states: RecordStates, where: str = "trajectory") -> None:
-        """See `Census`."""
-        if RECORD.signature(states) != self._signature:
-            raise InputError(f"{where}: {RECORD.unlike(states, self._first, self._source or 'another')}")
-        self._source = self._source or where
-        for name, ranges in self._ranges.items():
-            array = states.parts[name]
-            ranges.add(array.reshape(len(array), -1), where)
-        for name, counter in self._texts.items():
-            counter.update(states.parts[name].tolist())
-
-    def rows(self, most: int) -> list[dict[str, Any]]:
-        """Each part as plain values: name, type and shape; range of its numbers, or its commonest texts."""
-        found: list[dict[str, Any]] = []
-        for part in self._layout:
-            row: dict[str, Any] = {"name": part.name, "type": _type(part), "shape": list(part.shape)}
-            if part.is_text:
-                counter = self._texts[part.name]
-                row["texts"] = {text.decode(): count for text, count in counter.most_common(most)}
-                row["distinct"] = len(counter)
-            else:
-                ranges = self._ranges[part.name]
-                row |= {"min": float(ranges.low.min()), "mean": float(ranges.mean.mean())}
-                row["max"] = float(ranges.high.max())
-            found.append(row)
-        return found
-
-    def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
-        """See `Census`."""
-        del fields
-        return {"parts": self.rows(most)}
-
-    def table(self, fields: Sequence[str], most: int) -> RenderableType:
-        """See `Census`."""
-        del fields
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(title="Parts", title_justify="left")
-        table.add_column("name", overflow="fold")
-        table.add_column("type")
-        for name in ("min", "mean", "max"):
-            table.add_column(name, justify="right")
-        for row in self.rows(most):
-            shape = "x".join(map(str, row["shape"]))
-            if "texts" in row:
-                said = ", ".join(repr(text[:40]) for text in row["texts"])
-                table.add_row(Text(row["name"]), "text", "", Text(f"{row['distinct']}: {said}"), "")
-                continue
-            numbers = (f"{row[key]:.4g}" for key in ("min", "mean", "max"))
-            table.add_row(Text(row["name"]), f"{shape} {row['type']}".strip(), *numbers)
-        return table
-
-
-@dataclass(frozen=True)
-class _PartMap:
-    """The fate of one part.
-
-    Attributes:
-        name: its new name.
-        order: the old place of each of its numbers; () of texts.
-        scale: factor of each number of the new order; () of bytes and texts.
-        codes: new byte by old one; () of others.
-    """
-
-    name: str
-    order: tuple[int, ...] = ()
-    scale: tuple[float, ...] = ()
-    codes: tuple[int, ...] = ()
-
-    @classmethod
-    def draw(cls, name: str, part: PartLayout, rng: np.random.Generator) -> _PartMap:
-        """A new map; whole numbers stay whole numbers, and bytes bytes."""
-        if part.is_text:
-            return cls(name)
-        size = math.prod(part.shape)
-        order = tuple(rng.permutation(size).tolist())
-        if _type(part) == "uint8":
-            return cls(name, order, codes=tuple(rng.permutation(CODES).tolist()))
-        signs = rng.choice([-1.0, 1.0], size)
-        if _type(part) == "int64":
-            factors = rng.integers(2, 10, size) * signs
-        else:
-            factors = 10.0 ** (rng.uniform(0.1, 1.0, size) * signs)
-        return cls(name, order, tuple(float(factor) for factor in factors))
-
-    @classmethod
-    def read(cls, about: Mapping[str, Any]) -> _PartMap:
-        """The inverse of `asdict`."""
-        order, scale = tuple(int(i) for i in about["order"]), tuple(float(x) for x in about["scale"])
-        codes = tuple(int(code) for code in about["codes"])
-        if sorted(order) != list(range(len(order))) or len(scale) not in (0, len(order)):
-            raise ValueError("not a map for records")
-        if codes and sorted(codes) != list(range(CODES)):
-            raise ValueError("not a map for records")
-        return cls(str(about["name"]), order, scale, codes)
-
-    def apply(self, array: NDArray[Any], where: str) -> NDArray[Any]:
-        """The scrambled copy of a part of numbers."""
-        flat = array.reshape(len(array), -1)
-        if flat.shape[1] != len(self.order) or bool(self.codes) != (array.dtype == np.uint8):
-            raise InputError(f"{where}; expected {len(self.order)} numbers, as the map was made for: make a new map")
-        flat = flat[:, list(self.order)]
-        if self.codes:
-            coded: NDArray[Any] = np.array(self.codes, np.uint8)[flat]
-            return coded.reshape(array.shape)
-        if array.dtype.kind != "f":
-            whole: NDArray[Any] = flat.astype(np.int64) * np.array(self.scale, np.int64)
-            return whole.reshape(array.shape)
-        scaled: NDArray[Any] = (flat * np.array(self.scale)).astype(array.dtype)
-        return scaled.reshape(array.shape)
-
-
-@dataclass(frozen=True)
-class RecordScrambler:
-    """Renames parts; permutes and rescales their numbers; puts their texts in invented words. Implements `Scrambler`.
-
-    Attributes:
-        parts: what becomes of each part, by its old name.
-    """
-
-    parts: Mapping[str, _PartMap]
-
-    def states(self, states: RecordStates, word: Callable[[str], str], where: str) -> RecordStates:
-        """See `Scrambler`."""
-        if set(states.parts) != set(self.parts):
-            raise InputError(
-                f"{where}: {RECORD.describe(states)}; expected the parts that the map was made for: scramble it with "
-                "a map of its own"
-            )
-        found: dict[str, NDArray[Any]] = {}
-        for old, array in states.parts.items():
-            new = self.parts[old]
-            if array.dtype.kind == "S":
-                known = {text: in_invented_words(text.decode(), word) for text in dict.fromkeys(array.tolist())}
-                found[new.name] = pack([known[text] for text in array.tolist()])
-            else:
-                found[new.name] = new.apply(array, f"{where}, part {old!r}: {array.dtype} of shape {array.shape[1:]}")
-        return RecordStates(found)
-
-    def text(self, text: str, word: Callable[[str], str]) -> str:
-        """See `Scrambler`."""
-        return in_invented_words(text, word)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """See `Scrambler`: parts have names of their own."""
-        return ()
-
-    def to_json(self) -> dict[str, Any]:
-        """See `Scrambler`."""
-        return {"parts": {old: vars(new) for old, new in self.parts.items()}}
-
-
 def _type(part: PartLayout) -> str:
     """The type in which a part reaches a program: "text", or of numbers numpy's name."""
     if part.is_text:
@@ -516,16 +337,6 @@ def _part(name: str, value: Any) -> Any:
             f"part {name[:80]!a} of a state is {type(value).__name__}; expected a number, an array of numbers or a text"
         )
     return array.astype(np.int64) if array.dtype.kind == "b" else array
-
-
-def _require_texts(array: NDArray[Any], where: str) -> None:
-    for text in set(array.tolist()):
-        try:
-            text.decode()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{where}: a text that is not UTF-8 ({error.reason}); expected UTF-8") from None
-        if b"\0" in text:
-            raise InputError(f"{where}: a text with a null character; expected none: write it without")
 
 
 RECORD = RecordKind()

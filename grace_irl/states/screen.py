@@ -39,7 +39,6 @@ class ScreenKind(StateKind):
 
     def type_name(self, states: States) -> str:
         """See `StateKind`."""
-        del states
         return "str"
 
     def identity(self, states: States) -> tuple[object, object]:
@@ -84,28 +83,24 @@ class ScreenKind(StateKind):
 
     def census(self, states: States) -> Census:
         """See `StateKind`."""
-        del states
         from grace_irl.states.ui.census import ScreenCensus
 
         return ScreenCensus()
 
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
         """See `StateKind`."""
-        del states, seed
         return ScreenScrambler()
 
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
         """See `StateKind`."""
-        del about, seed
         return ScreenScrambler()
 
 
-class ScreenScrambler:
-    """Puts screens and instructions in invented words. Implements `Scrambler`."""
+class ScreenScrambler(Scrambler):
+    """Puts screens and instructions in invented words."""
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.bytes_]:
         """See `Scrambler`."""
-        del where
         from grace_irl.states.ui.disguise import disguised
 
         screens = states.tolist()
@@ -117,11 +112,6 @@ class ScreenScrambler:
         from grace_irl.states.ui.disguise import in_other_words
 
         return in_other_words(text, word)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """See `Scrambler`."""
-        return ()
 
     def to_json(self) -> dict[str, Any]:
         """See `Scrambler`: words are kept beside it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,6 @@ from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, Stat
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-WORD = re.compile(r"\w+")
 
 
 class VectorKind(StateKind):
@@ -81,7 +78,6 @@ class VectorKind(StateKind):
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """See `StateKind`: float64, whatever a file stores."""
-        del part
         return np.dtype(np.float64)
 
     def as_state(self, state: Any) -> NDArray[np.float64]:
@@ -113,7 +109,6 @@ class VectorKind(StateKind):
 
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
         """See `StateKind`."""
-        del seed
         order, scale = tuple(int(i) for i in about["order"]), tuple(float(x) for x in about["scale"])
         if len(order) != about["width"] or len(scale) != len(order) or sorted(order) != list(range(len(order))):
             raise ValueError("not a map for vectors")
@@ -171,13 +166,11 @@ class VectorRanges:
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
         """See `Census`."""
-        del most
         rows = self.rows(fields)
         return {"fields": [{"name": name, "min": low, "mean": mean, "max": high} for name, low, mean, high in rows]}
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
         """See `Census`."""
-        del most
         from rich.table import Table
 
         table = Table(title="Fields", title_justify="left")
@@ -191,8 +184,8 @@ class VectorRanges:
 
 
 @dataclass(frozen=True)
-class VectorScrambler:
-    """Permutes, rescales and renames fields. Implements `Scrambler`.
+class VectorScrambler(Scrambler):
+    """Permutes, rescales and renames fields.
 
     Attributes:
         order: the old number of each new field.
@@ -204,7 +197,6 @@ class VectorScrambler:
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[Any]:
         """See `Scrambler`."""
-        del word
         if states.shape[1] != len(self.order):
             raise InputError(
                 f"{where}: vectors of {states.shape[1]}; expected vectors of {len(self.order)}, as the map was made "
@@ -214,10 +206,6 @@ class VectorScrambler:
         scaled: NDArray[Any] = states[:, list(self.order)] * np.array(self.scale)
         return scaled.astype(dtype)
 
-    def text(self, text: str, word: Callable[[str], str]) -> str:
-        """See `Scrambler`."""
-        return in_invented_words(text, word)
-
     @property
     def fields(self) -> tuple[str, ...]:
         """See `Scrambler`."""
@@ -226,11 +214,6 @@ class VectorScrambler:
     def to_json(self) -> dict[str, Any]:
         """See `Scrambler`."""
         return {"width": len(self.order), "order": self.order, "scale": self.scale}
-
-
-def in_invented_words(text: str, word: Callable[[str], str]) -> str:
-    """A text whose words are replaced, all in lower case."""
-    return WORD.sub(lambda match: word(match[0].lower()), text)
 
 
 VECTOR = VectorKind()

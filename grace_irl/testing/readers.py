@@ -12,25 +12,47 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.demos.source import Source
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split, Trajectory
 
 
 def vectors() -> Demonstrations:
-    """Vectors with actions, of two roles and different lengths."""
+    """Vectors with actions, rewards and log-probabilities, of two roles, all splits and different lengths and ends."""
     rng = np.random.default_rng(0)
     items = []
-    for number, steps in enumerate((4, 1, 6)):
+    splits: tuple[Split | None, ...] = ("train", None, "held_out", "train")
+    for number, (steps, split) in enumerate(zip((4, 1, 6, 2), splits, strict=True)):
         trajectory = Trajectory(
-            rng.normal(size=(steps + 1, 3)), rng.normal(size=(steps, 2)), f"öffne door {number}", terminated=not number
+            rng.normal(size=(steps + 1, 3)),
+            rng.normal(size=(steps, 2)),
+            ("öffne 门 🚪", "", "a\nb\t'\"\\", "go")[number],
+            rewards=rng.normal(size=steps) * 1e300,
+            log_probs=rng.normal(size=steps),
+            terminated=number in (0, 2),
+            truncated=number in (1, 2),
         )
-        items.append(Demonstration(trajectory, "negative" if number else "expert", f"task {number % 2}"))
+        items.append(Demonstration(trajectory, "negative" if number % 2 else "expert", f"task {number % 2}", split))
     return Demonstrations(Metadata("vector", ("height", "speed", "angle"), label="all"), tuple(items))
+
+
+def require_same(one: Demonstration, other: Demonstration) -> None:
+    """Asserts that two demonstrations differ in their sources alone."""
+    for name in ("role", "task", "split", "goals"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.trajectory.digest == other.trajectory.digest
+    for name in ("extra_info", "terminated", "truncated", "action_texts", "step_instructions"):
+        assert getattr(one.trajectory, name) == getattr(other.trajectory, name), name
+    for name in ("actions", "rewards", "log_probs"):
+        mine, theirs = getattr(one.trajectory, name), getattr(other.trajectory, name)
+        assert (mine is None) == (theirs is None), name
+        if mine is not None:
+            assert mine.dtype == theirs.dtype, name
+            np.testing.assert_array_equal(mine, theirs, name)
 
 
 class Places:
@@ -52,6 +74,9 @@ class Places:
 class ReaderSuite(ABC):
     """The tests that every reader passes."""
 
+    role: ClassVar[Role | None] = None
+    """Role that every reading is given, for formats that state none."""
+
     @abstractmethod
     def make(self, demonstrations: Demonstrations, folder: Path) -> Callable[[], Source]:
         """Writes a set into the folder; gives what opens it, each time anew."""
@@ -64,12 +89,10 @@ class ReaderSuite(ABC):
         whole = self.demonstrations()
         opened = self.make(whole, tmp_path)
         for _ in range(2):
-            found = list(opened().demonstrations(None, np.empty))
-            assert [each.trajectory.digest for each in found] == [each.trajectory.digest for each in whole]
+            found = list(opened().demonstrations(self.role, np.empty))
+            assert len(found) == len(whole)
             for one, other in zip(found, whole, strict=True):
-                assert (one.role, one.task, one.split) == (other.role, other.task, other.split)
-                assert one.trajectory.extra_info == other.trajectory.extra_info
-                assert one.trajectory.terminated == other.trajectory.terminated
+                require_same(one, other)
 
     def test_the_header_is_there_before_a_trajectory_is_read(self, tmp_path: Path) -> None:
         whole = self.demonstrations()
@@ -81,7 +104,7 @@ class ReaderSuite(ABC):
     def test_states_and_actions_lie_where_the_caller_wants_them(self, tmp_path: Path) -> None:
         source = self.make(self.demonstrations(), tmp_path)()
         places = Places()
-        for each in source.demonstrations(None, places):
+        for each in source.demonstrations(self.role, places):
             states, actions = each.trajectory.states, each.trajectory.actions
             parts = each.trajectory.state_kind.parts(states).values()
             assert all(places.hold(array) for array in parts)
@@ -89,12 +112,13 @@ class ReaderSuite(ABC):
 
     def test_a_role_that_the_caller_gives_counts(self, tmp_path: Path) -> None:
         opened = self.make(self.demonstrations(), tmp_path)
-        for role in ("expert", "negative"):
+        roles: tuple[Role, ...] = ("expert", "negative")
+        for role in roles:
             assert {each.role for each in opened().demonstrations(role, np.empty)} == {role}
 
     def test_it_may_be_left_early(self, tmp_path: Path) -> None:
         whole = self.demonstrations()
         opened = self.make(whole, tmp_path)
-        first = next(iter(opened().demonstrations(None, np.empty)))
+        first = next(iter(opened().demonstrations(self.role, np.empty)))
         assert first.trajectory.digest == whole[0].trajectory.digest
-        assert len(list(opened().demonstrations(None, np.empty))) == len(whole)
+        assert len(list(opened().demonstrations(self.role, np.empty))) == len(whole)

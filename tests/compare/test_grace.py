@@ -28,6 +28,7 @@ FLAGS = {
     "search.generations": 1,
     "expand.trust": True,
 }
+SHORT: dict[str, object] = {"methods": ("grace",), "steps": 8, "looks": 1, "look_episodes": 1}
 
 
 def test_another_method_takes_the_place_of_graces_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,7 @@ def test_a_reshaped_reward_pays_for_progress_unless_a_form_is_stated(
         return pay(reward, form, weak)  # type: ignore[arg-type]
 
     monkeypatch.setattr(learning, "ProgramPay", noted)
-    settings = Settings(comparison_of({"methods": ("grace",), "steps": 8}), resolve(flags={**FLAGS, **flags}))
+    settings = Settings(comparison_of(SHORT), resolve(flags={**FLAGS, **flags}))
     contest = Contest.of(settings)
     trained = contest.method("grace", tmp_path / "fit").train(contest.problem(0), 0)
     assert isinstance(trained.reward, ProgramReward)

@@ -1,4 +1,4 @@
-"""The formats that `test_conformance.py` goes through: a new reader and writer gets every test by one entry here."""
+"""Formats that are written: a new one gets the tests of readers and of writers by one entry here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single formats besides (`test_conformance.py` has what all of them must do): data of other tools."""
+"""Data of other tools; `test_readers_suite.py` and `test_writers.py` have the duties of all formats."""
 
 from __future__ import annotations
 

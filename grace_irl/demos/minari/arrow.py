@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_inside
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
-from grace_irl.demos.parquet.rows import is_text, numbers_of
+from grace_irl.demos.parquet.schema import is_text, numbers_of
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kinds_of_parts
@@ -68,17 +68,11 @@ class ArrowEpisodes:
         whole = np.concatenate(parts)
         return whole if names[0] == "observations" else whole[:-1]  # the others are as long, and one is filled in
 
-    def text(self, index: int, names: tuple[str, ...], where: str) -> str:
-        """See `Episodes.text`."""
-        column = next(iter(self._columns(index, names, where)))
-        if not is_text(column.type):
-            raise InputError(f"{where}: {'/'.join(names)} is {column.type}; expected texts")
-        return (column[0].as_py() or "") if len(column) else ""
-
-    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
+    def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
         """See `Episodes.texts`."""
         found: list[str] = []
         for column in self._columns(index, names, where):
+            column = column[: None if most is None else most - len(found)]
             if not is_text(column.type) or column.null_count:
                 raise InputError(f"{where}: {'/'.join(names)} is {column.type}; expected texts without nulls")
             self._memory.require(column.nbytes + TEXT_BYTES * len(column), f"{where}: {'/'.join(names)}")

@@ -124,25 +124,15 @@ class Hdf5Episodes:
         self._memory.require(math.prod(found.shape) * found.dtype.itemsize, f"{where}: {'/'.join(names)}")
         return np.asarray(found[()])
 
-    def text(self, index: int, names: tuple[str, ...], where: str) -> str:
-        """See `Episodes.text`."""
-        found = self._dataset(index, names, where)
-        about = self._h5py.check_string_dtype(found.dtype)
-        if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
-            raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected texts")
-        if not found.shape[0]:
-            return ""
-        text = found[0]
-        return text.decode() if isinstance(text, bytes) else str(text)
-
-    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
+    def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
         """See `Episodes.texts`."""
         found = self._dataset(index, names, where)
         about = self._h5py.check_string_dtype(found.dtype)
         if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
             raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected texts")
-        self._memory.require(found.shape[0] * max(found.dtype.itemsize, 64), f"{where}: {'/'.join(names)}")
-        return [text.decode() if isinstance(text, bytes) else str(text) for text in found[()].tolist()]
+        count = found.shape[0] if most is None else min(most, found.shape[0])
+        self._memory.require(count * max(found.dtype.itemsize, 64), f"{where}: {'/'.join(names)}")
+        return [text.decode() if isinstance(text, bytes) else str(text) for text in found[:count].tolist()]
 
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """See `Episodes.holds`."""

@@ -75,16 +75,12 @@ class Episodes(Protocol):
         """
         ...
 
-    def text(self, index: int, names: tuple[str, ...], where: str) -> str:
-        """The first text of an episode; "" of none.
+    def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
+        """Texts of an episode, one for each state.
 
-        Raises:
-            InputError: see `array`.
-        """
-        ...
-
-    def texts(self, index: int, names: tuple[str, ...], where: str) -> list[str]:
-        """All texts of an episode, one for each state.
+        Args:
+            index, names, where: see `array`.
+            most: only the first ones.
 
         Raises:
             InputError: see `array`.
@@ -187,7 +183,8 @@ class MinariSource:
         placed = {name: allocate(part.shape, part.dtype) for name, part in kind.parts(states).items()}
         for name, part in kind.parts(states).items():
             placed[name][...] = part
-        text = "" if self._layout.text is None else episodes.text(index, ("observations", self._layout.text), where)
+        named = self._layout.text
+        said = [] if named is None else episodes.texts(index, ("observations", named), where, most=1)
         ends = {name: self._column(index, name, where) for name in ("rewards", "terminations", "truncations")}
         log_probs = None
         if episodes.holds(index, ("infos", "log_prob"), where):
@@ -198,7 +195,7 @@ class MinariSource:
             self.header.metadata.fields,
             kind=self.header.metadata.kind,
             actions=self._placed_actions(index, steps, where, allocate) if ours.actions else None,
-            extra_info=text,
+            extra_info="".join(said),
             rewards=ends["rewards"].astype(np.float64) if ours.rewards else None,
             log_probs=log_probs,
             terminated=bool(ends["terminations"].any()),

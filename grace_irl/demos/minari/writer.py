@@ -93,8 +93,7 @@ class MinariWriter(SetWriter):
         if None in shape:
             raise InputError(
                 f"{where}: a state of shape {trajectory.state_kind.shape(trajectory.states)} after others; Minari "
-                "holds one "
-                "shape: expected a .parquet file"
+                "holds one shape: expected a .parquet file"
             )
         self._pending.append(demonstration)
         self._pending_states += len(trajectory.states)
@@ -215,8 +214,7 @@ class MinariWriter(SetWriter):
         actions = np.zeros(steps, np.int64) if trajectory.actions is None else trajectory.actions
         if self._actions is not None and actions.max(initial=0) >= self._actions:
             raise InputError(
-                f"{trajectory.source}: action {actions.max()} after {self._actions} different ones; Minari "
-                "fixes their "
+                f"{trajectory.source}: action {actions.max()} after {self._actions} different ones; Minari fixes their "
                 "number at the start: put a trajectory with the largest action first"
             )
         ends = np.arange(steps) == steps - 1

@@ -78,9 +78,8 @@ class Member:
             ) from None
         if self.dtype.hasobject:
             raise InputError(
-                f"{self._where} holds pickled objects, which run whatever code their author put in them "
-                "when they "
-                "are opened; expected numbers or text: write it again without objects"
+                f"{self._where} holds pickled objects, which run whatever code their author put in them when they are "
+                "opened; expected numbers or text: write it again without objects"
             )
         if fortran and len(self.shape) > 1:
             raise InputError(f"{self._where} is stored by columns; expected rows: save numpy.ascontiguousarray of it")

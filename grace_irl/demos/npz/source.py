@@ -64,9 +64,8 @@ class NpzSource:
         missing = [name for name in needed if name not in self._names]
         if missing:
             raise InputError(
-                f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names))[:200] or 'none'}; "
-                "expected observations, "
-                "actions and episode_lengths, or imitation's obs, acts and indices"
+                f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names))[:200] or 'none'}; expected "
+                "observations, actions and episode_lengths, or imitation's obs, acts and indices"
             )
         self._lengths = self._episode_lengths()
         states = {name: self._open(_array("observations", name)) for name in self._parts}
@@ -153,9 +152,8 @@ class NpzSource:
                 )
             if (lengths > rows).any() or lengths.sum() != rows:
                 raise InputError(
-                    f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for "
-                    f"{rows} observations; "
-                    "expected one count for each episode that sum to all of them"
+                    f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for {rows} "
+                    "observations; expected one count for each episode that sum to all of them"
                 )
         else:
             indices, rows = self._open("indices").whole(), len(self._open("actions"))
@@ -168,8 +166,7 @@ class NpzSource:
             if (lengths < 0).any() or len(self._open(_array("observations", self._parts[0]))) != rows + len(lengths):
                 raise InputError(
                     f"{self.path}: {len(self._open('observations'))} obs for {rows} acts in {len(lengths)} "
-                    "trajectories; "
-                    "expected one more obs than acts in each"
+                    "trajectories; expected one more obs than acts in each"
                 )
         if not len(lengths):
             raise InputError(f"{self.path}: no episodes; expected at least one trajectory")

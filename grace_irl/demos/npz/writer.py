@@ -133,8 +133,7 @@ class _Spool:
         if values.shape[1:] != self._shape or not np.can_cast(values.dtype, self._dtype, "safe"):
             raise InputError(
                 f"{where}: {name} of shape {values.shape[1:]} and {values.dtype} after {self._shape} and "
-                f"{self._dtype}; "
-                "npz holds one shape: expected a .parquet file"
+                f"{self._dtype}; npz holds one shape: expected a .parquet file"
             )
         self.file.write(np.ascontiguousarray(values, self._dtype).data)
         self._rows += len(values)

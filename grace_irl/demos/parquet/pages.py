@@ -94,11 +94,11 @@ class Pages:
             return {number: [self._chunk(file, number, column) for column in wanted] for number in groups}
 
     def batch_bytes(self, names: Sequence[str], rows: int) -> int:
-        """Bytes of a batch of rows, decoded, an upper bound: one row may have all values of its row group.
+        """Bytes of rows that follow one another, decoded, an upper bound: one may have all values of its row group.
 
         Args:
             names: see `chunks`.
-            rows: of a batch.
+            rows: how many.
 
         Raises:
             InputError: see `chunks`.
@@ -107,12 +107,11 @@ class Pages:
         ends = [0]
         for number in range(self._about.num_row_groups):
             ends.append(ends[-1] + self._about.row_group(number).num_rows)
-        # Two batches at once, as one is read ahead; they may begin anywhere in a group.
         largest = first = 0
         running = 0
         for last, size in enumerate(decoded):
             running += size
-            while ends[last] - ends[first + 1] >= 2 * rows:
+            while ends[last] - ends[first + 1] >= rows:
                 running -= decoded[first]
                 first += 1
             largest = max(largest, running)

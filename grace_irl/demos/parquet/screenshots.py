@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
-from grace_irl.demos.parquet.rows import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
+from grace_irl.demos.parquet.schema import PICTURE, PLACE_NUMBERS, PLACE_TEXTS, SCREENSHOT, fields_of
 from grace_irl.demos.screenshots import FileScreenshot, Keep, Place, PlacedScreenshot, Screenshot, checked, identity
 from grace_irl.demos.ui.shard import RecordScreenshot, Shard
 from grace_irl.errors import InputError

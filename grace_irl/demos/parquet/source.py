@@ -7,42 +7,48 @@ beside them, so that trajectories of one file may differ in size. docs/demonstra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.parquet.episode import NumberStates, ParquetEpisode, PartStates, States, Texts, TextStates
 from grace_irl.demos.parquet.pages import Pages
-from grace_irl.demos.parquet.rows import (
+from grace_irl.demos.parquet.rows import EpisodeRows
+from grace_irl.demos.parquet.schema import (
     COLUMNS,
     PART,
+    SCREENSHOT,
     STATE_COLUMNS,
     STEP_COLUMNS,
     TEXT_COLUMNS,
     WORD_COLUMNS,
     WORDED_COLUMNS,
-    BatchRows,
-    is_list,
     is_text,
     numbers_of,
     part_columns,
     part_of,
-    read_ahead,
     text_columns,
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
+from grace_irl.demos.screenshots import Screenshot
+from grace_irl.demos.source import build, stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS
 from grace_irl.states.kind import Allocate
 from grace_irl.states.record import RECORD
+from grace_irl.states.texts import pack
 from grace_irl.states.vector import VECTOR
 
 BATCH_ROWS = 16_384
@@ -61,6 +67,12 @@ EPISODE_ROWS = 1 << 18
 
 SHARED_TEXTS = 1024
 """Texts that are looked for among later ones."""
+
+LONGEST_TEXT = 1 << 20
+"""Characters of what was done in a step, or what for. Real ones have 20 to 300."""
+
+ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
+"""Of a row's numbers besides its state."""
 
 NUMBER_BYTES = 128
 """Of an episode's number and length, while its file is read."""
@@ -108,39 +120,158 @@ class ParquetSource:
         self._batch_rows = HEAVY_ROWS if self._kind.heavy else BATCH_ROWS
         self._columns = self._wanted()
         pages = Pages(path, self._file, memory)
-        memory.require(pages.batch_bytes(self._columns, self._batch_rows), f"{path}: a batch of rows")
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
-        self._shared: dict[str, str] = {}
-        self._texts = Texts(memory, self._kind)
+        # A trajectory may begin and end in the midst of a batch.
+        rows = max(self._lengths) + 2 * self._batch_rows
+        memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
+        self._known: dict[str, str] = {}
+        self._canonical: set[bytes] = set()
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
-        episode: ParquetEpisode | None = None
-        index = 0
-        before = 0
+        ours = {theirs: name for name, theirs in self._names.items()}
+        index = before = 0
+        rows = EpisodeRows(f"{self.path}: episode 0")
         try:
-            batches = self._file.iter_batches(self._batch_rows, columns=self._columns, use_threads=False)
-            for rows in read_ahead(batches, {theirs: name for name, theirs in self._names.items()}):
+            for batch in self._file.iter_batches(self._batch_rows, columns=self._columns, use_threads=False):
+                columns = {ours.get(name, name): batch.column(at) for at, name in enumerate(batch.schema.names)}
                 start = 0
-                while start < len(rows):
+                while start < len(batch):
                     if index == len(self._lengths):
                         raise pa.ArrowInvalid(UNEVEN)
-                    if episode is None:
-                        episode = ParquetEpisode(self, rows, start, index, self._lengths[index], allocate)
-                    start = episode.fill(rows, start, before)
-                    if episode.full:
-                        yield episode.demonstration(role)
-                        episode, index = None, index + 1
-                before += len(rows)
+                    stop = min(len(batch), start + self._lengths[index] - len(rows))
+                    rows.add(columns, start, stop)
+                    start = stop
+                    if len(rows) == self._lengths[index]:
+                        yield self._demonstration(rows, before, role, allocate)
+                        before, index = before + len(rows), index + 1
+                        rows = EpisodeRows(f"{self.path}: episode {index}")
             if index < len(self._lengths):
                 raise pa.ArrowInvalid(UNEVEN)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{self.path}: episode {index} is damaged ({first_line(error)}); expected a whole Parquet "
-                "file: "
-                "write or copy it again"
+                "file: write or copy it again"
             ) from None
+
+    def _demonstration(self, rows: EpisodeRows, before: int, role: Role | None, allocate: Allocate) -> Demonstration:
+        """The trajectory of some rows, before which the file has others, with what it stands for."""
+        where, count = rows.where, len(rows)
+        self._memory.require(count * ROW_BYTES, where)
+        texts = {name: text and self._shared(text) for name in TEXT_COLUMNS for text in [rows.text(name)]}
+        parts = {name: self._part(rows, name, column, allocate) for name, column in self._parts.items()}
+        goal, *ends = (rows.numbers(name, count) for name in STATE_COLUMNS)
+        terminated, truncated = (flags is not None and bool(flags.any()) for flags in ends)
+        rewards, log_probs = (rows.numbers(name, count - 1) for name in ("reward", "log_prob"))
+        screenshots: list[Screenshot | None] = []
+        for piece in rows.column(SCREENSHOT, count):
+            screenshots += self.pictures.screenshots(piece, before + len(screenshots))
+        trajectory = build(
+            self._kind.whole(parts),
+            where,
+            self.header.metadata.fields,
+            kind=self.header.metadata.kind,
+            actions=self._actions(rows, allocate),
+            extra_info=texts["instruction"] or "",
+            rewards=None if rewards is None else rewards.astype(np.float64),
+            log_probs=None if log_probs is None else log_probs.astype(np.float64),
+            terminated=terminated,
+            truncated=truncated,
+            screenshots=tuple(screenshots) if any(screenshots) else (),
+            action_texts=self._words(rows, "action_text"),
+            step_instructions=self._words(rows, "step_instruction"),
+        )
+        return Demonstration(
+            trajectory,
+            stated_role(role or texts["role"] or self.header.role, where),
+            texts["task"] or "default",
+            stated_split(texts["split"], where),
+            None if goal is None else tuple(np.flatnonzero(goal).tolist()),
+        )
+
+    def _part(self, rows: EpisodeRows, name: str, column: str, allocate: Allocate) -> NDArray[Any]:
+        """One part of the states.
+
+        Raises:
+            ArrowInvalid: a state is null.
+            InputError: texts that are no states, or numbers that do not fill their shape.
+        """
+        count = len(rows)
+        if any(piece.null_count for piece in rows.column(column, count)):
+            raise pa.ArrowInvalid("a state is null")
+        if is_text(self._column(column)):
+            texts = [text or "" for text in rows.texts(column, count)]
+            return pack(self._spelled(texts, rows.where), allocate)
+        size = rows.size(column, count)
+        shape = next((part.shape for part in self.header.parts if part.name == name), None)
+        if shape is None:
+            found = [rows.numbers(side, 1) for side in self._kind.sides]
+            sides = [0 if side is None else int(side[0]) for side in found]
+            shape = self._kind.stored_shape(size[0], sides) if size else ()
+        if math.prod(shape) != math.prod(size):
+            expected = " * ".join((*self._kind.sides, *map(str, shape[len(self._kind.sides) :])))
+            raise InputError(
+                f"{rows.where}: {math.prod(size)} numbers in a state of shape {shape}; expected {expected}"
+            )
+        states = rows.numbers(column, count, allocate, shape)
+        assert states is not None  # none is null
+        return states
+
+    def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
+        """Texts as states have them. What is known to be spelled so, in whatever episode, is not parsed again."""
+        found: dict[str, str] = {}
+        nbytes = 0
+        for step, text in enumerate(texts):
+            if text in found:
+                continue
+            found[text] = text
+            name = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            if name not in self._canonical:
+                here = f"{where}, step {step}"
+                self._memory.require(PARSED * len(text), f"{here}: a text of {len(text):,} characters")
+                found[text] = self._kind.canonical(text, here)
+                if found[text] == text:
+                    self._canonical.add(name)
+            nbytes += len(found[text])
+            self._memory.require(nbytes, f"{where}: its texts")
+        return [found[text] for text in texts]
+
+    def _actions(self, rows: EpisodeRows, allocate: Allocate) -> NDArray[Any] | None:
+        """The actions, in the shape that the metadata state."""
+        actions, shape = rows.numbers("action", len(rows) - 1, allocate), self.header.action_shape
+        if actions is None or shape is None:
+            return actions
+        if math.prod(shape) != math.prod(actions.shape[1:]):
+            found = f"{rows.where}: actions of shape {actions.shape[1:]}, and {shape} in the metadata"
+            raise InputError(f"{found}; expected one shape: write the file again")
+        return actions.reshape(len(actions), *shape)
+
+    def _words(self, rows: EpisodeRows, name: str) -> tuple[str, ...]:
+        """One text for each step; () if there are none.
+
+        Raises:
+            InputError: one that is missing beside others, or too long.
+        """
+        found = rows.texts(name, len(rows) - 1)
+        texts = tuple(self._shared(text) for text in found if text is not None)
+        if texts and len(texts) < len(found):
+            raise InputError(
+                f"{rows.where}, step {found.index(None)}: no {name} beside others; expected one for each step, "
+                "or none: fill it in"
+            )
+        longest = max(map(len, texts), default=0)
+        if longest > LONGEST_TEXT:
+            raise InputError(
+                f"{rows.where}: {name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it"
+            )
+        return texts
+
+    def _shared(self, text: str) -> str:
+        """The same text, as an earlier episode had it: one that is in many is in memory once."""
+        if len(self._known) >= SHARED_TEXTS:
+            self._known.clear()
+        return self._known.setdefault(text, text)
 
     def _wanted(self) -> list[str]:
         """The columns that trajectories are made of."""
@@ -162,9 +293,8 @@ class ParquetSource:
         missing = [name for name in needed if self._name(name) not in names]
         if missing:
             raise InputError(
-                f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one "
-                "row per state "
-                "with the columns of docs/demonstrations.md"
+                f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one row per "
+                "state with the columns of docs/demonstrations.md"
             )
         for part_name, column in self._parts.items():
             found = self._column(column)
@@ -209,35 +339,8 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
         return lengths
 
-    def require(self, nbytes: int, what: str) -> None:
-        """See `Memory.require`."""
-        self._memory.require(nbytes, what)
-
-    def shared(self, text: str) -> str:
-        """The same text, as it was made of an earlier batch: one that is in many episodes is in memory once."""
-        if len(self._shared) >= SHARED_TEXTS:
-            self._shared.clear()
-        return self._shared.setdefault(text, text)
-
-    def states(self, where: str, rows: BatchRows, row: int, length: int, allocate: Allocate) -> PartStates:
-        """The collector of the states of the trajectory that begins in this row."""
-        shapes = {part.name: part.shape for part in self.header.parts}
-        found: dict[str, States] = {}
-        for name, column in self._parts.items():
-            if self._is_text(column):
-                found[name] = TextStates(where, self._texts, column, allocate)
-                continue
-            shape = shapes.get(name) if name else None
-            if name and shape is None and not is_list(self._column(column)):
-                shape = ()
-            found[name] = NumberStates(where, rows, row, length, self._kind, column, shape, allocate)
-        return PartStates(self._kind, found)
-
     def _column(self, name: str) -> pa.DataType:
         return self._schema.field(name).type
-
-    def _is_text(self, column: str) -> bool:
-        return is_text(self._column(column))
 
 
 def first_line(error: Exception) -> str:

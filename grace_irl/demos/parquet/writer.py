@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import KEY
-from grace_irl.demos.parquet.rows import (
+from grace_irl.demos.parquet.schema import (
     PART,
     PICTURE,
     SCREENSHOT,
@@ -288,16 +288,13 @@ def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:
 
 def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:
     """T values as T+1 entries, the last one null."""
-    flat = values.reshape(len(values), math.prod(values.shape[1:])) if values.ndim > 1 else values
-    mask = np.arange(len(values) + 1) == len(values)
-    padded = np.concatenate([flat, np.zeros((1, *flat.shape[1:]), flat.dtype)])
     try:
-        if pa.types.is_fixed_size_list(kind):
-            if padded.ndim != 2 or padded.shape[1] != kind.list_size:
-                raise pa.ArrowInvalid(f"{padded.shape[1:]} beside {kind.list_size}")
-            inner = pa.array(padded.reshape(-1)).cast(kind.value_type)
-            return pa.FixedSizeListArray.from_arrays(inner, kind.list_size, mask=pa.array(mask))
-        return pa.array(padded, type=kind, mask=mask)
+        if not pa.types.is_fixed_size_list(kind):
+            return pa.concat_arrays([pa.array(values, kind), pa.nulls(1, kind)])
+        if math.prod(values.shape[1:]) != kind.list_size:
+            raise pa.ArrowInvalid(f"{values.shape[1:]} beside {kind.list_size}")
+        inner = pa.array(values.reshape(-1)).cast(kind.value_type)
+        return pa.concat_arrays([pa.FixedSizeListArray.from_arrays(inner, type=kind), pa.nulls(1, kind)])
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise InputError(
             f"{where}: actions of shape {values.shape[1:]} and {values.dtype} do not fit {kind} ({error}); "

@@ -37,18 +37,11 @@ TEXTS = {
     "tooltip": "tooltip_text",
 }
 FLAGS = {
-    "checkable": "is_checkable",
-    "checked": "is_checked",
-    "clickable": "is_clickable",
-    "enabled": "is_enabled",
-    "focusable": "is_focusable",
-    "focused": "is_focused",
-    "scrollable": "is_scrollable",
-    "long-clickable": "is_long_clickable",
-    "password": "is_password",
-    "selected": "is_selected",
-    "visible-to-user": "is_visible_to_user",
-    "editable": "is_editable",
+    name: f"is_{name.replace('-', '_')}"
+    for name in (
+        *("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "long-clickable"),
+        *("password", "selected", "visible-to-user", "editable"),
+    )
 }
 NUMBERS = {
     "drawing-order": "drawing_order",
@@ -83,14 +76,8 @@ ALWAYS = {*markup.ATTRIBUTES, "visible-to-user"}
 """Attributes that are written in every node; the others if they differ from `DEFAULTS`."""
 
 WINDOW_TYPES = (
-    "unknown",
-    "application",
-    "input-method",
-    "system",
-    "accessibility-overlay",
-    "split-screen-divider",
-    "magnification-overlay",
-    "window-control",
+    *("unknown", "application", "input-method", "system", "accessibility-overlay", "split-screen-divider"),
+    *("magnification-overlay", "window-control"),
 )
 """Names of `WindowType`, by number."""
 

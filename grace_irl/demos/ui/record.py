@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.source import stated_role, stated_split
-from grace_irl.demos.trajectory import Demonstration, LabelRule, Metadata, Role, Split
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split
 from grace_irl.demos.ui.episode import METADATA
 from grace_irl.demos.ui.residue import Residue
 from grace_irl.errors import InputError
+from grace_irl.toml import from_json
 
 if TYPE_CHECKING:
     from grace_irl.demos.ui.androidcontrol_pb2 import Features
@@ -40,7 +40,7 @@ class EpisodeRecord:
         step_instructions: what each action is for, T texts; or ().
         screenshots: T+1 pictures (PNG), empty if a screen has none; or ().
         sizes: width and height of each screenshot, in pixels.
-        about: what we keep beside, or None in the records of others.
+        about: what we keep beside, as JSON; "" in the records of others.
     """
 
     episode_id: int
@@ -50,7 +50,7 @@ class EpisodeRecord:
     step_instructions: tuple[str, ...] = ()
     screenshots: tuple[bytes, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
-    about: Mapping[str, Any] | None = None
+    about: str = ""
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> EpisodeRecord:
@@ -81,7 +81,7 @@ class EpisodeRecord:
             step_instructions=read.many("step_instructions", _utf8),
             screenshots=read.many("screenshots", bytes),
             sizes=tuple(zip(read.numbers("screenshot_widths"), read.numbers("screenshot_heights"), strict=False)),
-            about=read.object(ABOUT),
+            about="".join(read.many(ABOUT, _utf8)),
         )
         record.check(f"{where}: episode {record.episode_id}")
         return record
@@ -102,8 +102,8 @@ class EpisodeRecord:
             "actions": [action.encode() for action in self.actions],
             "step_instructions": [text.encode() for text in self.step_instructions],
         }
-        if self.about is not None:
-            texts[ABOUT] = [json.dumps(self.about, separators=(",", ":")).encode()]
+        if self.about:
+            texts[ABOUT] = [self.about.encode()]
         for name, values in texts.items():
             feature[name].bytes_list.value.extend(values)
         for name in ("screenshots", "actions", "step_instructions"):
@@ -168,19 +168,6 @@ class _Features:
         except UnicodeDecodeError:
             raise InputError(f"{self._where}: feature {name!r} is not UTF-8; {_EXPECTED}") from None
 
-    def object(self, name: str) -> Mapping[str, Any] | None:
-        """A JSON object, or None if the feature is missing."""
-        texts = self.many(name, _utf8)
-        if not texts:
-            return None
-        try:
-            found = json.loads(self._only(name, texts))
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, Mapping):
-            raise InputError(f"{self._where}: feature {name!r} is no JSON object; {_EXPECTED}")
-        return found
-
     def _values(self, name: str, kind: str) -> Any:
         feature = self._features.get(name)
         stated = None if feature is None else feature.WhichOneof("kind")
@@ -224,7 +211,7 @@ class About:
     goals: tuple[int, ...] | None = None
     terminated: bool = False
     truncated: bool = False
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, Any] = field(default_factory=dict)
     screens: tuple[Residue | None, ...] = ()
 
     @classmethod
@@ -237,72 +224,42 @@ class About:
             demonstration.role,
             demonstration.task,
             demonstration.split,
-            demonstration.goals,
-            trajectory.terminated,
-            trajectory.truncated,
+            demonstration.goals and tuple(map(int, demonstration.goals)),
+            bool(trajectory.terminated),
+            bool(trajectory.truncated),
             {name: array for name, array in arrays.items() if array is not None},
             screens,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> str:
         """As JSON, which keeps shapes and dtypes of numbers."""
-        return {
-            "metadata": asdict(self.metadata),
-            "role": self.role,
-            "task": self.task,
-            "split": self.split,
-            "goals": None if self.goals is None else [int(goal) for goal in self.goals],
-            "terminated": bool(self.terminated),
-            "truncated": bool(self.truncated),
-            "arrays": {
-                name: {"dtype": array.dtype.str, "shape": list(array.shape), "values": array.tolist()}
-                for name, array in self.arrays.items()
-            },
-            "screens": list(self.screens),
+        arrays = {
+            name: {"dtype": array.dtype.str, "shape": array.shape, "values": array.tolist()}
+            for name, array in self.arrays.items()
         }
+        about = {**vars(self), "metadata": vars(self.metadata), "arrays": arrays}
+        return json.dumps(about, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any] | None, where: str) -> About:
-        """Reads what `to_json` wrote; of None, which the records of others have, the defaults.
+    def from_json(cls, text: str, where: str) -> About:
+        """Reads what `to_json` wrote; of nothing, which the records of others have, the defaults.
 
         Raises:
             InputError: something else.
         """
-        if kept is None:
+        if not text:
             return cls()
         try:
-            goals, arrays = kept.get("goals"), dict(kept.get("arrays", {}))
-            return cls(
-                _metadata(kept["metadata"]),
-                stated_role(kept["role"], where),
-                _text(kept.get("task", "default")),
-                stated_split(kept.get("split"), where),
-                None if goals is None else tuple(int(goal) for goal in goals),
-                bool(kept.get("terminated", False)),
-                bool(kept.get("truncated", False)),
-                {name: _array(name, arrays[name]) for name in ARRAYS if name in arrays},
-                tuple(kept.get("screens", ())),
-            )
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            found = from_json(cls, text)
+            metadata = replace(found.metadata, kind=METADATA.kind, fields=())
+            arrays = {name: _array(name, kept) for name, kept in found.arrays.items() if name in ARRAYS}
+            return replace(found, metadata=metadata, arrays=arrays)
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
             raise InputError(
                 f"{where}: what grace-irl keeps beside its screens cannot be used ({reason}); expected what it "
                 "wrote: write the file again"
             ) from None
-
-
-def _metadata(stated: Mapping[str, Any]) -> Metadata:
-    label = stated.get("label", "")
-    if label not in (*get_args(LabelRule), ""):
-        raise ValueError(f"label {label!r}")
-    return Metadata("ui", (), _text(stated.get("environment", "")), _text(stated.get("view", "")), label)
-
-
-def _text(stated: object) -> str:
-    """A text that can be written again: JSON may hold halves of characters."""
-    text = str(stated)
-    text.encode()
-    return text
 
 
 def _array(name: str, kept: Mapping[str, Any]) -> NDArray[Any]:

@@ -165,11 +165,8 @@ class Shard:
         InputError: what reads it is not installed.
     """
 
-    _looked_up: ClassVar[tuple[Shard, int, EpisodeRecord] | None] = None
-    """The last look-up, of all shards: pictures of one record are read one after the other."""
-
-    _walk: ClassVar[tuple[Shard, _Walk] | None] = None
-    """The end of the last look-up: records are mostly read in their order."""
+    _walk: ClassVar[_Walk | None] = None
+    """The walk of the last look-up, of all shards: pictures are mostly read in their order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -187,7 +184,7 @@ class Shard:
         """
         try:
             for number, data in enumerate(read_records(self.path)):
-                record = self._parsed(data, number)
+                record = self.parsed(data, number)
                 del data
                 self._current = number, record
                 yield record
@@ -207,23 +204,19 @@ class Shard:
         if self._current is not None and self._current[0] == number:
             return self._current[1]
         with Shard._lock:
-            known = Shard._looked_up
-            if known is not None and known[:2] == (self, number):
-                return known[2]
-            walk = Shard._walk[1] if Shard._walk is not None and Shard._walk[0] is self else None
-            if walk is None or walk.at > number or not walk.holds():
-                walk = _Walk(self.path)
-            Shard._walk = None  # what ends with an error is not gone on with
-            data = walk.to(number)
-            if data is None:
-                raise InputError(
-                    f"{self.path}: no record {number} any more; expected the file as it was: read it again"
-                )
-            record = self._parsed(data, number)
-            Shard._walk, Shard._looked_up = (self, walk), (self, number, record)
+            walk, Shard._walk = Shard._walk, None  # what ends with an error is not gone on with
+            if walk is None or walk.shard is not self or not (walk.number == number or walk.reaches(number)):
+                walk = _Walk(self)
+            record = walk.to(number)
+            Shard._walk = walk
             return record
 
-    def _parsed(self, data: bytes, number: int) -> EpisodeRecord:
+    def parsed(self, data: bytes, number: int) -> EpisodeRecord:
+        """A record from its data.
+
+        Raises:
+            InputError: see `EpisodeRecord.parse`; or larger than the memory.
+        """
         where = f"{self.path}: record {number}"
         self._memory.require(PARSED * len(data), where)
         record = EpisodeRecord.parse(data, where)
@@ -235,26 +228,35 @@ class _Walk:
     """A reading of a shard that stops at records somebody asks for.
 
     Attributes:
-        at: number of the next record.
+        shard: that is read.
+        number: of the last record; -1 before the first.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._found = identity(path)
-        self._records = read_records(path)
-        self.at = 0
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self._found = identity(shard.path)
+        self._records = enumerate(read_records(shard.path))
+        self.number = -1
+        self._record: EpisodeRecord | None = None
 
-    def holds(self) -> bool:
-        """Whether the file is the one that is being read."""
-        return self._found == identity(self._path)
+    def reaches(self, number: int) -> bool:
+        """Whether this record is still to come, and the file is the one that is being read."""
+        return self.number < number and self._found == identity(self.shard.path)
 
-    def to(self, number: int) -> bytes | None:
-        """The data of this record, which must not be behind; None if the file ends before it."""
-        for data in self._records:
-            self.at += 1
-            if self.at > number:
-                return data
-        return None
+    def to(self, number: int) -> EpisodeRecord:
+        """This record, which must not be behind.
+
+        Raises:
+            InputError: the file ends before it.
+        """
+        if self._record is None or number != self.number:
+            self._record = None  # before the next one is read
+            data = next((data for self.number, data in self._records if self.number == number), None)
+            if data is None:
+                found = f"{self.shard.path}: no record {number} any more"
+                raise InputError(f"{found}; expected the file as it was: read it again")
+            self._record = self.shard.parsed(data, number)
+        return self._record
 
 
 @dataclass(frozen=True)

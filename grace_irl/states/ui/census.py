@@ -88,7 +88,6 @@ class ScreenCensus:
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
         """See `Census`: with a number of packages and classes."""
-        del fields
         return {
             "screens": {
                 "screens": self.screens,
@@ -103,7 +102,6 @@ class ScreenCensus:
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
         """See `Census`: sizes of screens, and the apps in the foreground."""
-        del fields
         from rich.console import Group
         from rich.table import Table
 

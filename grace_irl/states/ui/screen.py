@@ -14,6 +14,12 @@ from grace_irl.states.ui import markup
 Bounds = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels; right and bottom are outside."""
 
+FLAGS = (
+    *("checkable", "checked", "clickable", "focusable", "focused", "scrollable", "long_clickable", "password"),
+    "selected",
+)
+"""Fields of a node that are false if the state is silent."""
+
 _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 
@@ -221,16 +227,8 @@ def _node(attributes: etree._Attrib, order: int, parent: int, children: tuple[in
         class_name=get("class", ""),
         package=get("package", ""),
         hint=get("hint", ""),
-        checkable=get("checkable") == "true",
-        checked=get("checked") == "true",
-        clickable=get("clickable") == "true",
         enabled=get("enabled", "true") == "true",
-        focusable=get("focusable") == "true",
-        focused=get("focused") == "true",
-        scrollable=get("scrollable") == "true",
-        long_clickable=get("long-clickable") == "true",
-        password=get("password") == "true",
-        selected=get("selected") == "true",
+        **{name: get(name.replace("_", "-")) == "true" for name in FLAGS},
         visible=get("visible-to-user", "true") == "true" and not empty,
         bounds=bounds,
     )

@@ -173,7 +173,7 @@ def test_actions_and_instructions_of_steps_stay_texts(tmp_path: Path) -> None:
     source = open_source(tmp_path / NAME)
     assert isinstance(source, AndroidControlSource)
     first, second = source.records()
-    assert replace(first, about=None) == episode()
+    assert replace(first, about="") == episode()
     assert (second.actions, second.step_instructions) == ((), ())
 
 
@@ -346,22 +346,22 @@ def test_without_the_extra(command: list[str], tmp_path: Path) -> None:
 
 
 def test_what_is_kept_beside_is_checked(tmp_path: Path) -> None:
-    def about(**changed: object) -> dict[str, object]:
-        plain = {"metadata": {"view": "uiautomator"}, "role": "expert", "task": "t"}
-        return {**plain, **changed}
+    def about(**changed: object) -> str:
+        plain = {"metadata": {"kind": "ui", "view": "uiautomator"}, "role": "expert", "task": "t"}
+        return json.dumps({**plain, **changed})
 
     numbers = {"dtype": "<f8", "shape": [2], "values": [1.0, 2.0]}
     good = shard(tmp_path / "good.tfrecord", [episode(about=about(arrays={"rewards": numbers}))])
     assert load([good])[0].trajectory.rewards is not None
     for changed, words in (
         ({"metadata": None}, "cannot be used"),
-        ({"metadata": {"label": "best"}}, "label 'best'"),
-        ({"role": "judge"}, "role 'judge'"),
-        ({"split": "test"}, "split 'test'"),
+        ({"metadata": {"kind": "ui", "label": "best"}}, "metadata.label"),
+        ({"role": "judge"}, "role: Input should be 'expert'"),
+        ({"split": "test"}, "split: Input should be 'train'"),
         ({"goals": 3}, "cannot be used"),
         ({"goals": ["x"]}, "cannot be used"),
         ({"screens": [None]}, "1 screens kept beside 3 trees"),
-        ({"screens": [1, 2, 3]}, "does not fit it"),
+        ({"screens": [1, 2, 3]}, "screens.0"),
         ({"screens": 3}, "cannot be used"),
         ({"arrays": {"rewards": {**numbers, "shape": [3]}}}, "cannot be used"),
         ({"arrays": {"rewards": {**numbers, "dtype": "O"}}}, "numbers of dtype object"),
@@ -373,7 +373,12 @@ def test_what_is_kept_beside_is_checked(tmp_path: Path) -> None:
         ({"task": "\ud800"}, "cannot be used"),
         ({"arrays": 3}, "cannot be used"),
     ):
-        bad = shard(tmp_path / "bad.tfrecord", [episode(about=about(**changed))])
-        with pytest.raises(InputError, match=words) as caught:
-            load([bad])
-        assert "\n" not in str(caught.value)
+        require_refused(shard(tmp_path / "bad.tfrecord", [episode(about=about(**changed))]), words)
+    for kept in ("[]", "{", "[" * 10**6):
+        require_refused(shard(tmp_path / "bad.tfrecord", [episode(about=kept)]), "cannot be used")
+
+
+def require_refused(path: Path, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        load([path])
+    assert "\n" not in str(caught.value)

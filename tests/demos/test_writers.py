@@ -1,73 +1,24 @@
-"""Duties of every format's reader and writer; the formats are in `matrix.py`."""
+"""Duties of every format's writer, and refusals of damaged sets; the formats are in `matrix.py`."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from grace_irl.demos import iter_trajectories, load, save
+from grace_irl.demos import load, save
 from grace_irl.demos.files import open_writer
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.errors import InputError
-from tests.demos.equality import assert_same, assert_same_demonstration
 from tests.demos.matrix import FORMATS, HOLD_ARRAYS, FormatCase
-from tests.demos.regions import region_of
-
-
-def variants() -> dict[str, Demonstrations]:
-    """Sets that differ from the fixtures in one respect each."""
-    rng = np.random.default_rng(4)
-
-    def vectors(*parts: dict[str, Any], **same: Any) -> Demonstrations:
-        items = []
-        for about in parts:
-            about = {"role": "expert", "steps": 3, "split": None, "task": "default", **same, **about}
-            role, steps, task, side = (about.pop(name) for name in ("role", "steps", "task", "split"))
-            states = rng.normal(size=(steps + 1, 3)).astype(about.pop("dtype", np.float64))
-            trajectory = Trajectory(states, rng.normal(size=(steps, 2)), **about)
-            items.append(Demonstration(trajectory, role, task, side))
-        return Demonstrations(Metadata("vector"), tuple(items))
-
-    return {
-        "no instruction beside others": vectors({"extra_info": "go"}, {"extra_info": ""}, {"extra_info": "stop"}),
-        "no instruction at first": vectors({"extra_info": ""}, {"extra_info": ""}),
-        "missions in many scripts": vectors({"extra_info": "öffne 门 🚪"}, {"extra_info": "a\nb\t'\"\\"}),
-        "roles": vectors({"role": "expert"}, {"role": "negative"}, {"role": "expert"}),
-        "negatives only": vectors({"role": "negative"}, {"role": "negative"}),
-        "splits": vectors({"split": "train"}, {"split": None}, {"split": "held_out"}),
-        "tasks": vectors({"task": "open the door"}, {"task": "Tür öffnen"}, {"task": "open the door"}),
-        "ends": vectors(
-            {"terminated": True}, {"truncated": True}, {"terminated": True, "truncated": True}, {"steps": 2}
-        ),
-        "one step": vectors({"steps": 1}, {"steps": 1}),
-        "one trajectory": vectors({"steps": 5}),
-        "single precision": vectors({"steps": 2}, {"steps": 4}, dtype=np.float32),
-        "rewards and log_probs": vectors(
-            {"rewards": np.array([0.0, -1.5, 1e300]), "log_probs": np.array([-0.1, -20.0, 0.5])},
-            {"rewards": np.zeros(3), "log_probs": np.zeros(3)},
-        ),
-    }
-
-
-VARIANTS = variants()
-NOT_HELD = r"no actions, which|states of kind 'ui', .* expected a .parquet file|AndroidControl holds screens"
 
 
 @pytest.fixture(params=FORMATS, ids=lambda case: case.name)
 def case(request: pytest.FixtureRequest) -> FormatCase:
     found: FormatCase = request.param
-    return found
-
-
-@pytest.fixture(params=["grids", "vectors", "states_only", "screens", *VARIANTS])
-def whole(request: pytest.FixtureRequest) -> Demonstrations:
-    known: Demonstrations | None = VARIANTS.get(request.param)
-    found: Demonstrations = request.getfixturevalue(request.param) if known is None else known
     return found
 
 
@@ -81,18 +32,6 @@ def usual(case: FormatCase, request: pytest.FixtureRequest) -> Demonstrations:
 @pytest.fixture
 def path(case: FormatCase, tmp_path: Path) -> Path:
     return tmp_path / "folder" / case.file
-
-
-def saved(whole: Demonstrations, case: FormatCase, path: Path) -> Demonstrations:
-    """Writes what the format can hold of a set."""
-    held = case.held(whole)
-    if held.items:
-        save(held, path, case.name)
-    else:
-        with pytest.raises(InputError, match=NOT_HELD):
-            save(whole, path, case.name)
-        assert nothing_left(path)
-    return held
 
 
 def refused(path: Path) -> str:
@@ -110,41 +49,16 @@ def nothing_left(path: Path) -> bool:
     return not path.parent.exists() or not list(path.parent.iterdir())
 
 
-def test_round_trip(whole: Demonstrations, case: FormatCase, path: Path) -> None:
-    held = saved(whole, case, path)
-    if held.items:
-        assert_same(load([path]), held)
-        assert [d.trajectory.digest for d in load([path])] == [d.trajectory.digest for d in held]
-        assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_streaming_gives_the_same(whole: Demonstrations, case: FormatCase, path: Path) -> None:
-    held = saved(whole, case, path)
-    if held.items:
-        for one, other in zip(iter_trajectories(path), held, strict=True):
-            assert_same_demonstration(one, other)
-
-
-def test_states_and_actions_lie_in_one_region_that_nobody_writes(
-    grids: Demonstrations, screens: Demonstrations, case: FormatCase, path: Path
+@pytest.mark.parametrize("name", ["grids", "states_only", "screens"])
+def test_what_a_format_cannot_hold_is_refused(
+    name: str, case: FormatCase, path: Path, request: pytest.FixtureRequest
 ) -> None:
-    steps = screens[0].trajectory.num_steps
-    acted = replace(screens[0], trajectory=replace(screens[0].trajectory, actions=np.arange(steps)))
-    saved(grids if case.arrays else replace(screens, items=(acted,)), case, path)
-    regions = set()
-    for item in load([path]):
-        for array in (item.trajectory.states, item.trajectory.actions):
-            assert array is not None
-            regions.add(id(region_of(array)))
-            with pytest.raises(ValueError, match="read-only"):
-                array[...] = 0
-    assert len(regions) == 1
-
-
-def test_a_role_that_is_given_counts(usual: Demonstrations, case: FormatCase, path: Path) -> None:
-    saved(usual, case, path)
-    assert {d.role for d in load([path], role="negative")} == {"negative"}
-    assert {d.role for d in load([], [path])} == {"negative"}
+    whole: Demonstrations = request.getfixturevalue(name)
+    if case.held(whole).items:
+        return
+    with pytest.raises(InputError, match=r"no actions, which|states of kind 'ui'|AndroidControl holds screens"):
+        save(whole, path, case.name)
+    assert nothing_left(path)
 
 
 def test_an_empty_set_writes_nothing(usual: Demonstrations, case: FormatCase, path: Path) -> None:
@@ -212,7 +126,7 @@ def test_half_a_character_is_no_text(name: str, usual: Demonstrations, case: For
 
 
 def test_a_name_that_is_not_utf8(usual: Demonstrations, case: FormatCase, path: Path) -> None:
-    saved(usual, case, path)
+    save(case.held(usual), path, case.name)
     odd = path.with_name(os.fsdecode(b"\xff\xfe ") + path.name)
     for attempt in (lambda: save(usual, odd, case.name), lambda: load([odd])):
         with pytest.raises(InputError, match="not UTF-8") as caught:
@@ -224,7 +138,7 @@ def test_a_name_that_is_not_utf8(usual: Demonstrations, case: FormatCase, path: 
 
 
 def test_no_trajectories(usual: Demonstrations, case: FormatCase, path: Path) -> None:
-    saved(usual, case, path)
+    save(case.held(usual), path, case.name)
     case.empty(path)
     refused(path)
 

@@ -1,0 +1,204 @@
+"""Records part by part: a census of their numbers and texts, and a scrambler."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import InputError
+from grace_irl.states.kind import PartLayout, Scrambler, StateKind, States, in_invented_words
+from grace_irl.states.texts import pack
+from grace_irl.states.vector import VectorRanges
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+CODES = 256
+
+
+class RecordCensus:
+    """Types, shapes and ranges of parts. Implements `Census`.
+
+    Args:
+        kind: of records.
+        states: whose parts all others have.
+    """
+
+    def __init__(self, kind: StateKind, states: States) -> None:
+        self._kind, self._first, self._source = kind, states, ""
+        self._counts: dict[str, VectorRanges | Counter[bytes]] = {
+            part.name: Counter() if part.is_text else VectorRanges(math.prod(part.shape))
+            for part in kind.layout(states)
+        }
+
+    def add(self, states: States, where: str = "trajectory") -> None:
+        """See `Census`."""
+        if self._kind.signature(states) != self._kind.signature(self._first):
+            raise InputError(f"{where}: {self._kind.unlike(states, self._first, self._source or 'another')}")
+        self._source = self._source or where
+        for name, array in self._kind.parts(states).items():
+            counts = self._counts[name]
+            if isinstance(counts, Counter):
+                counts.update(array.tolist())
+            else:
+                counts.add(array.reshape(len(array), -1), where)
+
+    def rows(self, most: int) -> list[dict[str, Any]]:
+        """Each part as plain values: name, type and shape; range of its numbers, or its commonest texts."""
+        found: list[dict[str, Any]] = []
+        for part in self._kind.layout(self._first):
+            counts = self._counts[part.name]
+            kept = "text" if part.is_text else self._kind.handed(part).name
+            row: dict[str, Any] = {"name": part.name, "type": kept, "shape": list(part.shape)}
+            if isinstance(counts, Counter):
+                row["texts"] = {text.decode(): count for text, count in counts.most_common(most)}
+                row["distinct"] = len(counts)
+            else:
+                row |= {"min": float(counts.low.min()), "mean": float(counts.mean.mean())}
+                row["max"] = float(counts.high.max())
+            found.append(row)
+        return found
+
+    def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
+        """See `Census`."""
+        return {"parts": self.rows(most)}
+
+    def table(self, fields: Sequence[str], most: int) -> RenderableType:
+        """See `Census`."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title="Parts", title_justify="left")
+        table.add_column("name", overflow="fold")
+        table.add_column("type")
+        for name in ("min", "mean", "max"):
+            table.add_column(name, justify="right")
+        for row in self.rows(most):
+            if "texts" in row:
+                said = ", ".join(repr(text[:40]) for text in row["texts"])
+                table.add_row(Text(row["name"]), "text", "", Text(f"{row['distinct']}: {said}"), "")
+                continue
+            shape = "x".join(map(str, row["shape"]))
+            numbers = (f"{row[key]:.4g}" for key in ("min", "mean", "max"))
+            table.add_row(Text(row["name"]), f"{shape} {row['type']}".strip(), *numbers)
+        return table
+
+
+@dataclass(frozen=True)
+class PartMap:
+    """Replacement of one part.
+
+    Attributes:
+        name: its new name.
+        order: the old place of each of its numbers; () of texts.
+        scale: factor of each number of the new order; () of bytes and texts.
+        codes: new byte by old one; () of others.
+    """
+
+    name: str
+    order: tuple[int, ...] = ()
+    scale: tuple[float, ...] = ()
+    codes: tuple[int, ...] = ()
+
+    @classmethod
+    def draw(cls, name: str, part: PartLayout, kept: str, rng: np.random.Generator) -> PartMap:
+        """A new map for numbers of the type `kept`; whole numbers stay whole numbers, and bytes bytes."""
+        size = math.prod(part.shape)
+        order = tuple(rng.permutation(size).tolist())
+        if kept == "uint8":
+            return cls(name, order, codes=tuple(rng.permutation(CODES).tolist()))
+        signs = rng.choice([-1.0, 1.0], size)
+        factors = (
+            rng.integers(2, 10, size) * signs if kept == "int64" else 10.0 ** (rng.uniform(0.1, 1.0, size) * signs)
+        )
+        return cls(name, order, tuple(float(factor) for factor in factors))
+
+    @classmethod
+    def read(cls, about: Mapping[str, Any]) -> PartMap:
+        """The inverse of `vars`.
+
+        Raises:
+            ValueError, LookupError, TypeError: no such map.
+        """
+        order, scale = tuple(int(i) for i in about["order"]), tuple(float(x) for x in about["scale"])
+        codes = tuple(int(code) for code in about["codes"])
+        wrong = sorted(order) != list(range(len(order))) or len(scale) not in (0, len(order))
+        if wrong or (codes and sorted(codes) != list(range(CODES))):
+            raise ValueError("not a map for records")
+        return cls(str(about["name"]), order, scale, codes)
+
+    def apply(self, array: NDArray[Any], where: str) -> NDArray[Any]:
+        """The scrambled copy of a part of numbers."""
+        flat = array.reshape(len(array), -1)
+        if flat.shape[1] != len(self.order) or bool(self.codes) != (array.dtype == np.uint8):
+            raise InputError(f"{where}; expected {len(self.order)} numbers, as the map was made for: make a new map")
+        flat = flat[:, list(self.order)]
+        if self.codes:
+            changed: NDArray[Any] = np.array(self.codes, np.uint8)[flat]
+        elif array.dtype.kind == "f":
+            changed = (flat * np.array(self.scale)).astype(array.dtype)
+        else:
+            changed = flat.astype(np.int64) * np.array(self.scale, np.int64)
+        return changed.reshape(array.shape)
+
+
+@dataclass(frozen=True)
+class RecordScrambler(Scrambler):
+    """Renames parts; permutes and rescales their numbers; puts their texts in invented words.
+
+    Attributes:
+        kind: of records.
+        parts: the map of each part, by its old name.
+    """
+
+    kind: StateKind
+    parts: Mapping[str, PartMap]
+
+    @classmethod
+    def draw(cls, kind: StateKind, states: States, seed: int) -> RecordScrambler:
+        """A new scrambler for records like these."""
+        rng = np.random.default_rng([seed, 0])
+        layout = kind.layout(states)
+        maps = {}
+        for number, part in zip(rng.permutation(len(layout)).tolist(), layout, strict=True):
+            name = f"p{number}"
+            maps[part.name] = PartMap(name) if part.is_text else PartMap.draw(name, part, kind.handed(part).name, rng)
+        return cls(kind, maps)
+
+    @classmethod
+    def read(cls, kind: StateKind, about: Mapping[str, Any]) -> RecordScrambler:
+        """The inverse of `to_json`; see `StateKind.read_scrambler`."""
+        parts = {str(old): PartMap.read(new) for old, new in about["parts"].items()}
+        names = [part.name for part in parts.values()]
+        kind.require_names(names, "map")
+        if len(set(names)) != len(names):
+            raise ValueError("not a map for records")
+        return cls(kind, parts)
+
+    def states(self, states: States, word: Callable[[str], str], where: str) -> States:
+        """See `Scrambler`."""
+        parts = self.kind.parts(states)
+        if set(parts) != set(self.parts):
+            raise InputError(
+                f"{where}: {self.kind.describe(states)}; expected the parts that the map was made for: scramble it "
+                "with a map of its own"
+            )
+        found: dict[str, NDArray[Any]] = {}
+        for old, array in parts.items():
+            new = self.parts[old]
+            if array.dtype.kind == "S":
+                known = {text: in_invented_words(text.decode(), word) for text in dict.fromkeys(array.tolist())}
+                found[new.name] = pack([known[text] for text in array.tolist()])
+            else:
+                found[new.name] = new.apply(array, f"{where}, part {old!r}: {array.dtype} of shape {array.shape[1:]}")
+        return self.kind.whole(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Scrambler`."""
+        return {"parts": {old: vars(new) for old, new in self.parts.items()}}
