@@ -295,12 +295,13 @@ def checkpoint(path: Path) -> None:
 
 def stable_baselines(path: Path) -> None:
     """Opens a checkpoint of Stable-Baselines3 and lets it act once."""
-    from gymnasium.spaces import Discrete
+    from gymnasium.spaces import Box, Discrete
 
     from grace_irl.rl.checkpoint import CheckpointPolicy
 
     class Environment:
         action_space = Discrete(3)
+        observation_space = Box(-np.inf, np.inf, (2,), np.float64)
 
     policy = CheckpointPolicy(path)
     policy.reset(Environment(), 0)
