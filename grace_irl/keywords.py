@@ -1,4 +1,4 @@
-"""Types of the keywords of `grace_irl.fit`; `python -m grace_irl.cli.settings_page` writes this file."""
+"""Types of the keywords of `grace_irl.fit`; `python docs/settings_page.py` writes this file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class FitSettings(TypedDict, total=False):
 
     method: str
     seed: int
+    kind: str
     label: Literal["all", "last", "goal"]
     goals: str
     held_out: float

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
 AGAIN = ("env", "transfer", "methods", "seeds")  # what --resume takes: named again, further environments, changes
 FIT = (
-    *("data.demos", "data.negatives", "data.label", "data.goals", "data.held_out", "data.field_names"),
+    *("data.demos", "data.negatives", "data.kind", "data.label", "data.goals", "data.held_out", "data.field_names"),
     *("expand.rounds", "expand.trust", "model.url", "model.name", "model.images", "model.context"),
     *("proposer.start_from", "sandbox.allow_weak"),
 )
@@ -125,9 +125,7 @@ def compare(
 
 
 def _print(compared: Compared, *, as_json: bool) -> None:
-    from rich.table import Table
-
-    from grace_irl.cli.console import console, print_json, say
+    from grace_irl.cli.console import console, plain_table, print_json, say
     from grace_irl.compare.folder import ComparisonFolder
     from grace_irl.compare.table import KEY, differences_of, rows_of
 
@@ -136,7 +134,7 @@ def _print(compared: Compared, *, as_json: bool) -> None:
         for environment in dict.fromkeys(each.environment for each in compared.standings):
             part = [each for each in compared.standings if each.environment == environment]
             for title, (head, rows) in ((environment, rows_of(part)), ("", differences_of(part))):
-                table = Table(*head, title=title or None, title_justify="left", box=None, pad_edge=False)
+                table = plain_table(*head, title=title)
                 for row in rows:
                     table.add_row(*row)
                 if rows:

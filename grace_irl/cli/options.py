@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from grace_irl.settings import Setting, mirror
+from grace_irl.config import Config
+from grace_irl.errors import InputError
+from grace_irl.settings import Setting, declared, mirror
 
 PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
 """Order of the headings in help. Those of a method's own stand before `Run`."""
@@ -90,6 +92,12 @@ class Command(TyperCommand):
                 formatter.write_dl(panels[panel])
 
 
+def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> None:
+    """Raises InputError for a value that is given and none of these."""
+    if value is not None and value not in allowed:
+        raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
+
+
 def command_showing(common: Collection[str]) -> type[Command]:
     """A kind of command whose `--help` shows these flags only; all flags if there are none."""
     return (
@@ -118,6 +126,7 @@ def _state(value: str | None) -> str | None:
     return value
 
 
+Kind = _option(declared(Config)["data.kind"])
 MaxMemory = Annotated[
     str | None,
     typer.Option(

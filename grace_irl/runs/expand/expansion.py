@@ -54,7 +54,7 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
 def start(
     config: Config, out: Path | None = None, parts: fits.Parts = fits.Parts(), learner: Learner | None = None
 ) -> Run:
-    """Begins an expansion in a new folder and works on it to its end.
+    """Begins an expansion in a new folder and works on it to its end; without rounds, a run (`fit.start`).
 
     Args:
         config: as for `fit.start`; `config.expand` says what is expanded and how.
@@ -69,9 +69,11 @@ def start(
         InputError: settings, data, environment or folder that cannot be used; nothing is written then.
         GraceError, Interrupted: as for `fit.start`.
     """
+    if not config.expand.rounds:
+        return fits.start(config, out, parts)
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
-    demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+    demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives, kind=config.data.kind)
     choice = chosen_rule(proposers.settled(config), demonstrations)
     demonstrations = with_rule(demonstrations, choice.rule)
     learner = learner or _learner(config, parts)
@@ -95,10 +97,10 @@ def resume(
     learner: Learner | None = None,
     vouched: Config | None = None,
 ) -> Run:
-    """Goes on with an expansion as if it had never stopped.
+    """Goes on with an expansion, or with a run (`fit.resume`), as if it had never stopped.
 
     Args:
-        folder: of the expansion.
+        folder: of either.
         flags, sets: settings to change, as for `fit.resume`; complete rounds stay as they are.
         parts, learner: as for `start`.
         vouched: as for `fit.resume`.
@@ -106,6 +108,8 @@ def resume(
     Raises:
         InputError, GraceError, Interrupted: as for `fit.resume`.
     """
+    if not is_expansion(folder):
+        return fits.resume(folder, flags, sets=sets, parts=parts, vouched=vouched)
     with RunLock(RunPaths(folder).lock):
         began = _began(folder, flags, sets, parts, vouched)
         config = resolve(sets=sets, flags=flags, base=began)
@@ -127,7 +131,7 @@ def resume(
                     f"{folder}: --{name} is {now!r} and was {before or 'not given'!r} when the expansion began; "
                     "expected no change: all rounds have the labels that it began with: start a new one"
                 )
-        demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+        demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives, kind=config.data.kind)
         demonstrations = with_rule(demonstrations, chosen_rule(config, demonstrations).rule)
         learner = learner or _learner(config, parts)
         learner.check(demonstrations)
