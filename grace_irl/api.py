@@ -117,6 +117,7 @@ def score(
     demos: Paths | Demonstrations,
     *,
     negatives: Paths = (),
+    kind: str = "",
     label: LabelRule | None = None,
     log_pi: str = "constant",
     calibration: str = "file",
@@ -128,7 +129,7 @@ def score(
     if not isinstance(demos, Demonstrations):
         from grace_irl.demos import load
 
-        demos = load(_names(demos), _names(negatives), max_memory=max_memory)
+        demos = load(_names(demos), _names(negatives), kind=kind, max_memory=max_memory)
     return scores.score(
         Path(reward),
         demos,

@@ -29,6 +29,13 @@ class DataConfig(Section):
     negatives: tuple[str, ...] = setting(
         (), "More of them, all negative, whatever they state.", unit="path", common=True
     )
+    kind: str = setting(
+        "",
+        "Kind of state, if the data leave several: image or grid; vector joins a Minari Dict's boxes.",
+        shown="what fits the data",
+        details="A file that states a kind, as all that grace-irl writes do, decides. Bytes (h, w, 3) that nobody "
+        "calls anything count as a grid if no channel has over 16 different values in the whole set, else as images.",
+    )
     label: Literal["", "all", "last", "goal"] = setting(
         "", "Positive expert states: all, last or goal.", shown="what fits the data", common=True
     )

@@ -14,6 +14,7 @@ class FitSettings(TypedDict, total=False):
 
     method: str
     seed: int
+    kind: str
     label: Literal["all", "last", "goal"]
     goals: str
     held_out: float

@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.options import MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError
@@ -52,6 +52,7 @@ def collect(
         bool, typer.Option("--keep-successes", help="Keep negatives that reach the goal.")
     ] = False,
     task: Annotated[str | None, typer.Option(help="Task name; by default the environment's id.")] = None,
+    kind: Kind = None,
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
     recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
@@ -100,10 +101,13 @@ def collect(
             max_steps=max_steps,
             keep_successes=keep_successes,
             task=task,
+            kind=kind or "",
             tally=tally,
             progress=lambda kept: bar.update(line, completed=kept),
         )
     save(demonstrations, path, cast("Format | None", format_))
+    if demonstrations.choice is not None and not json_:
+        say(demonstrations.choice.line)
     _report(
         Collected(path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures)),
         json_,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
 from grace_irl.cli.goals import goal_table
-from grace_irl.cli.options import MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.cli.pictures import in_terminal, save_pictures
 from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated
@@ -26,7 +26,6 @@ from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, DemosSummary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
-from grace_irl.states import KINDS
 from grace_irl.text import line
 
 app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
@@ -38,19 +37,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the
 @app.command()
 def inspect(
     path: Annotated[str, typer.Argument(help="File, folder or Minari id.")],
+    kind: Kind = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     json_: Json = False,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave grids and screens themselves out.")] = False,
-    images: Annotated[Path | None, typer.Option(help="Folder for pictures of some states, grids or screens.")] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave pictures of states out.")] = False,
+    images: Annotated[Path | None, typer.Option(help="Folder for pictures of some states.")] = None,
     goals: Annotated[Path | None, typer.Option(help="Show the goal states that this TOML file marks.")] = None,
 ) -> None:
-    """Show what demonstrations hold: counts, shapes, tasks, value ranges and, for grids and screens, some of them.
+    """Show what demonstrations hold: counts, shapes, tasks, value ranges and, if they can be drawn, some states.
 
     Example: grace-irl demos inspect datasets/babyai-go-to-obj
     """
     marked = None if goals is None else load_goals(goals)
-    summary = summarise(path)
-    rows = None if marked is None else goal_rows(iter_trajectories(path), marked)
+    summary = summarise(path, kind or "")
+    rows = None if marked is None else goal_rows(iter_trajectories(path, kind=kind or ""), marked)
     unknown = sorted(set(marked or ()) - {row.digest for row in rows or ()})
     written = [] if images is None else save_pictures(summary, images)
     if json_:
@@ -89,7 +89,7 @@ def convert(
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
     environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Read a Minari Dict as this kind: vector joins its boxes.")] = None,
+    kind: Kind = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
     max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
@@ -102,7 +102,6 @@ def convert(
     _one_of("--format", format_, get_args(Format))
     _one_of("--role", role, get_args(Role))
     _one_of("--label", label, get_args(LabelRule))
-    _one_of("--kind", kind, tuple(KINDS))
     _one_of("--screenshots", screenshots, get_args(Keep))
     require_new(Path(target), force=force)
     fields = None
@@ -120,6 +119,7 @@ def scramble(
     paths: Annotated[list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then where they go.")],
     seed: Annotated[int, typer.Option(help="Of the map.")] = 0,
     map_: Annotated[Path | None, typer.Option("--map", help="Use this map again instead of a new one.")] = None,
+    kind: Kind = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
     json_: Json = False,
 ) -> None:
@@ -130,7 +130,7 @@ def scramble(
     """
     if len(paths) < 2:
         raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name where the copies go")
-    copied, place = scramble_files(paths[:-1], paths[-1], seed, map_)
+    copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "")
     _report(copied, place, json_)
 
 
@@ -163,6 +163,7 @@ def _about(summary: DemosSummary) -> RenderableType:
         ("set", summary.path),
         ("files", str(len(summary.files))),
         ("states", f"{metadata.kind}, {shapes}{', …' if len(summary.shapes) > EXAMPLES else ''}"),
+        *([("kind", summary.choice.line)] if summary.choice is not None else []),
         ("environment", metadata.environment or "not stated"),
         ("view", metadata.view or "not stated"),
         ("label", summary.label),

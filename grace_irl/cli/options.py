@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from grace_irl.settings import Setting, mirror
+from grace_irl.config import Config
+from grace_irl.settings import Setting, declared, mirror
 
 PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
 """Order of the headings in help. Those of a method's own stand before `Run`."""
@@ -118,6 +119,7 @@ def _state(value: str | None) -> str | None:
     return value
 
 
+Kind = _option(declared(Config)["data.kind"])
 MaxMemory = Annotated[
     str | None,
     typer.Option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -10,10 +10,13 @@ from rich.text import Text
 
 from grace_irl.atomic import write_atomically
 from grace_irl.demos.summary import DemosSummary
+from grace_irl.demos.trajectory import Trajectory
 from grace_irl.propose.pictures import portrait, require_kind
 from grace_irl.propose.views.outline import ScreenOutline
 from grace_irl.states.blocks import Legend, picture, snapshots
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
+from grace_irl.states.pixels import characters
 from grace_irl.states.screen import SCREEN
 
 
@@ -32,12 +35,24 @@ def _blocks(summary: DemosSummary) -> RenderableType:
     legend = Legend([grid for steps in shown.values() for _, grid in steps])
     parts: list[RenderableType] = []
     for role, steps in shown.items():
-        sample = summary.samples[role].trajectory
-        said = f": {sample.extra_info!r}" if sample.extra_info else ""
-        names = ", ".join(str(step) for step, _ in steps)
-        parts += [Text(f"{role}{said}, states {names} of {sample.num_steps}", style="bold")]
+        parts += [_title(role, summary.samples[role].trajectory, [step for step, _ in steps])]
         parts += [picture([grid for _, grid in steps], legend), Text("")]
     return Group(*parts, Text("state[i, j]: i down, j right; cells as (channel 0, 1, 2)"), legend.text())
+
+
+def _pixels(summary: DemosSummary) -> RenderableType:
+    """Images as coloured characters."""
+    parts: list[RenderableType] = []
+    for role, sample in summary.samples.items():
+        states = sample.trajectory.states
+        steps = snapshots(states)
+        parts += [_title(role, sample.trajectory, steps), characters([states[step] for step in steps]), Text("")]
+    return Group(*parts)
+
+
+def _title(role: str, trajectory: Trajectory, steps: Sequence[int]) -> Text:
+    said = f": {trajectory.extra_info!r}" if trajectory.extra_info else ""
+    return Text(f"{role}{said}, states {', '.join(map(str, steps))} of {trajectory.num_steps}", style="bold")
 
 
 def _outlines(summary: DemosSummary) -> RenderableType:
@@ -54,7 +69,11 @@ def _outlines(summary: DemosSummary) -> RenderableType:
     return Group(*parts)
 
 
-TERMINAL: dict[str, Callable[[DemosSummary], RenderableType]] = {GRID.name: _blocks, SCREEN.name: _outlines}
+TERMINAL: dict[str, Callable[[DemosSummary], RenderableType]] = {
+    GRID.name: _blocks,
+    IMAGE.name: _pixels,
+    SCREEN.name: _outlines,
+}
 """Drawing of states in a terminal, for the kinds that have such a picture."""
 
 
@@ -62,13 +81,14 @@ def save_pictures(summary: DemosSummary, folder: Path) -> list[Path]:
     """Writes the first, the middle and the last state of the first trajectory of each role as PNG files.
 
     Args:
-        summary: of grids or screens.
+        summary: of states that have pictures.
         folder: made if it is not there; files of the same names are replaced.
 
     Raises:
         InputError: states without pictures, no Pillow, a screenshot that is gone, a folder that cannot be written.
     """
-    require_kind(summary.metadata.kind)
+    first = next(iter(summary.samples.values()), None)
+    require_kind(summary.metadata.kind, None if first is None else first.trajectory)
     written = []
     for role, sample in summary.samples.items():
         for step in snapshots(sample.trajectory.states):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from grace_irl.cli.console import say
-from grace_irl.cli.options import MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory
 
 
 def report(
@@ -26,13 +26,14 @@ def report(
             show_default="those that your own run names",
         ),
     ] = None,
+    kind: Kind = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
 ) -> None:
     """Write the report of a run: one HTML file with its reward, evidence, progress and curves. Prints its path."""
     from grace_irl.demos import load
     from grace_irl.report.write import write_report
 
-    say(str(write_report(run, out, load(demos) if demos else None)))
+    say(str(write_report(run, out, load(demos, kind=kind or "") if demos else None)))
 
 
 def report_of_fit(folder: Path) -> Path | None:

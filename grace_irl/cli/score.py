@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, print_json, say, table_of
-from grace_irl.cli.options import MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import BEST_HERE
@@ -31,6 +31,7 @@ def score(
         list[str] | None,
         typer.Option("--negatives", metavar="PATH…", help="More of them, negative whatever they say; repeatable."),
     ] = None,
+    kind: Kind = None,
     label: Annotated[
         str | None,
         typer.Option(
@@ -81,6 +82,7 @@ def score(
         reward,
         demos,
         negatives=negatives or (),
+        kind=kind or "",
         label=label,  # type: ignore[arg-type]  # checked above
         log_pi=log_pi,
         calibration=calibration,
@@ -99,6 +101,7 @@ def score(
                 "calibration": found.calibration,
                 "threshold": found.threshold,
                 "threshold_from": found.threshold_from,
+                "kind": found.kind,
                 "label": found.label,
                 "label_reason": found.label_reason,
                 "monotonicity": found.monotonicity,
@@ -115,6 +118,8 @@ def score(
         say(f"accuracy: {BEST_HERE}, reward > {found.threshold:.6g} (the file carries none)")
     out.print(_roles_table(found.roles))
     fitted = f"{found.scale:.6g} * r + {found.offset:.6g}"
+    if found.kind:
+        say(found.kind)
     say(RuleChoice(found.label, found.label_reason).line)
     say(f"calibration {found.calibration}: {fitted}")
     if found.monotonicity is not None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, console, print_json, require_new, say
-from grace_irl.cli.options import MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.screenshots import Keep
@@ -45,6 +45,7 @@ def select(
     role: Annotated[str | None, typer.Option(help="Role to give: expert or negative.")] = None,
     task: Annotated[str | None, typer.Option(help="Task name to give.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits what is chosen: all, last or goal.")] = None,
+    kind: Kind = None,
     sample: Annotated[int | None, typer.Option(help="Take at most so many, by the seed.")] = None,
     held_out: Annotated[float | None, typer.Option(help="Share to hold out, by the seed, such as 0.2.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of --sample and --held-out.  [default: 0, or the recipe's]")] = None,
@@ -107,6 +108,7 @@ def select(
             selections,
             seed or 0,
             label=cast("LabelRule | None", label),
+            kind=kind or "",
             progress=lambda file: line.update(Text(f"reading {file}")) if sys.stderr.isatty() else None,
         )
         chosen = selector.choose()

@@ -96,6 +96,8 @@ def start(
         contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
     settings.write(out)
     note(contest.choice.line)
+    if contest.demonstrations.choice is not None:
+        note(contest.demonstrations.choice.line)
     _say_server(contest, note)
     return _work(out, contest.cleaned(out, note, checked), warned, workers, listener)
 

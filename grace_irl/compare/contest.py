@@ -114,7 +114,7 @@ class Contest:
         if workers is not None and fit.sandbox.workers is None:
             sandbox: SandboxConfig = fit.sandbox.model_copy(update={"workers": workers})
             settings = Settings(settings.comparison, fit.model_copy(update={"sandbox": sandbox}))
-        demonstrations = load(fit.data.demos, fit.data.negatives)
+        demonstrations = load(fit.data.demos, fit.data.negatives, kind=fit.data.kind)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
         choice = choose_rule(demonstrations, asked)
         choice = replace(choice, reason=settings.comparison.label_reason or choice.reason)

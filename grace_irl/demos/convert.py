@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grace_irl.demos.files import SUFFIX, Format, expand, open_source, open_writer, role_of
+from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer, role_of
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import Keep
+from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstration, LabelRule, Role
 from grace_irl.errors import InputError
 
@@ -27,7 +28,7 @@ class Stated:
         environment: Gymnasium id.
         label: rule that fits the data.
         fields: names of a vector's components.
-        kind: name of the kind that states are read as, if the source does not say one.
+        kind: name of the kind that states are read as: if the source does not say one, or if their form leaves it.
     """
 
     role: Role | None = None
@@ -76,12 +77,17 @@ def convert(
     Raises:
         InputError: for data that cannot be used, or a target that cannot be written.
     """
-    pairs = _targets([source], target, format)
-    return [_copy(*pair, format, stated or Stated(), None, screenshots) for pair in pairs]
+    pairs, stated = _targets([source], target, format), stated or Stated()
+    files = SetOfFiles([each for each, _ in pairs], stated.kind or "", restated=True)
+    return [_copy(each, *pair, format, stated, None, screenshots) for each, pair in zip(files, pairs, strict=True)]
 
 
 def scramble(
-    sources: Sequence[str | Path], target: str | Path, seed: int, map_path: str | Path | None = None
+    sources: Sequence[str | Path],
+    target: str | Path,
+    seed: int,
+    map_path: str | Path | None = None,
+    kind: str = "",
 ) -> tuple[list[Copied], Path]:
     """Writes scrambled copies of files or folders, all by one map, and the map beside them.
 
@@ -90,6 +96,7 @@ def scramble(
         target: a file for one file, else a folder.
         seed: of a new map.
         map_path: a map to use again instead.
+        kind: as for `grace_irl.demos.load`.
 
     Returns:
         What was written, and the path of the map: `scramble.json` in a folder, `NAME.scramble.json` beside a
@@ -99,13 +106,14 @@ def scramble(
         InputError: for data that cannot be used, or that the map does not fit.
     """
     pairs = _targets(sources, target, None)
+    files = SetOfFiles([each for each, _ in pairs], kind)
     if map_path is not None:
         table = ScrambleMap.load(Path(map_path))
     elif seed < 0:
         raise InputError(f"--seed {seed}; expected 0 or more")
     else:
-        table = ScrambleMap.draw(seed, _first(pairs[0][0]).trajectory)
-    copied = [_copy(source, path, None, Stated(), table) for source, path in pairs]
+        table = ScrambleMap.draw(seed, _first(files.opened(0), pairs[0][0]).trajectory)
+    copied = [_copy(each, *pair, None, Stated(), table) for each, pair in zip(files, pairs, strict=True)]
     file = Path(target)
     beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None
     place = beside or file / MAP_NAME
@@ -142,6 +150,7 @@ def _targets(
 
 
 def _copy(
+    opened: Source,
     source: str | Path,
     target: str | Path,
     format: Format | None,
@@ -151,17 +160,12 @@ def _copy(
 ) -> Copied:
     if Path(source).resolve() == Path(target).resolve():
         raise InputError(f"{target}: source and target are the same; expected another name")
-    memory = Memory()
-    opened = open_source(source, memory, stated.kind or "")
-    found = opened.header.metadata.kind
-    if stated.kind not in (None, found):
-        raise InputError(f"{source}: {found} states; expected another set for --kind {stated.kind}: leave it out")
     header = _restated(opened.header, stated)
     metadata = table.metadata(header.metadata) if table else header.metadata
     role = stated.role or role_of(opened.header, source)
     trajectories = states = 0
     with open_writer(target, metadata, format, screenshots) as writer:
-        for demonstration in opened.demonstrations(role, memory.empty):
+        for demonstration in opened.demonstrations(role, Memory().empty):
             copy = demonstration if stated.task is None else replace(demonstration, task=stated.task)
             writer.add(table.apply(copy) if table else copy)
             trajectories, states = trajectories + 1, states + len(demonstration.trajectory.states)
@@ -174,7 +178,5 @@ def _restated(header: Header, stated: Stated) -> Header:
     return replace(header, metadata=replace(header.metadata, **changed))  # type: ignore[arg-type]
 
 
-def _first(path: str | Path) -> Demonstration:
-    memory = Memory()
-    source = open_source(path, memory)
-    return next(iter(source.demonstrations(role_of(source.header, path), memory.empty)))
+def _first(source: Source, path: str | Path) -> Demonstration:
+    return next(iter(source.demonstrations(role_of(source.header, path), Memory().empty)))

@@ -6,6 +6,8 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -15,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.contents import require_inside
 from grace_irl.demos.header import Header, merge
+from grace_irl.demos.kind_rule import choose_kind, with_kind
 from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, Region, enough_memory, limited, padded
 from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.screenshots import Keep
@@ -23,6 +26,8 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.demos.ui import shard
 from grace_irl.demos.ui.episode import is_episode, open_folder
 from grace_irl.errors import InputError
+from grace_irl.states import kind_named
+from grace_irl.states.kind import KindChoice, States
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
 """Formats to write. `imitation` is an npz in that library's layout; `minari` is hdf5; `androidcontrol` a TFRecord."""
@@ -65,8 +70,8 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") 
     Args:
         path: of it.
         memory: of the set that it is read for; None: of a set of its own.
-        kind: name of the kind that states are read as, if the file may hold several and does not say; "" decides by
-            the data.
+        kind: name of the kind that states are read as, if the file may hold several and does not say; "" leaves it to
+            `choose_kind`.
 
     Raises:
         InputError: missing, of an unknown format, a pickle, not usable, or larger than the memory.
@@ -175,6 +180,7 @@ def load(
     negatives: Sequence[str | Path] = (),
     *,
     role: Role | None = None,
+    kind: str = "",
     max_memory: int | str | None = None,
 ) -> Demonstrations:
     """Reads files, folders and Minari ids as one set.
@@ -183,10 +189,11 @@ def load(
         paths: roles from the files' metadata, else from names that start with expert or negative.
         negatives: more of them, negative whatever they say.
         role: the role of everything in `paths`, whatever the files say.
+        kind: name of the kind of the states, if the files do not say it; "" decides by the data (`choose_kind`).
         max_memory: what the set may take, in bytes or as `4G`; None: see `Memory`.
 
     Raises:
-        InputError: for data that cannot be used; see `open_source`, `expand`, `role_of`, `merge`.
+        InputError: for data that cannot be used; see `open_source`, `expand`, `role_of`, `choose_kind`, `merge`.
     """
     if isinstance(paths, str | Path) or isinstance(negatives, str | Path):
         raise TypeError("load() takes lists of paths: load([path])")
@@ -196,13 +203,21 @@ def load(
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
     with limited(max_memory):
         memory = Memory()
-        sources = [open_source(path, memory) for path, _ in wanted]
-        metadata = merge([source.header for source in sources], [str(path) for path, _ in wanted])
+        sources = [open_source(path, memory, kind) for path, _ in wanted]
+        names = [str(path) for path, _ in wanted]
+
+        def states(place: int) -> Iterator[States]:
+            return (item.trajectory.states for item in sources[place].demonstrations("expert", memory.empty))
+
+        choice = choose_kind([source.header for source in sources], names, states, kind)
+        for source in sources:
+            source.header = with_kind(source.header, choice)
+        metadata = merge([source.header for source in sources], names)
         roles = [forced or role_of(source.header, path) for source, (path, forced) in zip(sources, wanted, strict=True)]
         items = tuple(_gathered(zip(sources, roles, strict=True), memory))
     files = zip(wanted, sources, roles, strict=True)
     origins = tuple((str(path), source.header.metadata) for (path, _), source, known in files if known != "negative")
-    return Demonstrations(metadata, items, origins)
+    return Demonstrations(metadata, items, origins, choice)
 
 
 def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> Iterator[Demonstration]:
@@ -242,18 +257,63 @@ def _beside(item: Demonstration, known: set[int]) -> int:
     return nbytes + sum(map(sys.getsizeof, new.values()))
 
 
-def iter_trajectories(path: str | Path, *, role: Role | None = None) -> Iterator[Demonstration]:
+class SetOfFiles:
+    """The files of a set, each opened when it is needed, with the kind of the set's states in its header.
+
+    Args:
+        files: demo files, Minari folders and Minari ids.
+        kind: as for `load`.
+        restated: files may state another kind, if the form of their states allows this one.
+    """
+
+    def __init__(self, files: Sequence[str | Path], kind: str = "", *, restated: bool = False) -> None:
+        if kind:
+            kind_named(kind)
+        self.files = tuple(files)
+        self._kind, self._restated = kind, restated
+
+    def __iter__(self) -> Iterator[Source]:
+        return (self.opened(place) for place in range(len(self.files)))
+
+    def opened(self, place: int) -> Source:
+        """A source with a memory of its own.
+
+        Raises:
+            InputError: see `open_source` and `choose_kind`.
+        """
+        source = self._opened(place)
+        if source.header.kinds or self._kind:
+            source.header = with_kind(source.header, self.choice)
+        return source
+
+    def demonstrations(self, place: int, role: Role | None) -> Iterator[Demonstration]:
+        """The demonstrations of a file, one at a time."""
+        source = self.opened(place)
+        with enough_memory(self.files[place]):
+            yield from source.demonstrations(role or role_of(source.header, self.files[place]), Memory().empty)
+
+    @cached_property
+    def choice(self) -> KindChoice | None:
+        """The kind of all states, if their form leaves several."""
+        headers = [self._opened(place).header for place in range(len(self.files))]
+        return choose_kind(headers, self.files, self._states, self._kind)
+
+    def _opened(self, place: int) -> Source:
+        source = open_source(self.files[place], None, self._kind)
+        if self._restated and self._kind in source.header.rivals:
+            source.header = replace(source.header, kinds=source.header.rivals)
+        return source
+
+    def _states(self, place: int) -> Iterator[States]:
+        found = self._opened(place).demonstrations("expert", Memory().empty)
+        return (item.trajectory.states for item in found)
+
+
+def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str = "") -> Iterator[Demonstration]:
     """The demonstrations of a file, folder or Minari id, one at a time, for data larger than memory."""
-    for file in expand(path):
-        memory = Memory()
-        source = open_source(file, memory)
-        with enough_memory(file):
-            yield from source.demonstrations(role or role_of(source.header, file), memory.empty)
-
-
-def describe(path: str | Path) -> list[tuple[str | Path, Header]]:
-    """Every demo file that a path stands for, with what it says about itself."""
-    return [(file, open_source(file).header) for file in expand(path)]
+    files = SetOfFiles(expand(path), kind)
+    for place in range(len(files.files)):
+        yield from files.demonstrations(place, role)
 
 
 def open_writer(

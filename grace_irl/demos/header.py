@@ -12,7 +12,7 @@ import numpy as np
 
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
-from grace_irl.states import KINDS
+from grace_irl.states import KINDS, kinds_of_parts
 from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.toml import from_json
 
@@ -24,6 +24,9 @@ FORMAT_VERSION = 1
 
 NOTHING = Metadata("")
 """Metadata of a set that states nothing."""
+
+TYPES = frozenset(np.dtype(code).name for code in np.typecodes["AllInteger"] + np.typecodes["AllFloat"])
+"""Names of the types of numbers."""
 
 StatedRole = Literal["expert", "negative", "mixed"] | None
 
@@ -40,6 +43,8 @@ class Header:
         dtype: numpy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: of one action, () for a number, or None without actions.
         parts: of a state that has named parts, in the order of their names; else ().
+        kinds: names of the kinds that the states may be of, if the file does not say which and their form leaves
+            several; else (). The kind of `metadata` is then one of them (`grace_irl.demos.kind_rule`).
         format: version of the object.
     """
 
@@ -50,12 +55,21 @@ class Header:
     dtype: str = ""
     action_shape: tuple[int, ...] | None = None
     parts: tuple[PartLayout, ...] = ()
+    kinds: tuple[str, ...] = ()
     format: int = FORMAT_VERSION
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Names of the kinds that states of this type and shape may be of; () if it does not say them."""
+        if self.kinds or self.parts or self.dtype not in TYPES:
+            return self.kinds
+        shape = tuple(1 if side is None else side for side in self.shape)
+        return tuple(kind.name for kind in kinds_of_parts([PartLayout("", np.dtype(self.dtype).str, shape)]))
 
     def to_json(self) -> str:
         """The object, with sorted keys, so that equal headers are equal bytes."""
         about = {**asdict(self), **asdict(self.metadata)}
-        del about["metadata"]
+        del about["metadata"], about["kinds"]
         if not self.parts:
             del about["parts"]
         return json.dumps(about, sort_keys=True, ensure_ascii=False)
@@ -68,7 +82,7 @@ class Header:
             InputError: not such an object, or written by a newer version.
         """
         try:
-            header = replace(from_json(cls, text), metadata=from_json(Metadata, text))
+            header = replace(from_json(cls, text), metadata=from_json(Metadata, text), kinds=())
             sides = (side for part in header.parts for side in part.shape)
             if any(n is not None and n < 0 for n in (*header.shape, *(header.action_shape or ()), *sides)):
                 raise ValueError("a shape with a side below 0")

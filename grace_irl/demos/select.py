@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grace_irl.demos.conditions import Conditions, Funnel
-from grace_irl.demos.files import Format, expand, open_source, open_writer, role_of
+from grace_irl.demos.files import Format, SetOfFiles, expand, open_writer, role_of
 from grace_irl.demos.header import Header, merge
 from grace_irl.demos.label_rule import rule_of
 from grace_irl.demos.memory import Memory
@@ -115,6 +115,7 @@ class Selector:
         selections: the settings of each file.
         seed: of samples and of held-out shares.
         label: rule that fits what is chosen; None keeps what the sources say.
+        kind: as for `grace_irl.demos.load`.
         progress: called with each file when it is begun; every file is read once or twice.
 
     Raises:
@@ -129,6 +130,7 @@ class Selector:
         seed: int = 0,
         *,
         label: LabelRule | None = None,
+        kind: str = "",
         progress: Callable[[str], None] | None = None,
     ) -> None:
         if seed < 0:
@@ -148,6 +150,7 @@ class Selector:
         clash = next((out for out in outs if Path(out).resolve() in sources), None)
         if clash is not None:
             raise InputError(f"{clash}: source and target are the same; expected another name")
+        self._set = SetOfFiles(self._files, kind)
         self._headers: dict[int, Header] = {}
 
     def choose(self) -> tuple[Selected, ...]:
@@ -220,10 +223,9 @@ class Selector:
     def _read(self, place: int) -> Iterator[tuple[int, Demonstration]]:
         file = self._files[place]
         self._progress(str(file))
-        memory = Memory()
-        opened = open_source(file, memory)
-        self._headers[place] = opened.header
-        return enumerate(opened.demonstrations(self._role(opened, file), memory.empty))
+        source = self._set.opened(place)
+        self._headers[place] = source.header
+        return enumerate(source.demonstrations(self._role(source, file), Memory().empty))
 
     def _metadata(self) -> Metadata:
         """Of all sources together, each of which has been read."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grace_irl.demos.files import describe, iter_trajectories, role_of
+from grace_irl.demos.files import SetOfFiles, expand, role_of
 from grace_irl.demos.header import merge
 from grace_irl.demos.label_rule import RuleEvidence
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
-from grace_irl.states.kind import Census
+from grace_irl.states.kind import Census, KindChoice
 
 EXAMPLES = 5
 """Instructions that are kept as examples."""
@@ -83,6 +83,7 @@ class DemosSummary:
             step_instructions.
         samples: the first demonstration of each role.
         evidence: for the label rule.
+        choice: the kind of the states, if their form leaves several, with the reason; else None.
     """
 
     path: str
@@ -94,6 +95,7 @@ class DemosSummary:
     has: Counter[str] = field(default_factory=Counter)
     samples: dict[str, Demonstration] = field(default_factory=dict)
     evidence: RuleEvidence = field(kw_only=True)
+    choice: KindChoice | None = None
 
     @property
     def label(self) -> str:
@@ -134,6 +136,7 @@ class DemosSummary:
             "path": self.path,
             "files": list(self.files),
             "kind": self.metadata.kind,
+            "kind_reason": "" if self.choice is None else self.choice.reason,
             "environment": self.metadata.environment,
             "view": self.metadata.view,
             "label": self.metadata.label,
@@ -147,17 +150,29 @@ class DemosSummary:
         return about | (self.values.to_json(self.metadata.fields, EXAMPLES) if self.values else {})
 
 
-def summarise(path: str | Path) -> DemosSummary:
-    """Reads everything that a path stands for, once.
+def summarise(path: str | Path, kind: str = "") -> DemosSummary:
+    """Reads everything that a path stands for.
+
+    Args:
+        path: file, folder or Minari id.
+        kind: as for `grace_irl.demos.load`.
 
     Raises:
         InputError: for data that cannot be used, or kinds that do not go together.
     """
-    about = describe(path)
-    metadata = merge([header for _, header in about], [str(file) for file, _ in about])
-    origins = [(str(file), header.metadata) for file, header in about if role_of(header, file) != "negative"]
-    evidence = RuleEvidence(metadata.kind, origins)
-    summary = DemosSummary(str(path), tuple(str(file) for file, _ in about), metadata, evidence=evidence)
-    for demonstration in iter_trajectories(path):
-        summary.add(demonstration)
+    files = SetOfFiles(expand(path), kind)
+    names = tuple(map(str, files.files))
+    headers = [source.header for source in files]
+    metadata = merge(headers, names)
+    origins = [
+        (name, header.metadata)
+        for name, header in zip(names, headers, strict=True)
+        if role_of(header, name) != "negative"
+    ]
+    summary = DemosSummary(
+        str(path), names, metadata, evidence=RuleEvidence(metadata.kind, origins), choice=files.choice
+    )
+    for place in range(len(names)):
+        for demonstration in files.demonstrations(place, None):
+            summary.add(demonstration)
     return summary

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kind_of
-from grace_irl.states.kind import StateKind, States
+from grace_irl.states.kind import KindChoice, StateKind, States
 
 Role = Literal["expert", "negative"]
 Split = Literal["train", "held_out"]
@@ -152,6 +152,12 @@ class Demonstration:
     split: Split | None = None
     goals: tuple[int, ...] | None = None
 
+    def of_kind(self, kind: StateKind) -> Demonstration:
+        """The same with states of this kind, if it recognises them; else the demonstration itself."""
+        if not kind.recognises(self.trajectory.states):
+            return self
+        return replace(self, trajectory=replace(self.trajectory, kind=kind.name))
+
     @property
     def side(self) -> Split:
         """The split; what states none is for training."""
@@ -166,6 +172,10 @@ class Demonstrations(Sequence[Demonstration]):
         metadata: of the set.
         items: the demonstrations, in order.
         origins: name and metadata of each file that may hold experts; () of a set that was made in memory.
+        choice: the kind of the states, if their form leaves several, with the reason; else None.
+
+    Trajectories that the kind of `metadata` recognises count as being of that kind: of one trajectory alone it may be
+    hard to say.
 
     Raises:
         InputError: for mixed kinds or widths.
@@ -174,8 +184,12 @@ class Demonstrations(Sequence[Demonstration]):
     metadata: Metadata
     items: tuple[Demonstration, ...] = field(default=())
     origins: tuple[tuple[str, Metadata], ...] = ()
+    choice: KindChoice | None = None
 
     def __post_init__(self) -> None:
+        kind = self.metadata.state_kind
+        items = tuple(item if item.trajectory.kind == kind.name else item.of_kind(kind) for item in self.items)
+        object.__setattr__(self, "items", items)
         for item in self.items:
             trajectory = item.trajectory
             if trajectory.kind != self.metadata.kind:

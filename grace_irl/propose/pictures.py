@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,21 @@ from grace_irl.demos.ui.picture import picture
 from grace_irl.errors import InputError
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown, halves
+from grace_irl.states import pixels
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
+from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
+from grace_irl.text import line
 
 PICTURES = 6  # in one prompt
 TRAJECTORIES = 3  # without wrong states, of which a prompt has pictures
 CELL = 40  # pixels: room for three codes, one below the other
 LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
 LEAST_NUMBERED = 36
+ENLARGED = 512  # pixels up to which small images are drawn larger
+NAMED = 80  # characters of the names of parts in a caption
+APART = 8  # pixels between the images of a record
 
 
 @dataclass(frozen=True)
@@ -51,14 +59,22 @@ class Pictures:
 
 def require_pictures(problem: Problem) -> None:
     """Raises InputError if states have no picture, or the library that draws is missing."""
-    require_kind(problem.metadata.kind)
+    trajectory = problem.items[0].trajectory if problem.items else None
+    require_kind(problem.metadata.kind, trajectory)
 
 
-def require_kind(kind: str) -> None:
-    """Raises InputError if states of a kind have no picture, or the library that draws is missing."""
-    if kind not in PAINTERS:
+def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
+    """Raises InputError if states of a kind have no picture, or the library that draws is missing.
+
+    Args:
+        kind: its name.
+        trajectory: of this kind, whose states need a picture.
+    """
+    objection = "" if trajectory is None or kind not in PAINTERS else PAINTERS[kind].objection(trajectory)
+    if kind not in PAINTERS or objection:
         raise InputError(
-            f"--images: {kind} states have no picture; expected {' or '.join(PAINTERS)} states: leave it out"
+            f"--images: {objection or f'{kind} states have no picture'}; expected {' or '.join(PAINTERS)} states"
+            f"{' with a picture' if objection else ''}: leave it out"
         )
     try:
         import PIL  # noqa: F401
@@ -160,6 +176,37 @@ def _grid(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
     return png(trajectory.states[step]), ""
 
 
+def _image(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
+    return pixels.png(_sized(trajectory.states[step])), ""
+
+
+def _sized(image: NDArray[Any]) -> NDArray[np.uint8]:
+    return pixels.enlarged(pixels.reduced(image, LONGEST, LONGEST), ENLARGED)
+
+
+def _record(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
+    """The images among the parts of a record, side by side."""
+    names, state = RECORD.images(trajectory.states), trajectory.states[step]
+    drawn = [pixels.coloured(_sized(state[name])) for name in names]
+    height = max(len(image) for image in drawn)
+    whole = np.full((height, sum(image.shape[1] + APART for image in drawn) - APART, 3), 255, np.uint8)
+    left = 0
+    for image in drawn:
+        whole[: len(image), left : left + image.shape[1]] = image
+        left += image.shape[1] + APART
+    listed = line(", ".join(names))[:NAMED]
+    return pixels.png(pixels.reduced(whole, LONGEST, LONGEST)), f"{listed} of "
+
+
+def _no_image(trajectory: Trajectory) -> str:
+    return "" if RECORD.images(trajectory.states) else "no part of these records is an image, bytes (h, w, 1, 3 or 4)"
+
+
+def _drawable(trajectory: Trajectory) -> str:
+    del trajectory
+    return ""
+
+
 def _screen(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
     shown = picture(trajectory, step)
     return shown.png, "screenshot of " if shown.screenshot else "drawing of "
@@ -172,15 +219,23 @@ class Painter:
     Attributes:
         legend: how they are drawn.
         paint: a state as `portrait` gives it.
+        objection: the reason why the states of a trajectory have no picture, or "".
     """
 
     legend: str
     paint: Callable[[Trajectory, int], tuple[bytes, str]]
+    objection: Callable[[Trajectory], str] = _drawable
 
 
 PAINTERS = {
     GRID.name: Painter(
         "One square per cell, first index downwards, its codes written in it; colours mean nothing.", _grid
+    ),
+    IMAGE.name: Painter("Pictures are the states themselves, enlarged if they are small.", _image),
+    RECORD.name: Painter(
+        "Pictures show the parts of states that are images, left to right as named, enlarged if they are small.",
+        _record,
+        _no_image,
     ),
     SCREEN.name: Painter(
         "Programs are handed the XML alone. In drawings frames are nodes where their bounds are; blue: clickable or "

@@ -57,7 +57,7 @@ def read(
     if given is None and not config.data.demos:
         return Data(trouble="the run was given its demonstrations by a program, and names no file of them")
     try:
-        demonstrations = given or load(config.data.demos, config.data.negatives)
+        demonstrations = given or load(config.data.demos, config.data.negatives, kind=config.data.kind)
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
     wanted = {row.digest for row in rows}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +19,10 @@ from grace_irl.report.data import Data, Valued
 from grace_irl.report.evidence import EvidencePanel, Shot
 from grace_irl.report.page import digits
 from grace_irl.report.screens import ScreenFigure, screen_view
+from grace_irl.states import pixels
 from grace_irl.states.blocks import Legend
 from grace_irl.states.grid import GRID
+from grace_irl.states.image import IMAGE
 from grace_irl.states.record import RECORD, places, spelled
 from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
@@ -167,6 +170,8 @@ def _fill(style: str) -> str:
     return str(colour.get_truecolor().hex)
 
 
+LONGEST_SIDE = 240  # pixels of an image
+
 BYTES = 4_000_000
 """Of all states together; a page stays below 5 MB."""
 
@@ -242,6 +247,22 @@ class GridFigures(GalleryFigures):
         return self._grids.legend if self._grids else []
 
 
+class ImageFigures(GalleryFigures):
+    """Images as they are."""
+
+    def drawing(self, state: Any, label: str) -> Markup | None:
+        """See `GalleryFigures`."""
+        shown = pixels.reduced(state, LONGEST_SIDE, LONGEST_SIDE)
+        height, width = (side * max(1, LONGEST_SIDE // max(shown.shape[:2])) for side in shown.shape[:2])
+        uri = f"data:image/png;base64,{base64.b64encode(pixels.png(shown)).decode()}"
+        return picture(
+            width,
+            height,
+            [f'<image width="{width}" height="{height}" image-rendering="pixelated" href="{uri}"/>'],
+            f"the image of {label}",
+        )
+
+
 class VectorFigures(GalleryFigures):
     """Vectors as a table of their fields."""
 
@@ -281,6 +302,7 @@ FIGURES: dict[str, type[GalleryFigures]] = {
     GRID.name: GridFigures,
     SCREEN.name: ScreenFigures,
     RECORD.name: RecordFigures,
+    IMAGE.name: ImageFigures,
 }
 """Figures of states in the report, for the kinds that have some."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from grace_irl.demos.kind_rule import choose_observed, of_kind
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.view import StateView
@@ -57,6 +58,7 @@ def collect(
     max_steps: int | None = None,
     keep_successes: bool = False,
     task: str | None = None,
+    kind: str = "",
     alarm_s: float = 5.0,
     tally: EpisodeTally | None = None,
     progress: Callable[[int], None] | None = None,
@@ -75,6 +77,7 @@ def collect(
         max_steps: a time limit instead of the environment's.
         keep_successes: keep negatives that reached the goal.
         task: task name; the environment's id by default.
+        kind: name of the kind of the states, if the space of observations leaves several; "" decides by their values.
         alarm_s: seconds that the bot may think in one episode.
         tally: filled with what became of the episodes.
         progress: called with the number of trajectories kept so far.
@@ -89,7 +92,7 @@ def collect(
         raise InputError(f"--seed {seed}; expected 0 or more")
     count = EpisodeTally() if tally is None else tally
     actor = make_policy(policy, env_id, alarm_s=alarm_s)
-    environment, view = make(env_id, max_steps=max_steps)
+    environment, view = make(env_id, max_steps=max_steps, kind=kind)
     try:
         seeds = np.random.default_rng(seed)
         kept: list[Demonstration] = []
@@ -117,7 +120,11 @@ def collect(
                 progress(len(kept))
     finally:
         environment.close()
-    return Demonstrations(view.metadata, tuple(kept))
+    choice = choose_observed(
+        (item.trajectory.states for item in kept), getattr(view, "kinds", ()) or (view.metadata.kind,), env_id, kind
+    )
+    metadata = view.metadata if choice is None else of_kind(view.metadata, choice.kind)
+    return Demonstrations(metadata, tuple(kept), choice=choice)
 
 
 def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) -> tuple[Trajectory, bool]:

@@ -44,12 +44,14 @@ class FunctionView:
         of: the state in `(environment, observation)`; by default the observation. It is copied.
         text: the instruction of an environment's running episode; by default its `mission`, or "".
         reached: whether an episode that ended with `(terminated, reward)` reached its goal; None: there is no goal.
+        kinds: names of the kinds that states may be of, if `metadata` names one of several; () if it is sure.
     """
 
     metadata: Metadata
     of: Callable[[Any, Any], Any] = _observation
     text: Callable[[Any], str] = _mission
     reached: Callable[[bool, float], bool] | None = None
+    kinds: tuple[str, ...] = ()
 
     @property
     def has_goal(self) -> bool:
@@ -137,7 +139,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
     """The kind of the observations, if they are states already."""
     kind = _kind(environment, asked)
     if kind is not None:
-        return FunctionView(Metadata(kind.name, (), name, kind.name))
+        kinds = tuple(each.name for each in kinds_of_space(environment.observation_space))
+        return FunctionView(Metadata(kind.name, (), name, kind.name), kinds=kinds)
     raise InputError(
         f"{name}: observations of {environment.observation_space}; expected vectors (n,), grids (w, h, 3) of integers, "
         "images (h, w, 1, 3 or 4) of bytes or a Dict of such parts, or that the function returns a view, too: "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.label_rule import environment_rule
 from grace_irl.demos.trajectory import Metadata
+from grace_irl.states import kinds_of_space
 from grace_irl.states.grid import GRID
 from grace_irl.states.kind import StateKind
 from grace_irl.states.layout import StateLayout
@@ -48,12 +49,16 @@ class SpaceView:
         environment_id: a Gymnasium id; its name without version selects the field names.
         observation_space: of the environment.
         kind: of the observations (`grace_irl.rl.environments.make` decides it).
+
+    Attributes:
+        kinds: names of the kinds that the space leaves; that of `metadata` is one of them.
     """
 
     has_goal = False
 
     def __init__(self, environment_id: str, observation_space: Any, kind: StateKind) -> None:
         self._kind = kind
+        self.kinds = tuple(each.name for each in kinds_of_space(observation_space))
         fields = vector_fields(environment_id) if kind.named_fields else ()
         named = fields if len(fields) == (getattr(observation_space, "shape", None) or (0,))[0] else ()
         self.metadata = Metadata(kind.name, named, environment_id, kind.name, environment_rule(environment_id))

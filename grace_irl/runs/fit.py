@@ -125,6 +125,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         note = notes_of(store, parts)
         if not parts.reason and labelling.demonstrations.items:
             note(labelling.choice.line)
+            if labelling.demonstrations.choice is not None:
+                note(labelling.demonstrations.choice.line)
         if left := untested(labelling.demonstrations):
             note(left)
         if parts.proposer is None and (left := proposers.unread(config, problem)):
@@ -279,7 +281,7 @@ def _loaded(
 
         if not data.demos and not method(config.method).needs.demonstrations:
             return Demonstrations(Metadata(VECTOR.name), ()), RuleChoice("all", "there are no demonstrations")
-        demonstrations = load(data.demos, data.negatives)
+        demonstrations = load(data.demos, data.negatives, kind=data.kind)
     choice = chosen_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)

@@ -58,6 +58,7 @@ class Score:
         calibration: "file" (the reward's own), "fitted" (to these demonstrations) or "none".
         threshold: on the reward as the program gives it, whatever the calibration; `accuracy` is at it.
         threshold_from: "file" (best on the data that the reward was fitted to) or "these data" (best on these).
+        kind: the kind of the states in words, with the reason, if their form leaves several; else "".
         label: the rule that marked the positive states.
         label_reason: why that rule.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
@@ -72,6 +73,7 @@ class Score:
     calibration: str
     threshold: float
     threshold_from: str
+    kind: str
     label: LabelRule
     label_reason: str
     monotonicity: float | None
@@ -143,6 +145,7 @@ def score(
         calibration=said,
         threshold=ranked.threshold,
         threshold_from="these data" if file.threshold is None else "file",
+        kind=demonstrations.choice.line if demonstrations.choice is not None else "",
         label=problem.rule,
         label_reason=chosen.reason,
         monotonicity=monotonicity(

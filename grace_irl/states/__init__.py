@@ -72,10 +72,14 @@ def kind_of_state(state: Any, where: str) -> StateKind:
     Raises:
         InputError: no kind recognises it.
     """
-    found = tuple(kind for kind in KINDS.values() if kind.recognises_state(state))
+    found = _kinds_of_state(state)
     if not found:
         raise InputError(f"{where}: a state that is {type(state).__name__}; expected one of {', '.join(KINDS)}")
     return likeliest(found, state)
+
+
+def _kinds_of_state(state: Any) -> tuple[StateKind, ...]:
+    return tuple(kind for kind in KINDS.values() if kind.recognises_state(state))
 
 
 def kinds_of_space(space: Any) -> tuple[StateKind, ...]:
@@ -88,9 +92,10 @@ def as_state(state: Any, kind: StateKind | None = None) -> Any:
 
     Args:
         state: as an environment or a file has it.
-        kind: of the state; None judges by its type and dimensions.
+        kind: of the state; None judges by its type and dimensions: kinds of one form hand states over alike.
 
     Raises:
         InputError: no state of any kind.
     """
-    return (kind or kind_of_state(state, "reward")).as_state(state)
+    found = kind or next(iter(_kinds_of_state(state)), None) or kind_of_state(state, "reward")
+    return found.as_state(state)

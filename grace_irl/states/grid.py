@@ -52,11 +52,19 @@ class GridKind(StateKind):
 
     def likely(self, values: ValueTally) -> bool:
         """See `StateKind`: the codes of a channel are few."""
-        return values.most <= LIKELY_CODES
+        return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES
 
-    def possible(self, values: ValueTally) -> bool:
+    def seen_in(self, values: ValueTally) -> str:
         """See `StateKind`."""
-        return values.most <= MOST_CODES
+        return f"{values.most} different values in a channel over the whole set, and up to {LIKELY_CODES} are codes"
+
+    def objection(self, values: ValueTally) -> str:
+        """See `StateKind`."""
+        if values.channels not in (0, CHANNELS):
+            return f"states of {values.channels} channels, and grids have {CHANNELS},"
+        if values.most > MOST_CODES:
+            return f"at least {values.most} different values in a channel, and grids have at most {MOST_CODES} codes,"
+        return ""
 
     def check(self, states: States, where: str) -> None:
         """See `StateKind`."""

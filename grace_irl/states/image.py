@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states.grid import GridScrambler
+from grace_irl.states.grid import LIKELY_CODES, GridScrambler
 from grace_irl.states.kind import VALUES, Census, PartLayout, Scrambler, StateKind, States, ValueTally
 from grace_irl.states.vector import require_numbers
 
@@ -45,6 +45,10 @@ class ImageKind(StateKind):
         array = np.asarray(state)
         return _is_image(array.dtype, array.shape)
 
+    def seen_in(self, values: ValueTally) -> str:
+        """See `StateKind`."""
+        return f"at least {values.most} different values in a channel, and grids have up to {LIKELY_CODES}"
+
     def check(self, states: States, where: str) -> None:
         """See `StateKind`."""
         if not _is_image(states.dtype, states.shape[1:]):
@@ -67,7 +71,9 @@ class ImageKind(StateKind):
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
         """See `StateKind`."""
-        return [part.name for part in parts] == [""] and _is_image(parts[0].dtype, parts[0].shape)
+        return [(part.name, part.is_text) for part in parts] == [("", False)] and _is_image(
+            parts[0].dtype, parts[0].shape
+        )
 
     def stores(self, part: PartLayout) -> bool:
         """See `StateKind`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -62,6 +63,11 @@ class ValueTally:
         most = max(len(seen), len(self._seen))
         one, other = (np.pad(each, ((0, most - len(each)), (0, 0))) for each in (seen, self._seen))
         self._seen = one | other
+
+    @property
+    def channels(self) -> int:
+        """The number of channels; of states that differ in it, the largest."""
+        return len(self._seen)
 
     @property
     def most(self) -> int:
@@ -188,9 +194,13 @@ class StateKind(ABC):
         """Whether states of bytes with these values are rather of this kind than of others that recognise them."""
         return True
 
-    def possible(self, values: ValueTally) -> bool:
-        """Whether states of bytes with these values can be of this kind at all, if somebody says so."""
-        return True
+    def seen_in(self, values: ValueTally) -> str:
+        """The reason for which states of bytes with these values count as this kind, in a few words."""
+        return f"{values.most} different values in a channel"
+
+    def objection(self, values: ValueTally) -> str:
+        """The reason why states of bytes with these values cannot be of this kind, even if somebody says so; or ""."""
+        return ""
 
     @abstractmethod
     def check(self, states: States, where: str) -> None:
@@ -361,6 +371,27 @@ class StateKind(ABC):
         Raises:
             ValueError, LookupError, TypeError, AttributeError: not such an object.
         """
+
+
+@dataclass(frozen=True)
+class KindChoice:
+    """The kind of a set whose form leaves several, with the reason for it.
+
+    Attributes:
+        kind: of the states.
+        reason: in a few words.
+        others: kinds that `--kind` could choose instead; () if a file states the kind.
+    """
+
+    kind: StateKind
+    reason: str
+    others: tuple[StateKind, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """Kind, reason and how to choose otherwise."""
+        named = ", ".join(kind.name for kind in self.others)
+        return f"states are {self.kind.plural}: {self.reason}{f' (--kind chooses otherwise: {named})' if named else ''}"
 
 
 def layout_of(name: str, array: NDArray[Any]) -> PartLayout:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
+from grace_irl.states.image import IMAGE
 from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of
 from grace_irl.states.texts import pack, require_utf8
 
@@ -229,6 +230,10 @@ class RecordKind(StateKind):
     def recognises_space(self, space: Any) -> bool:
         """See `StateKind`: a `Dict`."""
         return isinstance(getattr(space, "spaces", None), Mapping)
+
+    def images(self, states: States) -> list[str]:
+        """Names of the parts that are images."""
+        return [part.name for part in self.layout(states) if IMAGE.recognises_parts([part._replace(name="")])]
 
     def census(self, states: States) -> Census:
         """See `StateKind`."""

@@ -64,7 +64,7 @@ def test_minari_data_of_others(data_format: str) -> None:
 
 @pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
 def test_minari_jpeg(data_format: str, tmp_path: Path) -> None:
-    """Minari compresses what looks like an image, which changes a grid's codes."""
+    """Minari compresses what looks like an image, which changes values."""
     import minari
     from gymnasium.spaces import Box, Discrete
     from minari.data_collector.episode_buffer import EpisodeBuffer
@@ -83,7 +83,7 @@ def test_minari_jpeg(data_format: str, tmp_path: Path) -> None:
         action_space=Discrete(2),
         data_format=data_format,
     )
-    with pytest.raises(InputError, match=r"expert-v0: grids of .* JPEG.*expected jpeg_encoding=False"):
+    with pytest.raises(InputError, match=r"expert-v0: states of .* JPEG.*expected jpeg_encoding=False"):
         load([tmp_path / "minari" / "expert-v0"])
 
 

@@ -16,6 +16,7 @@ from grace_irl.compare.folder import ComparisonFolder, JobResult, read_result, w
 from grace_irl.compare.job import run_job
 from grace_irl.compare.settings import Settings, comparison_of, digest_of, read_settings
 from grace_irl.demos import save
+from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.runs.config import resolve
@@ -45,7 +46,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
     def work(folder: Path, contest: object, *more: object) -> Compared:
         found.append(contest.settings)  # type: ignore[attr-defined]
-        return Compared(folder, (JobResult("bc", 0),), (), ())
+        return Compared(folder, (JobResult("bc", 0),), (), (), RuleChoice("all", "somebody said so"))
 
     monkeypatch.setattr(comparisons, "_work", work)
     return found

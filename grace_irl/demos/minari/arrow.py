@@ -26,8 +26,7 @@ from grace_irl.demos.parquet.schema import is_text, numbers_of
 from grace_irl.demos.ui.texts import read_json
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kinds_of_parts
-from grace_irl.states.grid import GRID
-from grace_irl.states.kind import PartLayout
+from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.record import MOST_PARTS, RECORD
 from grace_irl.states.vector import VECTOR
 
@@ -224,6 +223,7 @@ class Layout:
         texts: names of the parts that are texts.
         text: the name of the part that is the instruction, or None.
         joined: the boxes are joined to one vector.
+        kinds: names of the kinds that the states may be of, if their form leaves several; else ().
     """
 
     def __init__(self, serialised: object, where: str, kind: str = "") -> None:
@@ -232,17 +232,15 @@ class Layout:
         self.boxes: dict[str, Box] = {}
         self.fields: tuple[str, ...] = ()
         self.texts: tuple[str, ...] = ()
+        self.kinds: tuple[str, ...] = ()
         if space.get("type") == "Dict":
             leaves = dict(_leaves(space, where))
             self.text = next((key for key in TEXT_KEYS if leaves.get(key, {}).get("type") == "Text"), None)
             boxes = {name: box_of(part, where) for name, part in leaves.items() if part.get("type") == "Box"}
-            if not kind and PICTURE in boxes:
-                kind = GRID.name
             vectors = {name: boxes[name] for name in sorted(boxes) if len(boxes[name].shape) == 1}
             others = set(leaves) - {self.text}
-            if not kind:  # a vector beside its instruction, else a record
-                kind = VECTOR.name if set(vectors) == others and len(vectors) == 1 else RECORD.name
-            self.kind = kind_named(kind)
+            alone = set(boxes) == {PICTURE} or (set(vectors) == others and len(vectors) == 1)
+            self.kind = RECORD if not kind and not alone else kind_named(kind or VECTOR.name)
             if self.kind.has_parts:
                 others = others or set(leaves)
                 self.text = self.text if self.text not in others else None
@@ -251,7 +249,15 @@ class Layout:
                 numbers = sorted(others - {*self.texts})
                 self.boxes = {name: numbers_of_space(name, leaves[name], where) for name in numbers}
                 return
-            self.boxes = {PICTURE: boxes[PICTURE]} if PICTURE in boxes else vectors
+            fitting = {name: boxes[name] for name in sorted(boxes) if _fits(self.kind, boxes[name])}
+            self.boxes = {PICTURE: boxes[PICTURE]} if PICTURE in boxes and not kind else fitting
+            if PICTURE in fitting:
+                self.boxes = {PICTURE: fitting[PICTURE]}
+            if len(self.boxes) > 1 and self.boxes != vectors:
+                raise InputError(
+                    f"{where}: {len(self.boxes)} parts of the observations are {self.kind.plural}; expected one: read "
+                    f"them as {RECORD.plural} (--kind {RECORD.name})"
+                )
         elif space.get("type") == "Box":
             self.boxes = {"": box_of(space, where)}
         shapes = [box.shape for box in self.boxes.values()]
@@ -259,8 +265,10 @@ class Layout:
             raise InputError(f"{where}: observations of type {str(space.get('type'))[:40]!r}; {_EXPECTED}")
         if len(shapes) == 1 and len(shapes[0]) not in (1, 3):
             raise InputError(f"{where}: observations of shape {shapes[0]}; expected (n,) or (h, w, 3)")
-        found = kinds_of_parts([PartLayout("", box.dtype.str, box.shape) for box in list(self.boxes.values())[:1]])
-        self.kind = found[0]  # there is one for one or three dimensions
+        first = next(iter(self.boxes.values()))
+        found = kinds_of_parts([PartLayout("", first.dtype.str, first.shape)])
+        self.kind = found[-1]  # there is one for one or three dimensions
+        self.kinds = tuple(each.name for each in found) if len(found) > 1 else ()
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
 
@@ -270,6 +278,11 @@ class Layout:
             return self.kind.whole(parts)
         arrays = list(parts.values())
         return self.kind.whole({"": arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)})
+
+
+def _fits(kind: StateKind, box: Box) -> bool:
+    """Whether a box alone is a state of a kind."""
+    return kind.recognises_parts([PartLayout("", box.dtype.str, box.shape)])
 
 
 def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

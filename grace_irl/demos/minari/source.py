@@ -120,7 +120,7 @@ class MinariSource:
         if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):
             shape = next(iter(self._layout.boxes.values())).shape
             raise InputError(
-                f"{path}: grids of {shape} are stored as JPEG, which changes their codes; "
+                f"{path}: states of {shape} are stored as JPEG, which changes their values; "
                 "expected jpeg_encoding=False: create the dataset again"
             )
         self._count = _count(about.get("total_episodes"), f"{path}: total_episodes")
@@ -236,7 +236,8 @@ class MinariSource:
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
             # Only its name: whoever makes an environment of it runs what it names.
             environment = str(json.loads(about["env_spec"])["id"])
-        return Header(Metadata(self._layout.kind.name, self._layout.fields, environment))
+        metadata = Metadata(self._layout.kind.name, self._layout.fields, environment)
+        return Header(metadata, kinds=self._layout.kinds)
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,11 @@ class NpzSource:
                     f"{self.path}: observations of shape {next(iter(states.values())).shape}; expected (N, n) for "
                     "vectors, (N, h, w, 3) for grids, or (N, h, w, c) bytes for images"
                 )
-            header = Header(Metadata(kinds[0].name), role="mixed" if "roles" in self._names else None)
+            header = Header(
+                Metadata(kinds[-1].name),
+                role="mixed" if "roles" in self._names else None,
+                kinds=tuple(kind.name for kind in kinds) if len(kinds) > 1 else (),
+            )
         kind = header.metadata.state_kind
         kind.require_names([part.name for part in layout], str(self.path))
         for part in layout:

@@ -46,7 +46,7 @@ from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS
-from grace_irl.states.kind import Allocate
+from grace_irl.states.kind import Allocate, StateKind
 from grace_irl.states.record import RECORD
 from grace_irl.states.texts import pack
 from grace_irl.states.vector import VECTOR
@@ -107,11 +107,10 @@ class ParquetSource:
             ) from None
         self._schema: pa.Schema = self._file.schema_arrow
         raw = (self._file.metadata.metadata or {}).get(KEY.encode())
-        self.header = Header(_guess(self._schema)) if raw is None else Header.from_json(raw, str(path))
+        self.header = _guess(self._schema) if raw is None else Header.from_json(raw, str(path))
         if self.header.role is None and "role" in self._schema.names:
             self.header = replace(self.header, role="mixed")
         self.pictures = SetPictures(path, self._schema)
-        self._kind = self.header.metadata.state_kind
         self._parts = part_columns(self._schema.names)
         self._kind.require_names(list(self._parts), str(path))
         foreign = "episode" not in self._schema.names
@@ -127,6 +126,10 @@ class ParquetSource:
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
         self._known: dict[str, str] = {}
         self._canonical: set[bytes] = set()
+
+    @property
+    def _kind(self) -> StateKind:
+        return self.header.metadata.state_kind
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""
@@ -348,11 +351,14 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
 
 
-def _guess(schema: pa.Schema) -> Metadata:
-    """Metadata of a file that somebody else wrote: the columns show the kind."""
+def _guess(schema: pa.Schema) -> Header:
+    """The header of a file that somebody else wrote: the columns show the kind, or several."""
     found = part_columns(schema.names)
     parts = [part_of(name, schema.field(column).type) for name, column in list(found.items())[:1]]
     fitting = [kind for kind in KINDS.values() if parts and all(part and kind.stores(part) for part in parts)]
     fitting = [kind for kind in fitting if set(kind.sides) <= set(schema.names)]
-    kind = max(fitting, key=lambda kind: len(kind.sides), default=RECORD if found and "" not in found else VECTOR)
-    return Metadata(kind.name, view=kind.view)
+    most = max((len(kind.sides) for kind in fitting), default=0)
+    fitting = [kind for kind in fitting if len(kind.sides) == most]
+    kind = fitting[-1] if fitting else RECORD if found and "" not in found else VECTOR
+    names = tuple(kind.name for kind in fitting)
+    return Header(Metadata(kind.name, view=kind.view), kinds=names if len(names) > 1 else ())

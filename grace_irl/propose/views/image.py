@@ -20,6 +20,9 @@ MOST_COLOURS = 8
 
 MOST_SIZES = 8
 
+SHADES = 32
+"""Values of a channel that count as one colour: shaded surfaces have thousands."""
+
 MAX_PIXELS = 20_000_000
 """Pixels that the legend is made from; of larger sets every n-th state is looked at."""
 
@@ -45,13 +48,11 @@ class ImageView:
         every = -(-sum(stack.size // self._channels for stack in stacks) // MAX_PIXELS)
         counts: Counter[int] = Counter()
         for stack in stacks:
-            found, numbers = np.unique(_packed(stack[::every]), return_counts=True)
+            found, numbers = np.unique(_shades(stack[::every]), return_counts=True)
             counts.update(dict(zip(found.tolist(), numbers.tolist(), strict=True)))
         total = counts.total()
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        self._shares = [(colour, count / total) for colour, count in ranked[:MOST_COLOURS]]
-        self._different = len(counts)
-        self._background = ranked[0][0]
+        self._shares = [(shade, count / total) for shade, count in ranked[:MOST_COLOURS]]
 
     @property
     def coarser(self) -> View | None:
@@ -72,12 +73,14 @@ class ImageView:
 
     def legend(self, tokens: int) -> str:
         """See `View`."""
-        shares = "; ".join(f"{self._colour(colour)} {share:.1%}" for colour, share in self._shares)
+        shares = "; ".join(f"{self._middle(shade)} {share:.1%}" for shade, share in self._shares)
         lines = [
-            "A state is written by its colours, those of most pixels first: the colour, how many pixels have it, and "
-            "the rows and columns between which they lie. Of colours beyond those listed, only their number and their "
-            "pixels. Later states are written as the pixels that changed since the state shown before, if few did.",
-            f"Colours of all training states: {self._different:,} different ones; by share of pixels {shares}.",
+            "A state is written by its colours, those of most pixels first: the colour, the number of its pixels, and "
+            f"the rows and columns between which they lie. Values of a channel that differ by less than {SHADES} may "
+            "count as one colour: then ~ stands before their mean. Of colours beyond those listed, only their number "
+            "and that of their pixels. Of later states only the pixels that changed since the state shown before are "
+            "written, with the colours that they have now.",
+            f"Colours by their share of all training pixels, about: {shares}.",
         ]
         lines += [
             f"{name} states: mean of each channel (deviation between states) {said}."
@@ -101,48 +104,46 @@ class ImageView:
         return ""
 
     def state(self, state: NDArray[Any]) -> str:
-        """See `View`: `(0,0,0) 3900; (255,0,0) 12 in rows 3..6, columns 9..11`."""
-        packed = _packed(state)
-        found, counts = np.unique(packed, return_counts=True)
+        """See `View`: `~(50,50,110) 310 in rows 0..19, columns 0..19; (255,0,0) 12 in rows 3..6, columns 9..11`."""
+        size = f"{state.shape[0]} x {state.shape[1]}: " if len(self._sizes) > 1 else ""
+        return f"{size}{self._colours(state, np.ones(state.shape[:2], np.bool_))}"
+
+    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+        """See `View`: `now (0,0,0) 12 in rows 3..6, columns 9..11; (255,0,0) 12 in rows 3..6, columns 10..12`."""
+        if before.shape != after.shape:
+            return self.state(after)
+        differs = (before != after).any(axis=2)
+        return f"now {self._colours(after, differs)}" if differs.any() else "no change"
+
+    def _colours(self, state: NDArray[Any], among: NDArray[np.bool_]) -> str:
+        """The colours of some pixels."""
+        shades = _shades(state)
+        found, counts = np.unique(shades[among], return_counts=True)
         order = np.lexsort((found, -counts))
-        parts = []
-        for place in order[: self._most].tolist():
-            whole = counts[place] == packed.size
-            box = "" if whole or found[place] == self._background else f" in {_box(packed == found[place])}"
-            parts.append(f"{self._colour(int(found[place]))} {counts[place]}{box}")
+        masks = (among & (shades == found[place]) for place in order[: self._most].tolist())
+        parts = [f"{_colour(state[mask])} {mask.sum()} in {_box(mask)}" for mask in masks]
         left = order[self._most :]
         if len(left):
             parts.append(f"{len(left)} more colours {counts[left].sum()}")
-        size = f"{state.shape[0]} x {state.shape[1]}: " if len(self._sizes) > 1 else ""
-        return size + "; ".join(parts)
+        return "; ".join(parts)
 
-    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
-        """See `View`: `(0,0,0) -> (255,0,0) 12 in rows 3..6, columns 9..11`."""
-        if before.shape != after.shape:
-            return self.state(after)
-        old, new = _packed(before), _packed(after)
-        differs = old != new
-        if not differs.any():
-            return "no change"
-        pairs = Counter(zip(old[differs].tolist(), new[differs].tolist(), strict=True))
-        if len(pairs) > self._most:
-            return f"{differs.sum()} pixels changed in {_box(differs)}; now {self.state(after)}"
-        return "; ".join(
-            f"{self._colour(a)} -> {self._colour(b)} {count} in {_box((old == a) & (new == b))}"
-            for (a, b), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
-        )
-
-    def _colour(self, packed: int) -> str:
-        values = ",".join(str(packed >> 8 * place & 255) for place in reversed(range(self._channels)))
-        return f"({values})"
+    def _middle(self, shade: int) -> str:
+        values = ((shade >> 8 * place & 255) * SHADES + SHADES // 2 for place in reversed(range(self._channels)))
+        return f"({','.join(map(str, values))})"
 
 
-def _packed(states: NDArray[Any]) -> NDArray[np.int64]:
-    """The channels of each pixel as one number."""
+def _shades(states: NDArray[Any]) -> NDArray[np.int64]:
+    """The colour of each pixel, its channels coarsened, as one number."""
     packed: NDArray[np.int64] = np.zeros(states.shape[:-1], np.int64)
     for channel in range(states.shape[-1]):
-        packed = packed << 8 | states[..., channel]
+        packed = packed << 8 | states[..., channel] // SHADES
     return packed
+
+
+def _colour(found: NDArray[Any]) -> str:
+    """The colour of pixels `(n, c)`; their mean if they differ."""
+    values = ",".join(str(round(value)) for value in found.mean(axis=0).tolist())
+    return f"{'' if (found == found[0]).all() else '~'}({values})"
 
 
 def _box(mask: NDArray[np.bool_]) -> str:

@@ -71,7 +71,7 @@ def start(
     """
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
-    demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+    demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives, kind=config.data.kind)
     choice = chosen_rule(proposers.settled(config), demonstrations)
     demonstrations = with_rule(demonstrations, choice.rule)
     learner = learner or _learner(config, parts)
@@ -127,7 +127,7 @@ def resume(
                     f"{folder}: --{name} is {now!r} and was {before or 'not given'!r} when the expansion began; "
                     "expected no change: all rounds have the labels that it began with: start a new one"
                 )
-        demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives)
+        demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives, kind=config.data.kind)
         demonstrations = with_rule(demonstrations, chosen_rule(config, demonstrations).rule)
         learner = learner or _learner(config, parts)
         learner.check(demonstrations)

@@ -1,0 +1,157 @@
+"""The kind of state of a set whose form leaves several, decided in one way for every file format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grace_irl.demos.header import Header
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.errors import InputError
+from grace_irl.states import kind_named
+from grace_irl.states.kind import KindChoice, StateKind, States, ValueTally
+
+MOST_NAMED = 2
+
+
+def choose_kind(
+    headers: Sequence[Header],
+    names: Sequence[str | Path],
+    states: Callable[[int], Iterable[States]],
+    asked: str = "",
+) -> KindChoice | None:
+    """Decides of which kind the states of a set are, if the form of some file's states leaves several.
+
+    The first of these that says something decides:
+
+    1. the metadata of a file, or the form of its states;
+    2. the user (`--kind`);
+    3. the values: a grid has few different ones a channel, over all files that do not state their kind.
+
+    For the last two these files are read once more than otherwise, up to the first value that decides.
+
+    Args:
+        headers: of the files.
+        names: of the files.
+        states: gives the states of the trajectories of a file, by its place.
+        asked: name of the user's choice, or "".
+
+    Returns:
+        The choice; None if the form of the states leaves one kind only, or if files differ, which `merge` refuses.
+
+    Raises:
+        InputError: a choice that the states do not allow, or two files that contradict each other.
+    """
+    certain: dict[str, int] = {}
+    for place, header in enumerate(headers):
+        if not header.kinds:
+            certain.setdefault(header.metadata.kind, place)
+    silent = [place for place, header in enumerate(headers) if header.kinds]
+    _require_asked(asked, {kind: str(names[place]) for kind, place in certain.items()}, headers)
+    if len(certain) > 1:
+        return None
+    if not silent:
+        return _stated(headers, names)
+    left = [kind for kind in headers[silent[0]].kinds if all(kind in headers[place].kinds for place in silent)]
+    every = (each for place in silent for each in states(place))
+    if not certain and not asked:
+        return of_values(every, left)
+    chosen = kind_named(next(iter(certain), asked))
+    name = names[silent[0]]
+    beside = f"beside {names[next(iter(certain.values()))]} with {chosen.plural}" if certain else f"for --kind {asked}"
+    if chosen.name not in left:
+        held = " or ".join(kind_named(kind).plural for kind in left)
+        raise InputError(f"{name}: {held} {beside}; expected {_expected(certain, left)}")
+    if objection := _objection(chosen, every):
+        raise InputError(
+            f"{name}: {objection} {beside}; expected "
+            f"{_expected(certain, [kind for kind in left if kind != chosen.name])}"
+        )
+    if certain:
+        return KindChoice(chosen, f"{Path(names[certain[chosen.name]]).name} states it")
+    return KindChoice(chosen, "chosen with --kind", tuple(kind_named(kind) for kind in left if kind != chosen.name))
+
+
+def _expected(certain: Collection[str], left: Sequence[str]) -> str:
+    return "one kind in a set: fit them apart" if certain else f"--kind {' or '.join(left)}, or none of them"
+
+
+def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoice:
+    """The kind among several, by the values of states of one set; reads on only while these may change it.
+
+    Args:
+        trajectories: the states of each.
+        kinds: names of the kinds; the last one has whatever no other has.
+    """
+    values, rivals = ValueTally(), [kind_named(kind) for kind in kinds]
+    for states in trajectories:
+        values.add(states)
+        if not any(kind.likely(values) for kind in rivals[:-1]):
+            break
+    chosen = next(kind for kind in rivals if kind.likely(values))
+    return KindChoice(chosen, chosen.seen_in(values), tuple(kind for kind in rivals if kind is not chosen))
+
+
+def choose_observed(
+    trajectories: Iterable[States], kinds: Sequence[str], name: str, asked: str = ""
+) -> KindChoice | None:
+    """The kind of states that an environment gave.
+
+    Args:
+        trajectories: the states of each.
+        kinds: names of the kinds that the environment leaves.
+        name: of the environment.
+        asked: name of the user's choice, or "".
+
+    Raises:
+        InputError: a choice that the states do not allow.
+    """
+    if not asked:
+        return of_values(trajectories, kinds) if len(kinds) > 1 else None
+    chosen = kind_named(asked)
+    objection = _objection(chosen, trajectories) if asked in kinds else f"its states are of kind {' or '.join(kinds)}"
+    if objection:
+        raise InputError(f"--kind {asked}: {name}: {objection}; expected another kind: leave --kind out")
+    return KindChoice(chosen, "chosen with --kind", tuple(kind_named(kind) for kind in kinds if kind != asked))
+
+
+def with_kind(header: Header, choice: KindChoice | None) -> Header:
+    """The header of a file with the kind that was chosen for the set, if it states none."""
+    if choice is None or not header.kinds:
+        return header
+    return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())
+
+
+def of_kind(metadata: Metadata, kind: StateKind) -> Metadata:
+    """Metadata that call the states by another kind."""
+    return replace(metadata, kind=kind.name, view=kind.name if metadata.view == metadata.kind else metadata.view)
+
+
+def _objection(kind: StateKind, trajectories: Iterable[States]) -> str:
+    """The reason why states cannot be of this kind, or ""."""
+    values = ValueTally()
+    for states in trajectories:
+        values.add(states)
+        if found := kind.objection(values):
+            return found
+    return ""
+
+
+def _require_asked(asked: str, certain: dict[str, str], headers: Sequence[Header]) -> None:
+    for kind, name in certain.items():
+        if asked and kind != asked:
+            way = "leave --kind out"
+            if any(asked in header.rivals for header in headers):
+                way = f"restate it (grace-irl demos convert --kind {asked}), or {way}"
+            raise InputError(f"--kind {asked}: {name} holds {kind_named(kind).plural}; expected --kind {kind}: {way}")
+
+
+def _stated(headers: Sequence[Header], names: Sequence[str | Path]) -> KindChoice | None:
+    """The kind that all files state, if their form left others, too."""
+    if not headers or len(headers[0].rivals) < 2:
+        return None
+    named = ", ".join(Path(name).name for name in names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    reason = f"{named}{more} {'state' if len(names) > 1 else 'states'} it"
+    return KindChoice(headers[0].metadata.state_kind, reason)

@@ -1,0 +1,84 @@
+"""Images as PNG files, and as characters in a terminal."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.text import Text
+
+COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
+"""PNG's number for images of 8 bits a channel, by the number of channels."""
+
+SHADES = " .:-=+*#%@"
+"""Characters from dark to bright, for terminals without colours."""
+
+
+def png(image: NDArray[Any]) -> bytes:
+    """An image `(h, w, c)` of bytes as a PNG file.
+
+    Written here because the report shows images without Pillow, too, which is an extra.
+    """
+    height, width, channels = image.shape
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with the number of its filter: none
+    rows[:, 1:] = image.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, COLOUR_TYPES[channels], 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
+    )
+
+
+def coloured(image: NDArray[Any]) -> NDArray[np.uint8]:
+    """An image of any number of channels with three; what is transparent stays as it is below."""
+    found: NDArray[np.uint8] = np.asarray(image, np.uint8)
+    return found.repeat(3, axis=2) if found.shape[2] == 1 else found[..., :3]
+
+
+def enlarged(image: NDArray[Any], least: int) -> NDArray[np.uint8]:
+    """An image whose longer side has at least half of `least` pixels, each pixel of it a square."""
+    times = max(1, least // max(image.shape[:2]))
+    return np.asarray(image, np.uint8).repeat(times, axis=0).repeat(times, axis=1)
+
+
+def reduced(image: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
+    """An image of no more rows and columns than these: the means of squares of its pixels."""
+    rows, columns = image.shape[:2]
+    step = max(1, -(-rows // height), -(-columns // width))
+    if step == 1:
+        return np.asarray(image, np.uint8)
+    return _means(image, step, step)
+
+
+def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) -> Text:
+    """Images side by side, a character for every two rows and one column."""
+    small = [reduced(image, 2 * width, width) for image in images]
+    cells = [_means(image, 2, 1) for image in small]
+    lines = []
+    for row in range(max(len(cell) for cell in cells)):
+        line = Text()
+        for number, cell in enumerate(cells):
+            line.append(" " * gap if number else "")
+            if row >= len(cell):
+                line.append(" " * cell.shape[1])
+                continue
+            for red, green, blue in coloured(cell)[row].tolist():
+                shade = SHADES[(299 * red + 587 * green + 114 * blue) // 1000 * len(SHADES) // 256]
+                line.append(shade, f"rgb({red},{green},{blue})")
+        lines.append(line)
+    return Text("\n").join(lines)
+
+
+def _means(image: NDArray[Any], rows: int, columns: int) -> NDArray[np.uint8]:
+    """The means of rectangles of pixels; those at the end may be smaller."""
+    tops, lefts = np.arange(0, image.shape[0], rows), np.arange(0, image.shape[1], columns)
+    sums = np.add.reduceat(np.add.reduceat(image.astype(np.float64), tops, axis=0), lefts, axis=1)
+    heights, widths = (
+        np.diff([*starts.tolist(), size]) for starts, size in zip((tops, lefts), image.shape, strict=False)
+    )
+    means: NDArray[np.uint8] = (sums / (heights[:, None] * widths)[..., None]).astype(np.uint8)
+    return means
