@@ -65,20 +65,30 @@ def read_select_recipe(path: str | Path) -> SelectRecipe:
     return SelectRecipe(selections, seed, label)
 
 
-def _selection(table: object, where: str) -> Selection:
+def require_keys(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:
+    """A table of a recipe, with keys of these types; a list is one of texts, and a role one of the two.
+
+    Raises:
+        InputError: something else.
+    """
     if not isinstance(table, dict):
         raise InputError(f"{where}: {reprlib.repr(table)}; expected a table")
     for key, value in table.items():
-        if key not in TYPES or not _is(value, TYPES[key]):
+        if key not in types or not _is(value, types[key]):
             raise InputError(
                 f"{where}: {key[:80]} = {reprlib.repr(value)}; expected the keys "
                 + ", ".join(
-                    f"{name} ({'list of str' if kind is list else kind.__name__})" for name, kind in TYPES.items()
+                    f"{name} ({'list of str' if kind is list else kind.__name__})" for name, kind in types.items()
                 )
             )
     for name in ("role", "from_role"):
         if name in table and table[name] not in get_args(Role):
             raise InputError(f"{where}: {name} {reprlib.repr(table[name])}; expected 'expert' or 'negative'")
+    return table
+
+
+def _selection(found: object, where: str) -> Selection:
+    table = require_keys(found, TYPES, where)
     require_within(str(table.get("out", "")), where)
     names = {field.name for field in fields(Conditions)}
     about: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}

@@ -20,7 +20,7 @@ from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.candidate import Candidate, ContractError, explain
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits, TurnRewards
-from grace_irl.sandbox.slots import Generators, Slots, rewards_of
+from grace_irl.sandbox.slots import Generators, Slots
 from grace_irl.states import as_state, kind_of_state
 from grace_irl.states.layout import StateLayout
 
@@ -147,7 +147,7 @@ class InProcessRunner(_Closing):
     ) -> tuple[TurnRewards, list[float]]:
         """One turn, and the rewards of the first states of the episodes that begin."""
         try:
-            found, named = rewards_of(self._slots, slots, actions, states, terms=terms)
+            found, named = self._slots.turn(slots, actions, states, terms=terms)
             first = [self._slots.begin(begin.slot, begin.state, begin.instruction) for begin in begins]
         except ContractError as error:
             raise InputError(f"{self._name}: {error}") from error

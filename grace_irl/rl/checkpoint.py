@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
@@ -180,16 +181,8 @@ class CheckpointPolicy:
         if self._module != "stable_baselines3.common.policies":
             action, _ = self._policy.predict(self._seen(state), deterministic=False)
             return action, None
-        with torch.no_grad():
-            observation, _ = self._policy.obs_to_tensor(self._seen(state))
-            distribution = self._policy.get_distribution(observation)
-            drawn = distribution.get_actions()
-            log_prob = float(distribution.log_prob(drawn).reshape(()))
-        action = drawn.numpy().reshape(self._space.shape)
-        # As in SB3's own rollouts, the density is that of the action as drawn, before it is clipped.
-        if hasattr(self._space, "low"):
-            action = np.clip(action, self._space.low, self._space.high)
-        return action, log_prob
+        actions, log_probs = drawn_actions(self._policy, self._seen(state))
+        return actions.reshape(self._space.shape), float(log_probs[0])
 
     def _build(self, state: Any) -> Any:
         kind = kind_of_state(state, f"--policy {self._path}")
@@ -259,6 +252,22 @@ class CheckpointPolicy:
                 )
             options["activation_fn"] = found[1]
         return options
+
+
+def drawn_actions(
+    network: Any, observations: Any, *, deterministic: bool = False
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Actions `(batch, ...)` of an actor-critic policy within its action space, and log-probabilities `(batch,)`.
+
+    Continuous actions are clipped, and have the density of the action as drawn (as in SB3's rollouts).
+    """
+    with torch.no_grad():
+        batch, _ = network.obs_to_tensor(observations)
+        distribution = network.get_distribution(batch)
+        drawn = distribution.get_actions(deterministic=deterministic)
+        log_probs = distribution.log_prob(drawn).cpu().numpy().astype(np.float64)
+    actions, space = drawn.cpu().numpy(), network.action_space
+    return np.clip(actions, space.low, space.high) if hasattr(space, "low") else actions, log_probs
 
 
 def _leaves(space: Any, name: str = "") -> dict[str, Any]:

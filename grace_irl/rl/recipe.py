@@ -6,11 +6,10 @@ import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import get_args
 
 from grace_irl.contents import require_inside
 from grace_irl.demos.files import save
-from grace_irl.demos.select_recipe import require_within
+from grace_irl.demos.select_recipe import require_keys, require_within
 from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
 from grace_irl.rl.collect import EpisodeTally, collect
@@ -92,22 +91,12 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
         yield out, tally
 
 
-def _file(table: object, where: str) -> FileRecipe:
-    if not isinstance(table, dict):
-        raise InputError(f"{where}: {reprlib.repr(table)}; expected a table")
+def _file(found: object, where: str) -> FileRecipe:
     types = {"str": str, "Role": str, "int": int, "bool": bool}
-    known = {field.name: types[str(field.type)] for field in fields(FileRecipe)}
-    for key, value in table.items():
-        if key not in known or type(value) is not known[key]:
-            raise InputError(
-                f"{where}: {key[:80]} = {reprlib.repr(value)}; expected the keys "
-                + ", ".join(f"{name} ({kind.__name__})" for name, kind in known.items())
-            )
+    table = require_keys(found, {field.name: types[str(field.type)] for field in fields(FileRecipe)}, where)
     missing = [name for name in ("out", "env", "policy", "role", "episodes") if name not in table]
     if missing:
         raise InputError(f"{where}: no {missing[0]!r}; expected out, env, policy, role and episodes")
-    if table["role"] not in get_args(Role):
-        raise InputError(f"{where}: role {reprlib.repr(table['role'])}; expected 'expert' or 'negative'")
     out, env, policy = table["out"], table["env"], table["policy"]
     require_within(out, where)
     if policy not in NAMED and (Path(policy).is_absolute() or ".." in Path(policy).parts or "\0" in policy):

@@ -17,7 +17,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
-from grace_irl.rl.checkpoint import read_weights, require_layers, require_tensors
+from grace_irl.rl.checkpoint import drawn_actions, read_weights, require_layers, require_tensors
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.networks import network_options
 from grace_irl.rl.observers import GridObserver, ImageObserver, Observer, RecordObserver, VectorObserver
@@ -48,18 +48,8 @@ class TrainedPolicy:
         return self.network.predict(observation, state, episode_start, deterministic)
 
     def act(self, observations: NDArray[Any], *, deterministic: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Actions `(batch, ...)` within the action space, and their log-probabilities `(batch,)`.
-
-        Continuous actions are clipped, and have the density of the action as drawn (as in SB3's rollouts).
-        """
-        with torch.no_grad():
-            batch, _ = self.network.obs_to_tensor(observations)
-            distribution = self.network.get_distribution(batch)
-            drawn = distribution.get_actions(deterministic=deterministic)
-            log_probs = distribution.log_prob(drawn).cpu().numpy().astype(np.float64)
-        actions = drawn.cpu().numpy()
-        space = self.network.action_space
-        return np.clip(actions, space.low, space.high) if isinstance(space, Box) else actions, log_probs
+        """Actions `(batch, ...)` within the action space, and log-probabilities `(batch,)`; see `drawn_actions`."""
+        return drawn_actions(self.network, observations, deterministic=deterministic)
 
     def save(self, path: str | Path) -> None:
         """Writes one file, whole or not at all: weights, and JSON that says how to build the network.

@@ -17,7 +17,7 @@ from grace_irl.sandbox.candidate import ProgramFailure, explain
 from grace_irl.sandbox.child import prepare
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.protocol import Status
-from grace_irl.sandbox.slots import Slots, rewards_of
+from grace_irl.sandbox.slots import Slots
 from grace_irl.sandbox.wire import CODES, read_pipe, write_pipe
 from grace_irl.states.layout import StateLayout
 
@@ -76,7 +76,7 @@ def _turn(slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> Non
     instructions = json.loads(read_pipe(text)) if text else []
     phase: Status = "runtime"
     try:
-        rewards, named = rewards_of(slots, numbers, actions, states, terms=terms)
+        rewards, named = slots.turn(numbers, actions, states, terms=terms)
         phase = "init"
         for slot, state, instruction in zip(starting, firsts, instructions, strict=True):
             slots.begin(slot, state, instruction)

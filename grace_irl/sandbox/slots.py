@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from grace_irl.programs.contract import as_action
 from grace_irl.sandbox.candidate import Candidate, Reward, number
 from grace_irl.states import as_state
 from grace_irl.states.kind import StateKind
+
+_AS_IT_IS = nullcontext()
 
 
 class Generators:
@@ -32,16 +34,16 @@ class Generators:
         self._used = used
         self._state: tuple[Any, Any] | None = None
 
-    @contextmanager
-    def lent(self, *, kept: bool = True) -> Iterator[None]:
+    def lent(self, *, kept: bool = True) -> AbstractContextManager[None]:
         """Put them in the place of the process's for a while.
 
         Args:
             kept: the episode goes on from the numbers that were drawn; otherwise it draws them again.
         """
-        if not self._used:
-            yield
-            return
+        return self._lent(kept) if self._used else _AS_IT_IS
+
+    @contextmanager
+    def _lent(self, kept: bool) -> Iterator[None]:
         before = _standing()
         if self._state is not None:
             _put(self._state)
@@ -106,70 +108,49 @@ class Slots:
         self._running[slot] = Running(reward, self._fresh(state), generators)
         return first
 
-    def step(self, slot: int, action: Any, state: Any) -> float:
-        """The reward for arriving in `state`, by `action` from the state before.
+    def turn(
+        self,
+        numbers: Sequence[int],
+        actions: Sequence[Any] | NDArray[Any] | None,
+        states: Sequence[Any] | NDArray[Any],
+        *,
+        terms: bool,
+    ) -> tuple[list[float], list[dict[str, float]]]:
+        """One step of several episodes.
+
+        Args:
+            numbers: their slots.
+            actions: one each, or None if the program takes none.
+            states: the states reached.
+            terms: ask for the named components of the rewards, too. What they draw changes no reward: nobody asks for
+                them offline.
+
+        Returns:
+            Rewards, and the components of each ({} for a program without `terms_fn`), or [].
 
         Raises:
-            KeyError: no episode has begun in this slot.
+            KeyError: no episode has begun in a slot.
             NotANumberError: the program gave something else.
         """
-        running = self._running[slot]
-        if not self._candidate.uses_random:
-            return self._call(running, action, state)
-        with running.generators.lent():
-            return self._call(running, action, state)
-
-    def terms(self, slot: int, action: Any, before: Any, state: Any) -> dict[str, float]:
-        """The named components of the reward just given; {} for a program without `terms_fn`.
-
-        What they draw changes no reward: nobody asks for them offline.
-        """
-        running = self._running[slot]
-        with running.generators.lent(kept=False):
+        rewards, named = [], []
+        for index, slot in enumerate(numbers):
+            running, state = self._running[slot], states[index]
+            before, action = running.last, None if actions is None else actions[index]
+            with running.generators.lent():
+                value = running.reward.call(*self._handed(before, action, state))
+            rewards.append(value if type(value) is float else number(value))
             if self.takes_action:
-                return running.reward.terms(self._fresh(before), as_action(action), self._fresh(state))
-            return running.reward.terms(self._fresh(state))
+                running.last = self._fresh(state)
+            if terms:
+                with running.generators.lent(kept=False):
+                    named.append(running.reward.terms(*self._handed(before, action, state)))
+        return rewards, named
 
-    def last(self, slot: int) -> Any:
-        """The state that an episode saw last."""
-        return self._running[slot].last
+    def _handed(self, before: Any, action: Any, state: Any) -> tuple[Any, ...]:
+        """The arguments of the program's methods, each a copy of its own."""
+        if not self.takes_action:
+            return (self._fresh(state),)
+        return self._fresh(before), as_action(action), self._fresh(state)
 
     def _fresh(self, state: Any) -> Any:
         return as_state(state, self._kind)
-
-    def _call(self, running: Running, action: Any, state: Any) -> float:
-        if self.takes_action:
-            value = running.reward.call(self._fresh(running.last), as_action(action), self._fresh(state))
-            running.last = self._fresh(state)
-        else:
-            value = running.reward.call(self._fresh(state))
-        return value if type(value) is float else number(value)
-
-
-def rewards_of(
-    slots: Slots,
-    numbers: Sequence[int],
-    actions: Sequence[Any] | NDArray[Any] | None,
-    states: Sequence[Any] | NDArray[Any],
-    *,
-    terms: bool,
-) -> tuple[list[float], list[dict[str, float]]]:
-    """One step of several episodes.
-
-    Args:
-        numbers: their slots.
-        actions: one each, or None if the program takes none.
-        states: the states reached.
-        terms: ask for the components, too.
-
-    Returns:
-        Rewards, and the components of each, or [].
-    """
-    rewards, named = [], []
-    for index, slot in enumerate(numbers):
-        action = None if actions is None else actions[index]
-        before = slots.last(slot) if terms else states[index]
-        rewards.append(slots.step(slot, action, states[index]))
-        if terms:
-            named.append(slots.terms(slot, action, before, states[index]))
-    return rewards, named

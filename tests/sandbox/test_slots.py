@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.sandbox.candidate import Candidate, NotANumberError
-from grace_irl.sandbox.slots import Slots, rewards_of
+from grace_irl.sandbox.slots import Slots
 
 PROGRAMS = {
     "counts and leaks": """
@@ -78,8 +78,8 @@ def test_side_by_side_is_as_alone(name: str, moves: list[tuple[int, bool, int]],
             alone[slot].begin(0, state, "x" * abs(number))
             continue
         action = np.array([number])
-        found = rewards_of(together, [slot], action, state[None], terms=terms)
-        assert found == rewards_of(alone[slot], [0], action, state[None], terms=terms)
+        found = together.turn([slot], action, state[None], terms=terms)
+        assert found == alone[slot].turn([0], action, state[None], terms=terms)
 
 
 def test_the_generators_of_the_process_are_left_alone() -> None:
@@ -88,13 +88,13 @@ def test_the_generators_of_the_process_are_left_alone() -> None:
     np.random.seed(1)
     expected = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[union-attr]
     drawing.begin(0, np.zeros(2), "")
-    rewards_of(drawing, [0], None, np.zeros((1, 2)), terms=True)
+    drawing.turn([0], None, np.zeros((1, 2)), terms=True)
     assert (random.getstate(), np.random.get_state()[1].tolist()) == expected  # type: ignore[union-attr]
 
 
 def test_an_episode_must_begin_before_it_goes_on() -> None:
     with pytest.raises(KeyError):
-        slots("transitions").step(3, 0.0, np.zeros(2))
+        slots("transitions").turn([3], np.zeros(1), np.zeros((1, 2)), terms=False)
 
 
 def test_components_are_numbers_by_name() -> None:
@@ -102,7 +102,7 @@ def test_components_are_numbers_by_name() -> None:
         source = f"class Reward:\n    def reward_fn(self, s): return 0\n    def terms_fn(self, s): return {returned}\n"
         made = Slots(Candidate(source, takes_action=False, name="a_name_of_its_own"))
         made.begin(0, np.zeros(1), "")
-        return rewards_of(made, [0], None, np.zeros((1, 1)), terms=True)[1][0]
+        return made.turn([0], None, np.zeros((1, 1)), terms=True)[1][0]
 
     assert terms("{'a': 1, 2: True}") == {"a": 1.0, "2": 1.0}
     assert len(terms("{i: i for i in range(1000)}")) == 64
