@@ -164,8 +164,8 @@ class Synthesiser:
 
 def _vectors(problem: Problem, seed: int) -> Sketcher:
     del seed
-    width = problem.train[0].trajectory.states.shape[1]
-    return AdditiveSketcher(problem.train, VectorNumbers.of(problem.metadata.fields, width))
+    stacks = [item.trajectory.states for item in problem.train]
+    return AdditiveSketcher(problem.train, VectorNumbers.of(problem.metadata.fields, stacks[0].shape[1]))
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:
