@@ -255,9 +255,8 @@ def scramble(path: Path) -> None:
 def comparison(folder: Path) -> None:
     """Reads the folder of a comparison and writes its tables."""
     from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
-    from grace_irl.compare.oracle import Oracle
     from grace_irl.compare.settings import read_settings, tuned
-    from grace_irl.compare.standings import standings
+    from grace_irl.compare.standings import Oracle, standings
     from grace_irl.compare.table import Line, csv_text, markdown, plot
 
     found = read_settings(folder)
