@@ -57,7 +57,9 @@ class Dialect:
         if n > 1:
             wanted["n"] = n
         if schema:
-            wanted["response_format"] = self.response_format(schema)
+            named = {"json_schema": {"name": "answer", "strict": True, "schema": schema}}
+            form = named if self.schema_form == "json_schema" else {"schema": schema}
+            wanted["response_format"] = {"type": self.schema_form, **form}
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
     def accepted(self, payload: Mapping[str, Any], choices: int) -> None:
@@ -79,9 +81,10 @@ class Dialect:
             self.system_role = False
             news.append("the model has no place for a system text: it goes before the question from now on")
         named = rejected_parameters(failure, DROPPABLE & set(payload))
-        if "response_format" in payload and not self.schema_works and self.schema_form == "json_schema":
-            # llama.cpp's server answers 500, which by itself may be an accident.
-            if "response_format" in named or (failure.kind == "server error" and times > 1):
+        if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
+            # llama.cpp's server refuses OpenAI's form with status 500, and one such error may have another cause.
+            refused = "response_format" in named or (failure.kind == "server error" and times > 1)
+            if refused and self.schema_form == "json_schema":  # else another call has learnt it meanwhile
                 self.schema_form = "json_object"
                 news.append("the server does not take a schema in OpenAI's form: llama.cpp's is tried")
             named.discard("response_format")
@@ -114,12 +117,6 @@ class Dialect:
         if self.system_role and prompt.system:
             return [{"role": "system", "content": prompt.system}, user]
         return [user]
-
-    def response_format(self, schema: Mapping[str, object]) -> dict[str, Any]:
-        """The schema of an answer, as this server takes it."""
-        if self.schema_form == "json_object":
-            return {"type": "json_object", "schema": schema}
-        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
 
 
 def _data_url(image: bytes) -> str:
