@@ -12,8 +12,8 @@ that every other method has (`grace-irl compare --expand M`).
 The third one trains on the best of a large model's first four answers, which are recorded beside that file.
 
 It goes on where it was stopped. It exits with 1 if the last policies of GRACE are below 0.95 of those of PPO on the
-true reward, or if those have not learnt (`grace_irl.compare.oracle`), so that no fraction can be quoted. Every method
-keeps its policy where GRACE's rounds end, and results are of last policies and of favourites.
+true reward, or if those have not learnt (`grace_irl.compare.standings`), so that no fraction can be quoted. Every
+method keeps its policy where GRACE's rounds end, and results are of last policies and of favourites.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from pathlib import Path
 
 from mujoco_recovery import DATA, ROLLOUTS
 
-from grace_irl.compare.comparison import Compared, resume, start
-from grace_irl.compare.oracle import Oracle
-from grace_irl.compare.pool import ComparisonState
+from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
 from grace_irl.compare.settings import Settings, comparison_of
-from grace_irl.compare.standings import standings
+from grace_irl.compare.standings import Oracle, standings
 from grace_irl.compare.table import KEY, differences_of, rows_of
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations

@@ -98,13 +98,11 @@ def fit(
     with limited(max_memory):
         try:
             if resume is not None:
-                resumed = expansion.resume if expansion.is_expansion(Path(resume)) else fits.resume
-                run = resumed(Path(resume), flags, sets=tuple(sets), parts=parts)
+                run = expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
             else:
                 resolved = worded(file, sets, flags, base)
                 require_effect(resolved, words(resolved, file, sets, flags), "" if writer is not None else None)
-                started = expansion.start if resolved.expand.rounds else fits.start
-                run = started(resolved, Path(out) if out else None, parts)
+                run = expansion.start(resolved, Path(out) if out else None, parts)
         except Interrupted as interrupted:
             _report(interrupted.folder, note, in_memory)
             raise

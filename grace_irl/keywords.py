@@ -1,4 +1,4 @@
-"""Types of the keywords of `grace_irl.fit`; `python -m grace_irl.cli.settings_page` writes this file."""
+"""Types of the keywords of `grace_irl.fit`; `python docs/settings_page.py` writes this file."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ belong to the configuration of a run with that method and of no other; `config.o
 `reads` names the settings of all runs that it reads, of those that a method may leave unread. So a run never takes a
 setting that its method does not read.
 
-`python -m grace_irl.cli.settings_page` writes what is made from the declarations: docs/settings.md, and the types of
+`python docs/settings_page.py` writes what is made from the declarations: docs/settings.md, and the types of
 the keywords, `grace_irl/keywords.py`. A test holds both files to the declarations.
 """
 

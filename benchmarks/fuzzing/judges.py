@@ -255,9 +255,8 @@ def scramble(path: Path) -> None:
 def comparison(folder: Path) -> None:
     """Reads the folder of a comparison and writes its tables."""
     from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
-    from grace_irl.compare.oracle import Oracle
     from grace_irl.compare.settings import read_settings, tuned
-    from grace_irl.compare.standings import standings
+    from grace_irl.compare.standings import Oracle, standings
     from grace_irl.compare.table import Line, csv_text, markdown, plot
 
     found = read_settings(folder)
@@ -296,12 +295,13 @@ def checkpoint(path: Path) -> None:
 
 def stable_baselines(path: Path) -> None:
     """Opens a checkpoint of Stable-Baselines3 and lets it act once."""
-    from gymnasium.spaces import Discrete
+    from gymnasium.spaces import Box, Discrete
 
     from grace_irl.rl.checkpoint import CheckpointPolicy
 
     class Environment:
         action_space = Discrete(3)
+        observation_space = Box(-np.inf, np.inf, (2,), np.float64)
 
     policy = CheckpointPolicy(path)
     policy.reset(Environment(), 0)

@@ -18,17 +18,21 @@ _PARTS = ("about", "weights", "identity", "steps", "updates", "policy", "optimiz
 
 
 @cache
-def _saved() -> Any:
-    """The content of a saved policy of vectors."""
+def _saved(form: str = "vectors") -> Any:
+    """The content of a saved policy of vectors, records or images."""
     import torch
     from gymnasium.spaces import Discrete
 
     from grace_irl.rl.hyperparameters import Hyperparameters
-    from grace_irl.rl.observers import VectorObserver
+    from grace_irl.rl.observers import ImageObserver, RecordObserver, VectorObserver
     from grace_irl.rl.trained import TrainedPolicy, build_network
 
     settings = Hyperparameters("-", net_arch=(4,))
-    observer = VectorObserver(2)
+    observer = {
+        "vectors": VectorObserver(2),
+        "records": RecordObserver(("at",), 2, ("seen",), ((1, 36, 36),), ("said",)),
+        "images": ImageObserver((8, 9), 1),
+    }[form]
     policy = TrainedPolicy(build_network(observer, Discrete(3), settings), observer, settings, "A-v0")
     with tempfile.TemporaryDirectory() as folder:
         policy.save(Path(folder) / "p.pt")
@@ -48,7 +52,7 @@ def _checkpoint() -> Any:
 
 def saved(rng: Draw, folder: Path) -> Path:
     """A saved policy."""
-    return _file(rng, folder / "policy.pt", dict(_saved()), "about")
+    return _file(rng, folder / "policy.pt", dict(_saved(rng.choice(("vectors", "records", "images")))), "about")
 
 
 def checkpoint(rng: Draw, folder: Path) -> Path:

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.options import Kind, MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory, require_one_of
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states.vector import VECTOR
 
-
-@dataclass(frozen=True)
-class Collected:
-    """One file that was written, with what became of the episodes."""
-
-    path: Path
-    trajectories: int
-    lines: tuple[str, ...]
-    dropped_successes: int
-    failures: dict[str, int]
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "path": str(self.path),
-            "trajectories": self.trajectories,
-            "dropped_successes": self.dropped_successes,
-            "failures": self.failures,
-        }
+if TYPE_CHECKING:
+    from grace_irl.rl.collect import EpisodeTally
 
 
 def collect(
@@ -70,16 +52,14 @@ def collect(
         from grace_irl.rl.recipe import run_recipe
 
         for path, tally in run_recipe(recipe, force=force):
-            done = Collected(path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures))
-            _report(done, json_)
+            _report(path, tally, as_json=json_)
         return
     given = {"--env": env, "--policy": policy, "--role": role, "--out": out}
     missing = [name for name, value in given.items() if value is None]
     if missing:
         raise InputError(f"no {missing[0]}; expected --env, --policy, --role and --out, or --recipe")
-    for option, value, allowed in (("--role", role, get_args(Role)), ("--format", format_, get_args(Format))):
-        if value is not None and value not in allowed:
-            raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
+    require_one_of("--role", role, get_args(Role))
+    require_one_of("--format", format_, get_args(Format))
     path = Path(cast(Path, out))
     require_new(path, force=force)
     # A place that no writer takes is found out before the episodes are played, and not after.
@@ -108,16 +88,14 @@ def collect(
     save(demonstrations, path, cast("Format | None", format_))
     if demonstrations.choice is not None and not json_:
         say(demonstrations.choice.line)
-    _report(
-        Collected(path, tally.kept, tuple(tally.lines()), tally.dropped_successes, dict(tally.failures)),
-        json_,
-    )
+    _report(path, tally, as_json=json_)
 
 
-def _report(done: Collected, as_json: bool) -> None:
-    for line in done.lines:
+def _report(path: Path, tally: EpisodeTally, *, as_json: bool) -> None:
+    for line in tally.lines():
         say(line, err=True)
-    if as_json:
-        print_json(done.to_json())
-    else:
-        say(f"{done.path}: {done.trajectories} trajectories")
+    if not as_json:
+        say(f"{path}: {tally.kept} trajectories")
+        return
+    dropped, failures = tally.dropped_successes, dict(tally.failures)
+    print_json({"path": str(path), "trajectories": tally.kept, "dropped_successes": dropped, "failures": failures})

@@ -125,9 +125,7 @@ def compare(
 
 
 def _print(compared: Compared, *, as_json: bool) -> None:
-    from rich.table import Table
-
-    from grace_irl.cli.console import console, print_json, say
+    from grace_irl.cli.console import console, plain_table, print_json, say
     from grace_irl.compare.folder import ComparisonFolder
     from grace_irl.compare.table import KEY, differences_of, rows_of
 
@@ -136,7 +134,7 @@ def _print(compared: Compared, *, as_json: bool) -> None:
         for environment in dict.fromkeys(each.environment for each in compared.standings):
             part = [each for each in compared.standings if each.environment == environment]
             for title, (head, rows) in ((environment, rows_of(part)), ("", differences_of(part))):
-                table = Table(*head, title=title or None, title_justify="left", box=None, pad_edge=False)
+                table = plain_table(*head, title=title)
                 for row in rows:
                     table.add_row(*row)
                 if rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +18,6 @@ from rich.text import Text
 from grace_irl.errors import InputError
 from grace_irl.methods.account import Figures
 from grace_irl.programs.parsing import canonical
-from grace_irl.runs.record import plain
 from grace_irl.text import HarmlessStream, harmless, line
 
 
@@ -64,16 +64,35 @@ def say(text: str, *, err: bool = False) -> None:
     print(line(text), file=sys.stderr if err else sys.stdout, flush=True)
 
 
+def plain(value: object) -> Any:
+    """A value for strict JSON: dataclasses as objects, tuples as lists, what is not finite as null."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
 def print_json(answer: Mapping[str, object]) -> None:
     """One JSON object on one line of stdout."""
     print(json.dumps(plain(dict(answer)), allow_nan=False), flush=True)
 
 
+def plain_table(*columns: str, title: str = "", numbers: bool = False) -> Table:
+    """A table without lines. With `numbers`, all columns but the first stand to the right."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if numbers and place else "left")
+    return table
+
+
 def table_of(figures: Figures) -> Table:
     """A table of a method's figures, one named row each."""
-    table = Table(title=figures.title or None, title_justify="left", box=None, pad_edge=False)
-    for place, name in enumerate(figures.head):
-        table.add_column(name, justify="right" if place else "left")
+    table = plain_table(*figures.head, title=figures.title, numbers=True)
     for row in figures.rows:
         table.add_row(*row)
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -13,15 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.goals import goal_table
-from grace_irl.cli.options import Kind, MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory, require_one_of
 from grace_irl.cli.pictures import in_terminal, save_pictures
 from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
 from grace_irl.demos.files import Format, iter_trajectories
-from grace_irl.demos.goals import goal_rows, load_goals
+from grace_irl.demos.goals import GoalRow, goal_rows, load_goals
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, DemosSummary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
@@ -99,10 +99,10 @@ def convert(
 
     Example: grace-irl demos convert hopper.npz hopper.parquet --role expert --env Hopper-v4 --label all
     """
-    _one_of("--format", format_, get_args(Format))
-    _one_of("--role", role, get_args(Role))
-    _one_of("--label", label, get_args(LabelRule))
-    _one_of("--screenshots", screenshots, get_args(Keep))
+    require_one_of("--format", format_, get_args(Format))
+    require_one_of("--role", role, get_args(Role))
+    require_one_of("--label", label, get_args(LabelRule))
+    require_one_of("--screenshots", screenshots, get_args(Keep))
     require_new(Path(target), force=force)
     fields = None
     if environment is not None:
@@ -132,11 +132,6 @@ def scramble(
         raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name where the copies go")
     copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "")
     _report(copied, place, json_)
-
-
-def _one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> None:
-    if value is not None and value not in allowed:
-        raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
 
 
 def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:
@@ -197,3 +192,42 @@ def _groups(summary: DemosSummary) -> RenderableType:
     lines: list[RenderableType] = [Text(f"{len(texts)} different instructions, such as", style="bold")]
     lines += [f"  {line(text)}  ({count} trajectories)" for text, count in texts.most_common(EXAMPLES)]
     return Group(table, *lines, "")
+
+
+SHOWN = 60
+"""Trajectories in the table; `--json` has all of them."""
+
+
+def goal_table(rows: Sequence[GoalRow], unknown: Sequence[str]) -> RenderableType:
+    """A table of expert trajectories, with counts below it.
+
+    Args:
+        rows: one for each expert trajectory.
+        unknown: digests in the file of which there is no expert trajectory.
+    """
+    table = Table(title="Goal states of experts", title_justify="left")
+    table.add_column("trajectory", overflow="fold")
+    table.add_column("task", overflow="fold")
+    table.add_column("states", justify="right")
+    table.add_column("digest", no_wrap=True)
+    table.add_column("goal states", overflow="fold")
+    for row in rows[:SHOWN]:
+        table.add_row(row.source, row.task, str(row.states), row.digest, _said(row.goals))
+    with_goals = sum(bool(row.goals) for row in rows)
+    silent = sum(row.goals is None for row in rows)
+    lines = [
+        f"{len(rows)} expert trajectories: {with_goals} with goal states, "
+        f"{len(rows) - with_goals - silent} with none, {silent} not marked"
+    ]
+    if len(rows) > SHOWN:
+        lines.append(f"{len(rows) - SHOWN} more are not shown; --json has all of them")
+    if unknown:
+        others = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
+        lines.append(f"{len(unknown)} entries of the file are of no expert trajectory here: {others}")
+    return Group(table, *lines, "")
+
+
+def _said(goals: tuple[int, ...] | None) -> str:
+    if goals is None:
+        return "not marked"
+    return ", ".join(map(str, goals)) or "none"

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, print_json, say
+from grace_irl.cli.console import console, plain_table, print_json, say
 from grace_irl.sandbox.pool import cores
 from grace_irl.sandbox.tiers import ATTACKS, Finding, Tier, open_with_tier
 from grace_irl.version import __version__
@@ -87,10 +87,7 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
 
 def _canaries(tier: Tier) -> Table:
     """Attacks by layers, each alone and then all; the last column is what programs run under."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("canary attack")
-    for finding in tier.findings:
-        table.add_column(" + ".join(finding.layers) or "limits only")
+    table = plain_table("canary attack", *(" + ".join(each.layers) or "limits only" for each in tier.findings))
     for attack in ATTACKS:
         words = [_word(finding, attack) for finding in tier.findings]
         if words and words[-1] == "passes":

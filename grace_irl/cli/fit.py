@@ -96,8 +96,7 @@ def fit(
                 )
             with FitProgress() as progress:
                 parts = fits.Parts(listener=progress, note=progress.note)
-                resumed = expansion.resume if expansion.is_expansion(resume) else fits.resume
-                run = resumed(resume, given, sets=sets, parts=parts)
+                run = expansion.resume(resume, given, sets=sets, parts=parts)
         else:
             resolved = worded(config, sets, given, recorded_config(replay) if replay else None)
             require_effect(resolved, words(resolved, config, sets, given))
@@ -110,8 +109,7 @@ def fit(
                 return
             with FitProgress() as progress:
                 parts = fits.Parts(listener=progress, note=progress.note)
-                started = expansion.start if resolved.expand.rounds else fits.start
-                run = started(resolved, out, parts)
+                run = expansion.start(resolved, out, parts)
     except Interrupted as interrupted:
         leave(interrupted)
     print_run(run, report_of_fit(run.folder), as_json=as_json)

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from rich.table import Table
 
-from grace_irl.cli.console import console, print_json, print_source, say, table_of
+from grace_irl.cli.console import console, plain_table, print_json, print_source, say, table_of
 from grace_irl.cli.progress import rounds_table
 from grace_irl.cli.report import report_of_fit
 from grace_irl.methods.registry import method
@@ -41,9 +41,7 @@ def _object(total: Total) -> dict[str, object]:
 
 
 def _prompts(estimate: Estimate) -> Table:
-    table = Table(title="tokens of one call", title_justify="left", box=None, pad_edge=False)
-    for name in ("", "typical", "at most"):
-        table.add_column(name, justify="right" if name else "left")
+    table = plain_table("", "typical", "at most", title="tokens of one call", numbers=True)
     for name, size in estimate.prompts.items():
         table.add_row(f"prompt, {name}{' (a guess)' if size.guess else ''}", str(size.typical), str(size.most))
     answers = f"each of {estimate.samples} answers" if estimate.samples > 1 else "answer"
@@ -52,9 +50,8 @@ def _prompts(estimate: Estimate) -> Table:
 
 
 def _totals(estimate: Estimate) -> Table:
-    table = Table(title="the whole run", title_justify="left", box=None, pad_edge=False)
-    for name in ("", "programs", "calls", "of them repairs", "tokens in", "tokens out", "cost"):
-        table.add_column(name, justify="right" if name else "left")
+    names = ("", "programs", "calls", "of them repairs", "tokens in", "tokens out", "cost")
+    table = plain_table(*names, title="the whole run", numbers=True)
     for name, total in (("typical", estimate.typical), ("at most", estimate.most)):
         counts = (total.programs, total.calls, total.repairs, total.tokens_in, total.tokens_out)
         table.add_row(name, *map(str, counts), f"{total.cost:.4g}" if total.cost else "no prices given")

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from grace_irl.config import Config
+from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared, mirror
 
 PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
@@ -89,6 +90,12 @@ class Command(TyperCommand):
         ):
             with formatter.section(panel):
                 formatter.write_dl(panels[panel])
+
+
+def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> None:
+    """Raises InputError for a value that is given and none of these."""
+    if value is not None and value not in allowed:
+        raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
 
 
 def command_showing(common: Collection[str]) -> type[Command]:

@@ -1,18 +1,24 @@
-"""The progress of a fit: a live line on a terminal, one line per generation in a log."""
+"""The progress of fits and comparisons: a live line on a terminal, lines in a log."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from grace_irl.cli.console import PlainConsole, console, print_json, say
-from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
-from grace_irl.compare.pool import ComparisonState
+from grace_irl.cli.console import PlainConsole, console, plain_table, print_json, say
 from grace_irl.methods.separated import accuracy_line
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand.expansion import rounds_of
@@ -21,27 +27,27 @@ from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import opened
 from grace_irl.text import line
 
+if TYPE_CHECKING:  # what compares needs the extra "rl", which a fit does not
+    from grace_irl.compare.comparison import ComparisonState
+    from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 
-class FitProgress:
-    """Shows snapshots on stderr, so that stdout holds only the answer."""
 
-    def __init__(self) -> None:
+class LiveLine:
+    """A live line on stderr if that is a terminal, so that stdout holds only the answer.
+
+    Args:
+        columns: of the line, before the time.
+        fields: their first values.
+    """
+
+    def __init__(self, *columns: ProgressColumn, **fields: Any) -> None:
         self._console = PlainConsole(stderr=True)
         self._live: Bar | None = None
-        self._replaying = False
         if self._console.is_terminal:
-            self._live = Bar(
-                SpinnerColumn(),
-                TextColumn("generation {task.fields[generation]}", markup=False),
-                BarColumn(bar_width=20),
-                TextColumn("{task.fields[said]}", markup=False),
-                TimeElapsedColumn(),
-                console=self._console,
-                transient=True,
-            )
-            self._task = self._live.add_task("", total=None, generation=0, said="first programs …")
+            self._live = Bar(*columns, TimeElapsedColumn(), console=self._console, transient=True)
+            self._task = self._live.add_task("", total=None, **fields)
 
-    def __enter__(self) -> FitProgress:
+    def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
         return self
@@ -49,29 +55,39 @@ class FitProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Takes the line away."""
         if self._live is not None:
             self._live.stop()
+
+    def note(self, text: str) -> None:
+        """Says one line above the live one."""
+        if self._live is not None:
+            self._live.console.print(line(text), soft_wrap=True)
+        else:
+            say(text, err=True)
+
+
+class FitProgress(LiveLine):
+    """Shows snapshots of a fit."""
+
+    def __init__(self) -> None:
+        number = TextColumn("generation {task.fields[generation]}", markup=False)
+        words = TextColumn("{task.fields[said]}", markup=False)
+        super().__init__(SpinnerColumn(), number, BarColumn(bar_width=20), words, generation=0, said="first programs …")
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Shows the progress of the run."""
         progress = snapshot.progress
         if self._live is not None:
+            done = progress.generation
             self._live.update(
-                self._task,
-                total=snapshot.generations,
-                completed=progress.generation,
-                generation=progress.generation,
-                said=said(snapshot),
+                self._task, total=snapshot.generations, completed=done, generation=done, said=said(snapshot)
             )
         elif progress.generation_ended and snapshot.told and not snapshot.replayed:
             say(f"generation {progress.generation}: {said(snapshot)}, {progress.seconds:.1f} s", err=True)
-
-    def note(self, text: str) -> None:
-        """Says something that the user should know."""
-        if self._live is not None:
-            self._live.console.print(line(text))
-        else:
-            say(text, err=True)
 
 
 def said(snapshot: Snapshot) -> str:
@@ -108,7 +124,7 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
 
 def rounds_table(rounds: Sequence[Round]) -> Table:
     """One row for each round; returns and successes are the environment's own, which no search saw."""
-    table = Table(*COLUMNS, box=None, pad_edge=False)
+    table = plain_table(*COLUMNS)
     for each in rounds:
         told = each.number > 0
         table.add_row(
@@ -131,52 +147,21 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-class ComparisonProgress:
-    """Shows progress on stderr, so that stdout holds only the answer. Implements `Listener`."""
+class ComparisonProgress(LiveLine):
+    """Shows the jobs of a comparison. Implements `Listener`."""
 
     def __init__(self) -> None:
-        self._console = PlainConsole(stderr=True)
-        self._live: Bar | None = None
-        if self._console.is_terminal:
-            columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-            self._live = Bar(*columns, TimeElapsedColumn(), console=self._console, transient=True)
-            self._task = self._live.add_task("checking …", total=None)
-
-    def __enter__(self) -> ComparisonProgress:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Takes the line away."""
-        if self._live is not None:
-            self._live.stop()
+        words = TextColumn("{task.fields[said]}", markup=False)
+        super().__init__(BarColumn(bar_width=20), MofNCompleteColumn(), words, said="checking …")
 
     def __call__(self, progress: ComparisonState) -> None:
         """Shows the progress of the comparison."""
         if progress.ended is not None:
-            self._say(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
+            self.note(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
         if self._live is not None:
             running = ", ".join(f"{method} {seed} at {steps:,}" for method, seed, steps in progress.running)
             failed = f"{progress.failed} failed; " if progress.failed else ""
-            self._live.update(
-                self._task, total=progress.total, completed=progress.done, description=f"{failed}{running}"
-            )
-
-    def note(self, text: str) -> None:
-        """Says one line above the live one."""
-        self._say(text)
-
-    def _say(self, text: str) -> None:
-        if self._live is not None:
-            self._live.console.print(line(text), soft_wrap=True)
-        else:
-            say(text, err=True)
+            self._live.update(self._task, total=progress.total, completed=progress.done, said=f"{failed}{running}")
 
 
 def _score(played: TrainingOutcome | Favourite) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, console, print_json, require_new, say
-from grace_irl.cli.options import Kind, MaxMemory
+from grace_irl.cli.options import Kind, MaxMemory, require_one_of
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.screenshots import Keep
@@ -69,8 +69,7 @@ def select(
         ("--format", format_, get_args(Format)),
         ("--screenshots", screenshots, get_args(Keep)),
     ):
-        if value is not None and value not in allowed:
-            raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
+        require_one_of(option, value, allowed)
     if not sources:
         raise InputError("no --from; expected files, folders or Minari ids to choose from")
     if out is None and not dry_run:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from grace_irl.cli.console import console, print_json, print_source, say, table_of
-from grace_irl.cli.goals import goals_found, goals_line
+from grace_irl.cli.console import console, plain_table, print_json, print_source, say, table_of
 from grace_irl.cli.progress import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.methods.account import Account
 from grace_irl.methods.registry import method
 from grace_irl.programs.library import Usage
+from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
 from grace_irl.runs.folder import RunPaths
@@ -183,10 +184,8 @@ def _spent(spent: Spending) -> str:
 
 
 def _programs_table(records: list[Record], best: str, account: Account) -> Table:
-    table = Table(title="best programs (* the best)", title_justify="left", box=None, pad_edge=False)
-    titles = (each.title for each in account.columns)
-    for name in ("", "program", account.score, *titles, "nodes", "made by", "candidate"):
-        table.add_column(name)
+    names = ("", "program", account.score, *(each.title for each in account.columns), "nodes", "made by", "candidate")
+    table = plain_table(*names, title="best programs (* the best)")
     for record in records:
         table.add_row(
             "*" if record.program.id == best else "",
@@ -201,23 +200,9 @@ def _programs_table(records: list[Record], best: str, account: Account) -> Table
 
 
 def _generations_table(generations: list[Generation], account: Account) -> Table:
-    table = Table(title="generations", title_justify="left", box=None, pad_edge=False)
-    names = (
-        "",
-        "answers",
-        "kept",
-        "dropped",
-        "invalid",
-        "duplicate",
-        "repaired",
-        "failed",
-        "new functions",
-        "reused",
-        f"best {account.score}",
-        *(each.title for each in account.progress),
-    )
-    for name in names:
-        table.add_column(name, justify="right")
+    counted = ("answers", "kept", "dropped", "invalid", "duplicate", "repaired", "failed", "new functions", "reused")
+    named = (f"best {account.score}", *(each.title for each in account.progress))
+    table = plain_table("", *counted, *named, title="generations", numbers=True)
     for row in generations:
         fates = (row.kept, row.dropped, row.invalid, row.duplicate, row.repaired)
         counts = (row.calls, *fates, row.failed, row.new_functions, row.reused_functions)
@@ -230,9 +215,7 @@ def _library_table(reused: Reuse, top: int) -> Table:
     title = (
         f"functions that programs share: {len(reused.shared)} of {len(reused.functions)} (export --library writes them)"
     )
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in ("function", "valid programs", "programs", "called at", "best in", "first in"):
-        table.add_column(name)
+    table = plain_table("function", "valid programs", "programs", "called at", "best in", "first in", title=title)
     for use in reused.shared[:top]:
         counts = map(str, (use.valid, use.programs, use.calls))
         table.add_row(_short(use.known.name), *counts, use.best, use.known.program)
@@ -240,9 +223,7 @@ def _library_table(reused: Reuse, top: int) -> Table:
 
 
 def _fates_table(rows: list[FateRow]) -> Table:
-    table = Table(title="fates", title_justify="left", box=None, pad_edge=False)
-    for name in ("generation", "program", "verdict", "why"):
-        table.add_column(name)
+    table = plain_table("generation", "program", "verdict", "why", title="fates")
     for row in rows:
         table.add_row(str(row.generation), row.fate.program_id, row.fate.verdict, _short(row.fate.reason))
     return table
@@ -296,3 +277,32 @@ def _fate_object(row: FateRow) -> dict[str, Any]:
         "verdict": fate.verdict,
         "reason": fate.reason,
     }
+
+
+def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
+    """Figures of a run's goal states; {} if it did not need them."""
+    if not answers:
+        return {}
+    last = {answer.digest: answer for answer in answers if answer.indices is not None}
+    return {
+        "trajectories": len({answer.digest for answer in answers}),
+        "known": len(last),
+        "with_goals": sum(bool(answer.indices) for answer in last.values()),
+        "states": sum(len(answer.indices or ()) for answer in last.values()),
+        "by": dict(Counter(answer.origin for answer in last.values())),
+        "calls": sum(answer.origin == "model" for answer in answers),
+        "tokens": sum(answer.tokens_in + answer.tokens_out for answer in answers),
+        "seconds": sum(answer.seconds for answer in answers),
+    }
+
+
+def goals_line(found: dict[str, Any], path: Path) -> str:
+    """The same in one line."""
+    by = ", ".join(f"{count} by {origin}" for origin, count in found["by"].items())
+    text = (
+        f"goal states: {found['states']} in {found['with_goals']} of {found['trajectories']} expert trajectories "
+        f"({by or 'none answered yet'})"
+    )
+    if found["calls"]:
+        text += f", {found['calls']} calls, {found['tokens']} tokens"
+    return f"{text}; see {path}"

@@ -15,71 +15,49 @@ from grace_irl.rewards.scale import Form
 from grace_irl.toml import from_json
 
 
-@dataclass(frozen=True)
 class ComparisonFolder:
-    """Paths inside a comparison's folder (docs/compare.md)."""
+    """Paths inside a comparison's folder (docs/compare.md).
 
-    path: Path
+    Attributes:
+        csv: one row for each job and environment.
+        table: the table, with its notes, in Markdown.
+        lock: held by the process that works on the comparison.
+        goals: the run that knows the goal states of all jobs, for the label "goal".
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.csv = path / "results.csv"
+        self.table = path / "table.md"
+        self.lock = path / "lock"
+        self.goals = path / "goals"
 
     def job(self, method: str, seed: int) -> JobFolder:
         """The folder of one job."""
         return JobFolder(self.path / "jobs" / f"{method}-{seed}")
-
-    @property
-    def csv(self) -> Path:
-        """One row for each job and environment."""
-        return self.path / "results.csv"
-
-    @property
-    def table(self) -> Path:
-        """The table, with its notes, in Markdown."""
-        return self.path / "table.md"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the process that works on the comparison."""
-        return self.path / "lock"
-
-    @property
-    def goals(self) -> Path:
-        """The run that knows the goal states of all jobs, for the label "goal"."""
-        return self.path / "goals"
 
     def curves(self, environment: str) -> Path:
         """The plot of learning curves in one environment."""
         return self.path / f"curves-{slug(environment)}.svg"
 
 
-@dataclass(frozen=True)
 class JobFolder:
-    """Files of one job."""
+    """Files of one job.
 
-    path: Path
+    Attributes:
+        result: written last: the job has ended.
+        log: the output of its process.
+        fit: the run, or the expansion, that recovers `grace`'s reward.
+        program, net: a recovered reward that is a program, or a network.
+    """
 
-    @property
-    def result(self) -> Path:
-        """Written last: the job has ended."""
-        return self.path / "result.json"
-
-    @property
-    def log(self) -> Path:
-        """The output of its process."""
-        return self.path / "log.txt"
-
-    @property
-    def fit(self) -> Path:
-        """The run, or the expansion, that recovers `grace`'s reward."""
-        return self.path / "fit"
-
-    @property
-    def program(self) -> Path:
-        """A recovered reward that is a program."""
-        return self.path / "reward.py"
-
-    @property
-    def net(self) -> Path:
-        """A recovered reward that is a network."""
-        return self.path / "reward.pt"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.result = path / "result.json"
+        self.log = path / "log.txt"
+        self.fit = path / "fit"
+        self.program = path / "reward.py"
+        self.net = path / "reward.pt"
 
     def curve(self, environment: str) -> Path:
         """The learning curve in one environment."""

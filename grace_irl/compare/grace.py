@@ -25,6 +25,7 @@ from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
 from grace_irl.runs.expand import expansion
+from grace_irl.runs.expand.expanding import place_of
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
@@ -187,13 +188,12 @@ class Grace:
     def _run(self, config: Config) -> Run:
         """Searches, or resumes a search that was killed."""
         parts = fits.Parts(demonstrations=self.demonstrations, note=self.note, reason=REASON)
-        expands = config.expand.rounds > 0
-        began = (self.folder / "rounds" / "0" / "run" if expands else self.folder).exists()
-        if not began:
+        first = place_of(self.folder, 0) / "run" if config.expand.rounds else self.folder
+        if not first.exists():
             shutil.rmtree(self.folder, ignore_errors=True)  # killed before it was whole
-            return (expansion.start if expands else fits.start)(config, self.folder, parts)
+            return expansion.start(config, self.folder, parts)
         workers = {"sandbox.workers": config.sandbox.workers}
-        return (expansion.resume if expands else fits.resume)(self.folder, workers, parts=parts, vouched=config)
+        return expansion.resume(self.folder, workers, parts=parts, vouched=config)
 
     def _expanded(self, run: Run, config: Config, watch: Watch) -> GraceTrained:
         from grace_irl.rl.trained import load_policy

@@ -17,7 +17,8 @@ from grace_irl.config import MOST_STEPS, Config
 from grace_irl.errors import InputError
 from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting, runs_code
-from grace_irl.runs.config import parsed, resolve, to_toml
+from grace_irl.runs.config import located as located_run
+from grace_irl.runs.config import located_path, parsed, resolve, to_toml
 from grace_irl.runs.effects import require_effect
 from grace_irl.settings import Section, declared, problem_of, setting
 from grace_irl.toml import read_toml
@@ -287,40 +288,19 @@ def authorised_settings(
 
 def located(settings: Settings) -> Settings:
     """Paths made absolute, so that a comparison can be resumed from anywhere; other names stay as they are."""
-    comparison, data = settings.comparison, settings.fit.data
-    comparison = comparison.model_copy(
-        update={
-            "env": _function(comparison.env),
-            "transfer": tuple(map(_function, comparison.transfer)),
-            "reward": _path(comparison.reward),
-        }
-    )
-    data = data.model_copy(
-        update={
-            "demos": tuple(map(_path, data.demos)),
-            "negatives": tuple(map(_path, data.negatives)),
-            "goals": _path(data.goals),
-        }
-    )
-    fit = settings.fit
-    proposer = fit.proposer.model_copy(
-        update={
-            "start_from": tuple(map(_path, fit.proposer.start_from)),
-            "recording": _path(fit.proposer.recording),
-        }
-    )
-    model = fit.model.model_copy(update={"context": _path(fit.model.context)})
-    return Settings(comparison, fit.model_copy(update={"data": data, "proposer": proposer, "model": model}))
-
-
-def _path(name: str) -> str:
-    return str(Path(name).absolute()) if name and Path(name).exists() else name
+    comparison = settings.comparison
+    places = {
+        "env": _function(comparison.env),
+        "transfer": tuple(map(_function, comparison.transfer)),
+        "reward": located_path(comparison.reward),
+    }
+    return Settings(comparison.model_copy(update=places), located_run(settings.fit))
 
 
 def _function(name: str) -> str:
     """Of `file.py:function`."""
     where, colon, function = name.rpartition(":")
-    return f"{_path(where)}:{function}" if colon and where.endswith(".py") else name
+    return f"{located_path(where)}:{function}" if colon and where.endswith(".py") else name
 
 
 def digest_of(demonstrations: Demonstrations) -> str:

@@ -43,15 +43,16 @@ HELPER_FROM = 8_000
 TERSE_BELOW = 0.5
 """Scale below which prompts do without advice, debug functions and the list of instructions."""
 
-_SHARES = {
-    "legend": 1 / 8,
-    "instructions": 1 / 20,
-    "words": 1 / 20,
-    "context": 1 / 8,
-    "source": 1 / 4,
-    "debug": 1 / 20,
-    "traceback": 1 / 20,
+SECTIONS = {
+    "legend": (1_500, 1 / 8),  # how states are written, codes, statistics
+    "instructions": (500, 1 / 20),  # the list of instructions
+    "words": (500, 1 / 20),  # what their words go with
+    "context": (3_000, 1 / 8),  # text of the user's own
+    "source": (6_000, 1 / 4),  # of a parent
+    "debug": (1_000, 1 / 20),  # the text of debug(expert_states, negative_states)
+    "traceback": (800, 1 / 20),  # of a repair
 }
+"""Most tokens of a section, and the largest share of a whole prompt, so that a small total shrinks every part."""
 
 
 @dataclass(frozen=True)
@@ -62,35 +63,21 @@ class PromptBudget:
         total: of a whole prompt, system part included: the model's context less its answer.
         scale: of what a prompt would have otherwise; 0.25 asks for prompts of a quarter of the tokens. Below 1
             trajectories are thinned first and left out then; what never varies stays whole.
-        legend: how states are written, codes, statistics.
-        instructions: the list of instructions.
-        words: what their words go with.
-        context: text of the user's own.
         trajectories: of all trajectories in a prompt.
         negative: of one negative trajectory, if expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
         negative_heavy: the same of kinds whose states are heavy: a screen takes as much as several grids.
         dense: of one trajectory if every expert state is positive (rule "all"): the statistics say more.
-        source: of a parent's source.
-        debug: the text of debug(expert_states, negative_states).
-        traceback: of a repair.
         experts, negatives: trajectories of either role in a prompt, at most; at least one for every task.
         failures: wrong trajectories in a prompt, at most.
     """
 
     total: int = 24_000
     scale: float = 1.0
-    legend: int = 1_500
-    instructions: int = 500
-    words: int = 500
-    context: int = 3_000
     trajectories: int = 10_000
     negative: int = 120
     negative_heavy: int = 500
     dense: int = 800
-    source: int = 6_000
-    debug: int = 1_000
-    traceback: int = 800
     experts: int = 8
     negatives: int = 8
     failures: int = 4
@@ -100,8 +87,9 @@ class PromptBudget:
             raise InputError(f"prompt scale {self.scale}; expected a share above 0 and at most 1")
 
     def of(self, section: str) -> int:
-        """Tokens of a section: no more than its share of the whole, so that a small total shrinks every part."""
-        return int(min(getattr(self, section), self.total * _SHARES[section]))
+        """Tokens of a section."""
+        most, share = SECTIONS[section]
+        return int(min(most, self.total * share))
 
     def room(self, fixed: int, wanted: int, spared: int = 0) -> int:
         """Tokens for trajectories; may be negative.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import jinja2
@@ -18,6 +19,11 @@ def environment(package: str, folder: str = "templates") -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def written(package: str, template: str, values: Mapping[str, object]) -> str:
+    """The text of a room's template, which ends with a line's end."""
+    return environment(package).get_template(template).render(values).strip() + "\n"
 
 
 def _prompts() -> jinja2.Environment:

@@ -125,6 +125,7 @@ def evaluate(
 
     The episodes' seeds are those of `grace_irl.rl.rollouts.play`, whatever the policy, so that methods meet the same
     levels. Neither the policy nor torch's random state is changed: one that learns goes on as if nobody had looked.
+    Unlike `play` it takes whatever predicts, recurrent policies too, and keeps sums alone: no states, no probabilities.
 
     Args:
         policy: acts in batches.

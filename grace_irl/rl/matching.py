@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
-from grace_irl.rl.environments import is_adapter, make, names_code
+from grace_irl.rl.environments import is_adapter, make, names_code, quiet
 
 NEWEST = "v5"
 _POSITION = "exclude_current_positions_from_observation"
@@ -159,21 +160,21 @@ def _check(
 ) -> None:
     """Makes one environment, and sees that its view agrees with the demonstrations."""
     environment, view = make(chosen, max_steps=max_steps, options=options, kind=metadata.kind)
-    environment.close()
-    found = view.metadata
+    kind, found = first.state_kind, view.metadata
+    with closing(environment), quiet():
+        observation, _ = environment.reset(seed=0)
+        state = view.state(environment, observation)
     pairs = [("states", metadata.kind, found.kind), ("view", metadata.view, found.view)]
     if not is_adapter(chosen) or metadata.fields:
         pairs.append(("fields", ", ".join(metadata.fields), ", ".join(found.fields)))
     problem = next((pair for pair in pairs if pair[1] and pair[2] and pair[1] != pair[2]), None)
-    if problem is None:
-        sizes = first.state_kind.space_problem(first.states, environment.observation_space)
-        problem = None if sizes is None else ("states", *sizes)
+    recorded = "the environment and view that they were recorded in: choose another --env, or convert them"
     if problem is not None:
         what, theirs, ours = problem
-        raise InputError(
-            f"{chosen}: its {what} are {ours}, and the demonstrations have {theirs}; expected the environment and view "
-            "that they were recorded in: choose another --env, or convert them"
-        )
+        raise InputError(f"{chosen}: its {what} are {ours}, and the demonstrations have {theirs}; expected {recorded}")
+    shown = kind.online([state])
+    if kind.signature(shown) != kind.signature(first.states):
+        raise InputError(f"{chosen}: {kind.unlike(shown, first.states, 'the demonstrations')}, as in {recorded}")
 
 
 def told(demonstrations: Demonstrations, name: str = "") -> str:

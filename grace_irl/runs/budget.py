@@ -1,12 +1,13 @@
-"""Stop rules: each an object, all checked in one place."""
+"""Stop rules, all checked in one place, and what a run has spent."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from grace_irl.config import StopConfig
 from grace_irl.runs.store import Store
 
 
@@ -51,155 +52,70 @@ class Prices:
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / 1e6
 
 
-class StopRule(Protocol):
-    """A reason to stop."""
+class Budget:
+    """All stop rules of a run, checked in one place.
 
-    def check(self, progress: Progress) -> str:
-        """The reason to stop now, in a few words; "" to go on."""
-        ...
-
-
-@dataclass(frozen=True)
-class MaxCalls:
-    """Stops after a number of proposals."""
-
-    limit: int
-
-    def check(self, progress: Progress) -> str:
-        """See `StopRule`."""
-        return f"max_calls: {progress.calls} proposals" if progress.calls >= self.limit else ""
-
-
-@dataclass(frozen=True)
-class MaxTokens:
-    """Stops after a number of tokens; answers in flight are lost."""
-
-    limit: int
-
-    def check(self, progress: Progress) -> str:
-        """See `StopRule`."""
-        return f"max_tokens: {progress.tokens} tokens" if progress.tokens >= self.limit else ""
-
-
-@dataclass(frozen=True)
-class MaxCost:
-    """Stops after tokens of this cost; answers in flight are lost."""
-
-    limit: float
-
-    def check(self, progress: Progress) -> str:
-        """See `StopRule`."""
-        return f"max_cost: {progress.cost:.4g}" if progress.cost >= self.limit else ""
-
-
-@dataclass(frozen=True)
-class MaxSeconds:
-    """Stops after a number of seconds of search."""
-
-    limit: float
-
-    def check(self, progress: Progress) -> str:
-        """See `StopRule`."""
-        return f"max_seconds: {progress.seconds:.2f} s" if progress.seconds >= self.limit else ""
-
-
-@dataclass(frozen=True)
-class TargetAccuracy:
-    """Stops at the end of a generation whose best program reaches this train accuracy.
-
-    A target of 1.0 also asks that expert and negative states be separated.
+    Args:
+        rules: of the user.
+        fruitless: answers in a row that are no program, after which nothing more is hoped for, or half as many of a
+            proposer with nothing new; None: any number.
     """
 
-    target: float
-
-    def check(self, progress: Progress) -> str:
-        """See `StopRule`."""
-        best = progress.best
-        if not progress.generation_ended or best.get("accuracy", 0.0) < self.target:
-            return ""
-        if self.target >= 1.0 and not best.get("separated"):
-            return ""
-        return f"target_accuracy: {best['accuracy']:.4g} on training data"
-
-
-@dataclass(frozen=True)
-class Plateau:
-    """Stops after a number of generations without improvement."""
-
-    generations: int
-
-    def check(self, progress: Progress) -> str:
-        """See `StopRule`."""
-        reached = progress.generation_ended and progress.stale >= self.generations
-        return f"plateau: {progress.stale} generations without improvement" if reached else ""
-
-
-@dataclass(frozen=True)
-class Fruitless:
-    """Stops after a number of answers in a row that are no program, or half as many of a proposer with nothing new."""
-
-    answers: int
-
-    def check(self, progress: Progress) -> str:
-        """See `StopRule`."""
-        if 2 * progress.exhausted >= self.answers:
-            return f"exhausted: the proposer has nothing new ({progress.exhausted} answers in a row)"
-        return f"no program in {progress.fruitless} answers in a row" if progress.fruitless >= self.answers else ""
-
-
-class Budget:
-    """All stop rules of a run, checked in one place."""
-
-    def __init__(self, rules: Sequence[StopRule]) -> None:
-        self._rules = tuple(rules)
-        self._calls = min((rule.limit for rule in self._rules if isinstance(rule, MaxCalls)), default=None)
-        self._seconds = min((rule.limit for rule in self._rules if isinstance(rule, MaxSeconds)), default=None)
+    def __init__(self, rules: StopConfig, fruitless: int | None = None) -> None:
+        self._rules = rules
+        self._fruitless = math.inf if fruitless is None else fruitless
 
     def may_ask(self, asked: int) -> bool:
         """Whether the search may ask for one more proposal, after `asked` of them."""
-        return self._calls is None or asked < self._calls
+        return asked < _limit(self._rules.max_calls)
 
     def seconds_left(self, seconds: float) -> float | None:
         """Seconds to wait for a result when `seconds` are over; None without a limit."""
-        return None if self._seconds is None else max(0.0, self._seconds - seconds)
+        most = self._rules.max_seconds
+        return None if most is None else max(0.0, most - seconds)
 
     def check(self, progress: Progress) -> str:
-        """The first reason to stop, or ""."""
-        return next((reason for rule in self._rules if (reason := rule.check(progress))), "")
+        """The first reason to stop, in a few words, or ""."""
+        # The user's own goal comes before what ran out, so that the reason shown is the best news.
+        reasons = (self._target(progress), self._limits(progress), self._plateau(progress), self._hopeless(progress))
+        return next(filter(None, reasons), "")
 
     def spent(self, progress: Progress) -> bool:
         """Whether a rule is met that ends everything, not only the search for better programs."""
-        return any(rule.check(progress) for rule in self._rules if not isinstance(rule, TargetAccuracy | Plateau))
+        return bool(self._limits(progress) or self._hopeless(progress))
+
+    def _limits(self, progress: Progress) -> str:
+        """The limit that is reached. Answers in flight are lost."""
+        rules = self._rules
+        if progress.calls >= _limit(rules.max_calls):
+            return f"max_calls: {progress.calls} proposals"
+        if progress.tokens >= _limit(rules.max_tokens):
+            return f"max_tokens: {progress.tokens} tokens"
+        if progress.cost >= _limit(rules.max_cost):
+            return f"max_cost: {progress.cost:.4g}"
+        return f"max_seconds: {progress.seconds:.2f} s" if progress.seconds >= _limit(rules.max_seconds) else ""
+
+    def _target(self, progress: Progress) -> str:
+        """A generation has ended whose best program reaches the accuracy; 1.0 also asks for separated states."""
+        target, best = _limit(self._rules.target_accuracy), progress.best
+        if not progress.generation_ended or best.get("accuracy", 0.0) < target:
+            return ""
+        if target >= 1.0 and not best.get("separated"):
+            return ""
+        return f"target_accuracy: {best['accuracy']:.4g} on training data"
+
+    def _plateau(self, progress: Progress) -> str:
+        reached = progress.generation_ended and progress.stale >= _limit(self._rules.plateau)
+        return f"plateau: {progress.stale} generations without improvement" if reached else ""
+
+    def _hopeless(self, progress: Progress) -> str:
+        if 2 * progress.exhausted >= self._fruitless:
+            return f"exhausted: the proposer has nothing new ({progress.exhausted} answers in a row)"
+        return f"no program in {progress.fruitless} answers in a row" if progress.fruitless >= self._fruitless else ""
 
 
-def budget(
-    *,
-    max_calls: int | None = None,
-    max_seconds: float | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-    target_accuracy: float | None = None,
-    plateau: int | None = None,
-    fruitless: int | None = None,
-) -> Budget:
-    """A budget of the rules that are given."""
-    rules: list[StopRule] = []
-    # The user's own goals come before what ran out, so that the reason shown is the best news.
-    if target_accuracy is not None:
-        rules.append(TargetAccuracy(target_accuracy))
-    if max_calls is not None:
-        rules.append(MaxCalls(max_calls))
-    if max_tokens is not None:
-        rules.append(MaxTokens(max_tokens))
-    if max_cost is not None:
-        rules.append(MaxCost(max_cost))
-    if max_seconds is not None:
-        rules.append(MaxSeconds(max_seconds))
-    if plateau is not None:
-        rules.append(Plateau(plateau))
-    if fruitless is not None:
-        rules.append(Fruitless(fruitless))
-    return Budget(rules)
+def _limit(value: float | None) -> float:
+    return math.inf if value is None else value
 
 
 @dataclass(frozen=True)

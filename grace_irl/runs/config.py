@@ -78,6 +78,25 @@ def other_method(name: str, method: str) -> str:
     return ""
 
 
+def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
+    """Keys that a method does not have, with the values that another one has by default: they ask for nothing."""
+    from grace_irl.methods.registry import names
+
+    known = settings_of(method)
+    foreign = {
+        f"{name}.{field}": tuple(value) if isinstance(value, list) else value
+        for name, values in tree.items()
+        for field, value in (values.items() if isinstance(values, dict) else ())
+        if f"{name}.{field}" not in known
+    }
+    found: set[str] = set()
+    for other in names() if foreign else ():
+        with contextlib.suppress(InputError):  # a distribution that cannot be read
+            theirs = settings_of(other)
+            found |= {key for key, value in foreign.items() if key in theirs and theirs[key].default == value}
+    return found
+
+
 def validated(tree: Mapping[str, Any]) -> Config:
     """A configuration from values; a section or a value that is missing has its default.
 
@@ -111,9 +130,12 @@ def resolve(
         flags: values by `section.key`; None: not given.
         base: in place of the defaults.
 
+    A file, which a run with another method may have written, and `base` may hold the defaults of that method.
+
     Raises:
         InputError: an unknown key, a value that does not fit, or a file that cannot be read.
     """
+    sets = tuple(sets)
     tree: dict[str, Any] = {} if base is None else base.model_dump()
     if file is not None:
         _merge(tree, read_toml(file, "a TOML file of settings, such as a run's config.toml"))
@@ -122,9 +144,16 @@ def resolve(
         if not found:
             raise InputError(f"--set {text!r}: no '='; expected section.key=value, such as search.population=40")
         _put(tree, key.strip(), parsed(value.strip()))
-    for key, flag in (flags or {}).items():
-        if flag is not None:
-            _put(tree, key, flag)
+    said = {key: flag for key, flag in (flags or {}).items() if flag is not None}
+    for key, flag in said.items():
+        _put(tree, key, flag)
+    name = tree.get("method", METHOD)
+    said_keys = {text.partition("=")[0].strip() for text in sets} | said.keys()
+    for key in _foreign(tree, name) - said_keys if isinstance(name, str) else ():
+        section, _, field = key.partition(".")
+        del tree[section][field]
+        if not tree[section]:
+            del tree[section]
     return validated(tree)
 
 
@@ -142,6 +171,31 @@ def with_settings(config: Config, changes: Mapping[str, object]) -> Config:
     for key, value in changes.items():
         _put(tree, key, value)
     return validated(tree) if changes else config
+
+
+LOCATED = (
+    *("data.demos", "data.negatives", "data.goals"),
+    *("proposer.start_from", "proposer.recording", "model.context"),
+)
+"""Settings that are paths, if there is such a file."""
+
+
+def located_path(name: str) -> str:
+    """A path made absolute; what is no path, such as a Minari id, stays as it is."""
+    return str(Path(name).absolute()) if name and Path(name).exists() else name
+
+
+def located(config: Config) -> Config:
+    """Paths made absolute, so that a run can be resumed from anywhere."""
+    known = flat(config)
+    paths = {key: known[key] for key in LOCATED}
+    return with_settings(
+        config,
+        {
+            key: tuple(map(located_path, value)) if isinstance(value, tuple) else located_path(str(value))
+            for key, value in paths.items()
+        },
+    )
 
 
 def to_toml(config: BaseModel) -> str:

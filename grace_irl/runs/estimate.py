@@ -144,7 +144,10 @@ def estimated(config: Config) -> Estimate:
         )
     course = method(config.method).course(config)
     if course is None:
-        raise InputError(f"--estimate with method {config.method!r}, which does not say how many programs it asks for")
+        raise InputError(
+            f"--estimate with method {config.method!r}, which does not say how many programs it asks for; "
+            "expected --max-calls to bound the run instead"
+        )
     labelling = new_labelling(config)
     notes: list[str] = []
     if labelling.silent:

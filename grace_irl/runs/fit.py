@@ -13,7 +13,7 @@ from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, 
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstrations, Metadata
-from grace_irl.errors import InputError
+from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
@@ -23,21 +23,24 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
-from grace_irl.runs.config import flat, resolve, to_toml
+from grace_irl.runs.budget import Budget, Prices
+from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
-from grace_irl.runs.engine import Snapshot
+from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.proposers import programs_of
-from grace_irl.runs.record import TrajectoryRow, trajectory_rows
+from grace_irl.runs.provenance import export_record
+from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
-from grace_irl.runs.run import Run
+from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
-from grace_irl.runs.session import Session
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
+
+FRUITLESS_POPULATIONS = 2  # a run ends after this many populations of answers in a row that are no program
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
 
@@ -101,7 +104,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         begin = config.proposer.start_from
         named = ProposerConfig(name=type(parts.proposer).__name__, start_from=begin)
         config = config.model_copy(update={"proposer": named})
-    config = proposers.settled(_located(config))
+    config = proposers.settled(located(config))
     if parts.proposer is None:
         proposers.kind(config.proposer.name)
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
@@ -218,11 +221,80 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
+    """One sitting: from opened and checked parts to what the run found.
+
+    Raises:
+        GraceError: no valid program was found, or the search cannot go on; all results are saved.
+        Interrupted: by Ctrl-C; the run is saved.
+    """
     bench = labelled(folder, config, labelling, sandbox, store, parts)
-    proposer, again = proposers.proposer(config, bench, parts.proposer), RunPaths(parts.whole or folder).resume
-    run = Session(folder, config, bench, evaluator, proposer, store, again, parts.listener).work()
-    notes = tuple(detail for _, kind, detail in store.events() if kind == "note")
-    return replace(run, label=labelling.choice, notes=notes)
+    proposer, paths = proposers.proposer(config, bench, parts.proposer), RunPaths(folder)
+    again = RunPaths(parts.whole or folder).resume
+
+    def keep(best: Record) -> None:
+        write_atomically(paths.reward, export_record(best, store, config))
+        store.set_meta("best", best.program.id)
+
+    chosen, goals = method(config.method), store.goals()
+    opened, course = evaluator(bench), chosen.course(config)
+    engine = Engine(
+        search=chosen.search(config),
+        proposer=proposer,
+        evaluator=opened,
+        sandbox=sandbox,
+        store=store,
+        budget=Budget(config.stop, FRUITLESS_POPULATIONS * chosen.width(config)),
+        lag=config.search.lag or 1,
+        account=chosen.account,
+        following=chosen.following(config),
+        prices=Prices(config.model.price_in, config.model.price_out),
+        spent=(sum(each.tokens_in for each in goals), sum(each.tokens_out for each in goals)),
+        generations=course.generations if course else None,
+        on_change=parts.listener or (lambda _: None),
+        on_best=keep,
+    )
+    try:
+        reason = run_to_end(engine.run())
+        best = engine.finish()
+    except KeyboardInterrupt:
+        found = engine.interrupt()
+        store.add_event("interrupted", f"after {engine.progress.calls} proposals")
+        raise Interrupted(folder, Best(found.program, found.evaluation) if found else None) from None
+    except GraceError as error:
+        store.add_event("failed", str(error))
+        raise type(error)(f"{error}; what was done is saved: go on with {again}") from error
+    finally:
+        opened.close()
+    store.add_event("stopped", reason)
+    progress = engine.progress
+    if best is None:
+        raise GraceError(_nothing(folder, progress.calls, reason))
+    return Run(
+        folder=folder,
+        best=Best(best.program, best.evaluation),
+        reward_path=paths.reward,
+        reason=reason,
+        seconds=progress.seconds,
+        programs=len(engine.records),
+        calls=progress.calls,
+        generations=progress.generation,
+        tokens=progress.tokens,
+        cost=progress.cost,
+        proposer=config.proposer.name,
+        method=config.method,
+        label=labelling.choice,
+        notes=tuple(detail for _, kind, detail in store.events() if kind == "note"),
+    )
+
+
+def _nothing(folder: Path, calls: int, reason: str) -> str:
+    """The reason why there is no program, and what to do."""
+    if calls:
+        return f"{folder}: no valid program in {calls} proposals ({reason}); see why with: grace-irl show {folder}"
+    return (
+        f"{folder}: the time was up before the first proposal ({reason}); expected time to read the demonstrations, or "
+        f"for an answer: go on with more: grace-irl fit {RunPaths(folder).resume} --max-seconds N"
+    )
 
 
 def labelled(
@@ -330,19 +402,6 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
     """Rows of trajectories by their content alone, without labels and places."""
     return [replace(row, positives=0, source="") for row in rows]
-
-
-def _located(config: Config) -> Config:
-    """Paths made absolute, so that the run can be resumed from anywhere; a Minari id stays as it is."""
-
-    def located(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(str(Path(name).absolute()) if name and Path(name).exists() else name for name in names)
-
-    data = config.data
-    goals = str(Path(data.goals).absolute()) if data.goals else ""
-    data = data.model_copy(update={"demos": located(data.demos), "negatives": located(data.negatives), "goals": goals})
-    proposer = config.proposer.model_copy(update={"start_from": located(config.proposer.start_from)})
-    return config.model_copy(update={"data": data, "proposer": proposer})
 
 
 def opened_sandbox(settings: SandboxConfig) -> Sandbox:

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -28,51 +27,29 @@ from grace_irl.runs.config import to_toml
 from grace_irl.runs.store import Store
 
 
-@dataclass(frozen=True)
 class RunPaths:
-    """Paths inside a run's folder (docs/runs.md)."""
+    """Paths inside a run's folder (docs/runs.md).
 
-    folder: Path
+    Attributes:
+        config: the resolved configuration.
+        database: all that the run remembers.
+        reward: the best program so far, as exported.
+        report: a page for a browser.
+        goals: goal states of the expert trajectories, for a person to read and correct (label rule "goal").
+        manual: prompts that wait for a person, and the answers (`--proposer manual`).
+        lock: held by the process that works on the run.
+        resume: the words behind `grace-irl fit` that go on with this run, as a shell reads them.
+    """
 
-    @property
-    def resume(self) -> str:
-        """The words behind `grace-irl fit` that go on with this run, as a shell reads them."""
-        return f"--resume {shlex.quote(str(self.folder))}"
-
-    @property
-    def config(self) -> Path:
-        """The resolved configuration."""
-        return self.folder / "config.toml"
-
-    @property
-    def database(self) -> Path:
-        """All that the run remembers."""
-        return self.folder / "run.db"
-
-    @property
-    def reward(self) -> Path:
-        """The best program so far, as exported."""
-        return self.folder / "reward.py"
-
-    @property
-    def report(self) -> Path:
-        """The report: a page for a browser."""
-        return self.folder / "report.html"
-
-    @property
-    def goals(self) -> Path:
-        """Goal states of the expert trajectories, for a person to read and correct (label rule "goal")."""
-        return self.folder / "goals.toml"
-
-    @property
-    def manual(self) -> Path:
-        """Prompts that wait for a person, and the answers (`--proposer manual`)."""
-        return self.folder / "manual"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the process that works on the run."""
-        return self.folder / "lock"
+    def __init__(self, folder: Path) -> None:
+        self.config = folder / "config.toml"
+        self.database = folder / "run.db"
+        self.reward = folder / "reward.py"
+        self.report = folder / "report.html"
+        self.goals = folder / "goals.toml"
+        self.manual = folder / "manual"
+        self.lock = folder / "lock"
+        self.resume = f"--resume {shlex.quote(str(folder))}"
 
 
 def default_folder(demos: str) -> Path:

@@ -223,6 +223,11 @@ def checked(config: Config, problem: Problem) -> Config:
         from grace_irl.synthesis.synthesiser import require_words
 
         require_words(problem)
+    if not problem.items and (config.proposer.name == "synthesis" or config.proposer.seed_synthesis):
+        raise InputError(
+            "no demonstrations, in which the synthesiser finds its programs; expected --demos PATH…, or a model alone: "
+            "--llm-url URL or --proposer manual"
+        )
     return found.check(config, problem)
 
 

@@ -65,19 +65,6 @@ class _Format2:
         return replace(found.evaluation(self.seconds), message=self.message, score=self.fitness)
 
 
-def plain(value: object) -> Any:
-    """A value for strict JSON: dataclasses as objects, tuples as lists, what is not finite as null."""
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
 @dataclass(frozen=True)
 class Record:
     """A program that the search knows, with its score and the request that it first answered."""

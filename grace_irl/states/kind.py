@@ -349,11 +349,6 @@ class StateKind(ABC):
         """Whether observations of a Gymnasium space may be states of this kind."""
         return False
 
-    def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
-        """The forms of a trajectory's states and of a space's observations, if they differ; None if the states may be
-        of the space, or if the kind does not say."""
-        return None
-
     # Looking at states
 
     @abstractmethod

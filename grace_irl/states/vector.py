@@ -88,12 +88,6 @@ class VectorKind(StateKind):
         """See `StateKind`."""
         return len(getattr(space, "shape", None) or ()) == 1 and getattr(space, "dtype", None) is not None
 
-    def space_problem(self, states: States, space: Any) -> tuple[str, str] | None:
-        """See `StateKind`: the widths, if the space has one."""
-        if not self.recognises_space(space) or space.shape[0] == states.shape[1]:
-            return None
-        return f"{states.shape[1]} numbers", f"{space.shape[0]} numbers"
-
     def census(self, states: States) -> Census:
         """See `StateKind`."""
         return VectorRanges(states.shape[1])

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -74,10 +75,7 @@ class Synthesiser:
         self._seed = seed
         self._lock = threading.Lock()
         self._reshaper = Reshaper(problem)
-        self._sketchers: list[Sketcher] = []
-        self._initial: list[tuple[int, str]] = []
-        self._distinct: Iterator[tuple[int, str]] = iter(())
-        self._listed: list[tuple[int, str]] = []  # of the distinct ones, those that were requested or passed by
+        self._listed: list[str] = []  # of the distinct ones, those that were requested or passed by
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """One program; the first call reads the data, which can take seconds and does not yield (see `InThread`)."""
@@ -89,53 +87,53 @@ class Synthesiser:
             if request.operator == "reshape":
                 found = self._reshaper.reshape(parents[0].program.source, request.version)
                 return replace(found, seconds=time.perf_counter() - start)
-            if not self._sketchers:
-                self._read()
             if not self._initial:
                 return Proposal("", failure="nothing tells the expert states from the others")
-            answer = self._sketch(request, parents)
-            if answer is None:
+            sketch = self._sketch(request, parents)
+            if sketch is None:
                 return Proposal("", failure=EXHAUSTED, seconds=time.perf_counter() - start, exhausted=True)
-            which, sketch = answer
-            sketcher = self._sketchers[which]
             return Proposal(
-                source=sketcher.source(sketch),
-                reasoning=sketcher.reasoning(sketch),
-                sketch=json.dumps([which, sketch]),
+                source=self._sketcher.source(sketch),
+                reasoning=self._sketcher.reasoning(sketch),
+                sketch=json.dumps([0, sketch]),  # runs have always kept it with a number before it
                 seconds=time.perf_counter() - start,
-                prior=sketcher.prior(sketch),
+                prior=self._sketcher.prior(sketch),
             )
 
-    def _read(self) -> None:
+    @cached_property
+    def _sketcher(self) -> Sketcher:
         require_words(self._problem)
-        self._sketchers = SKETCHERS[self._problem.metadata.kind](self._problem, self._seed)
-        self._initial = [(i, sketch) for i, sketcher in enumerate(self._sketchers) for sketch in sketcher.initial()]
-        self._distinct = self._different()
+        return SKETCHERS[self._problem.metadata.kind](self._problem, self._seed)
 
-    def _sketch(self, request: Request, parents: Sequence[Parent]) -> tuple[int, str] | None:
+    @cached_property
+    def _initial(self) -> list[str]:
+        return self._sketcher.initial()
+
+    @cached_property
+    def _distinct(self) -> Iterator[str]:
+        return self._different()
+
+    def _sketch(self, request: Request, parents: Sequence[Parent]) -> str | None:
         """The sketch that answers a request: from a parent that has one, else from the data alone; None if nothing
         is left to say."""
         for parent in parents:
             if parent.sketch:
-                which, sketch = json.loads(parent.sketch)
-                return self._child(which, sketch, request.seed)
+                return self._child(json.loads(parent.sketch)[1], request.seed)
         if request.operator == "initialise":
             return self._at(request.index)
-        which, sketch = self._initial[request.seed % len(self._initial)]
-        return self._child(which, sketch, request.seed)
+        return self._child(self._initial[request.seed % len(self._initial)], request.seed)
 
-    def _child(self, which: int, parent: str, seed: int) -> tuple[int, str] | None:
+    def _child(self, parent: str, seed: int) -> str | None:
         """A variation whose program is not the parent's."""
-        sketcher = self._sketchers[which]
-        own = sketcher.source(parent)
+        own = self._sketcher.source(parent)
         rng = np.random.default_rng(seed)
         for _ in range(PATIENCE):
-            sketch = sketcher.mutate(parent, int(rng.integers(2**62)))
-            if sketch != parent and sketcher.source(sketch) != own:
-                return which, sketch
+            sketch = self._sketcher.mutate(parent, int(rng.integers(2**62)))
+            if sketch != parent and self._sketcher.source(sketch) != own:
+                return sketch
         return None
 
-    def _at(self, index: int) -> tuple[int, str] | None:
+    def _at(self, index: int) -> str | None:
         """The sketch at this place among all whose programs differ, the same whatever was asked before."""
         while len(self._listed) <= index:
             one = next(self._distinct, None)
@@ -144,16 +142,16 @@ class Synthesiser:
             self._listed.append(one)
         return self._listed[index]
 
-    def _different(self) -> Iterator[tuple[int, str]]:
+    def _different(self) -> Iterator[str]:
         """Sketches of programs that all differ: the initial ones, then variations of them until they only repeat."""
         seen: set[str] = set()
         repeats = 0
         for count in itertools.count():
-            which, sketch = self._initial[count % len(self._initial)]
+            sketch = self._initial[count % len(self._initial)]
             if count >= len(self._initial):
                 rng = np.random.default_rng([self._seed, count])
-                sketch = self._sketchers[which].mutate(sketch, int(rng.integers(2**62)))
-            source = self._sketchers[which].source(sketch)
+                sketch = self._sketcher.mutate(sketch, int(rng.integers(2**62)))
+            source = self._sketcher.source(sketch)
             if source in seen:
                 repeats += 1
                 if repeats == PATIENCE:
@@ -161,33 +159,33 @@ class Synthesiser:
                 continue
             repeats = 0
             seen.add(source)
-            yield which, sketch
+            yield sketch
 
 
-def _vectors(problem: Problem, seed: int) -> list[Sketcher]:
+def _vectors(problem: Problem, seed: int) -> Sketcher:
     del seed
     stacks = [item.trajectory.states for item in problem.train]
-    return [AdditiveSketcher(problem.train, VectorNumbers.of(problem.metadata.fields, stacks[0].shape[1]))]
+    return AdditiveSketcher(problem.train, VectorNumbers.of(problem.metadata.fields, stacks[0].shape[1]))
 
 
-def _grids(problem: Problem, seed: int) -> list[Sketcher]:
+def _grids(problem: Problem, seed: int) -> Sketcher:
     """Happenings on grids; for lack of any, a sum over counts and distances."""
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)
         if happenings.possible:
-            return [happenings]
+            return happenings
     stacks = [item.trajectory.states for item in problem.train]
-    return [AdditiveSketcher(problem.train, GridNumbers.of(stacks, perceive(stacks).agent))]
+    return AdditiveSketcher(problem.train, GridNumbers.of(stacks, perceive(stacks).agent))
 
 
-def _screens(problem: Problem, seed: int) -> list[Sketcher]:
+def _screens(problem: Problem, seed: int) -> Sketcher:
     del seed
-    return [UiSketcher(problem.train)]
+    return UiSketcher(problem.train)
 
 
-def _records(problem: Problem, seed: int) -> list[Sketcher]:
+def _records(problem: Problem, seed: int) -> Sketcher:
     del seed
-    return [AdditiveSketcher(problem.train, RecordNumbers.of(problem.train[0].trajectory.states))]
+    return AdditiveSketcher(problem.train, RecordNumbers.of(problem.train[0].trajectory.states))
 
 
 def require_words(problem: Problem) -> None:
@@ -217,11 +215,10 @@ def unread(problem: Problem) -> str:
     )
 
 
-SKETCHERS: dict[str, Callable[[Problem, int], list[Sketcher]]] = {
+SKETCHERS: dict[str, Callable[[Problem, int], Sketcher]] = {
     VECTOR.name: _vectors,
     GRID.name: _grids,
     SCREEN.name: _screens,
     RECORD.name: _records,
 }
-"""The sketchers of a kind, given training data and a seed; the programs of the first sketcher come first. Kinds without
-an entry are refused."""
+"""The sketcher of a kind, given training data and a seed. Kinds without an entry are refused."""

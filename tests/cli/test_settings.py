@@ -13,14 +13,14 @@ import pytest
 import typer.main
 
 import grace_irl
-from grace_irl.cli import main, settings_page
+from grace_irl.cli import main
 from grace_irl.cli.app import COMMANDS, build
 from grace_irl.compare.settings import Comparison
 from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.keywords import FitSettings
 from grace_irl.methods import registry as methods
-from grace_irl.runs.config import flat, resolve, settings_of
+from grace_irl.runs.config import flat, resolve, settings_of, to_toml
 from grace_irl.settings import Section, declared, setting
 from tests.frame.tree import ROOT
 
@@ -220,9 +220,10 @@ def test_every_keyword_of_python_is_still_there() -> None:
 
 
 def test_what_is_made_from_the_declarations_is_up_to_date() -> None:
-    """If this fails: python -m grace_irl.cli.settings_page."""
-    assert (ROOT / "docs" / "settings.md").read_text() == settings_page.page()
-    assert (ROOT / "grace_irl" / "keywords.py").read_text() == settings_page.keywords()
+    """If this fails: python docs/settings_page.py."""
+    script = [sys.executable, str(ROOT / "docs" / "settings_page.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("section", [Config, Comparison])
@@ -356,6 +357,19 @@ class TestAMethodsOwnSection:
             InputError, match="argument 'elite' has no effect with method 'toy'; expected it with metho"
         ):
             grace_irl.fit("x", method="toy", elite=3)
+
+    def test_a_file_of_another_method_counts_as_far_as_it_asks_for_something(self, tmp_path: Path) -> None:
+        """As runs of earlier versions wrote one: with every setting of GRACE, whatever their method."""
+        file = tmp_path / "config.toml"
+        file.write_text(to_toml(resolve(sets=["search.lag=3"])))
+        config = resolve(file, flags={"method": "toy", "toy.tries": 4})
+        assert (config.own(ToySettings).tries, config.search.lag) == (4, 3)
+        assert not {"search.population", "fitness.log_pi"} & set(flat(config))
+        file.write_text(to_toml(resolve(sets=["search.population=7"])))
+        with pytest.raises(InputError, match=r"'search\.population' has no effect with method 'toy'"):
+            resolve(file, flags={"method": "toy"})
+        with pytest.raises(InputError, match=r"'search\.population' has no effect with method 'toy'"):
+            resolve(sets=["method=toy", "search.population=20"])
 
     def test_its_flags(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert {"--tries", "--toy-daring"} <= flags_in(help_of(capsys, "fit", "--method", "toy", "--help-all"))

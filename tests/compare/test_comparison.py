@@ -20,9 +20,8 @@ import pytest
 pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
 
 from grace_irl.cli import main
-from grace_irl.compare.comparison import Compared, resume, start
+from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
 from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
-from grace_irl.compare.pool import ComparisonState
 from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
-from grace_irl.compare.oracle import Oracle
 from grace_irl.compare.settings import Comparison, Settings
-from grace_irl.compare.standings import Scores, Standing, standings
+from grace_irl.compare.standings import Oracle, Scores, Standing, standings
 from grace_irl.compare.table import Line, csv_text, differences_of, markdown, plot, rows_of
 from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grace_irl.runs.expand.likeness import resemblance
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.runs.config import resolve
+from grace_irl.runs.expand.likeness import like_experts, resemblance
 
 
 def walks(count: int, centre: float, seed: int, spread: float = 1.0, length: int = 60) -> list[NDArray[np.float64]]:
@@ -63,3 +67,17 @@ def test_the_deal_is_the_seed() -> None:
     np.testing.assert_array_equal(resemblance(experts, others, 7), resemblance(experts, others, 7))
     with pytest.raises(ValueError, match="no trajectories"):
         resemblance([], others)
+
+
+def test_pictures_are_told_apart_by_some_of_their_numbers() -> None:
+    """All 7,500 numbers of each state, and their squares, would take gigabytes."""
+
+    def film(bright: int, seed: int) -> Trajectory:
+        rng = np.random.default_rng(seed)
+        return Trajectory(rng.integers(bright, 100 + bright, (40, 50, 50, 3), dtype=np.uint8), kind="image")
+
+    experts = tuple(Demonstration(film(0, seed), "expert") for seed in range(4))
+    demonstrations = Demonstrations(Metadata("image", label="all"), experts)
+    for bright, alike in ((0, True), (40, False)):
+        played = [film(bright, 10 + seed) for seed in range(4)]
+        assert like_experts(Path("unread"), played, demonstrations, resolve()) == [alike] * 4

@@ -37,6 +37,7 @@ def fuzzing(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return __import__("reader_fuzzing")
 
 
+@pytest.mark.slow
 def test_three_thousand_inputs_are_read_or_refused(tmp_path: Path, fuzzing: ModuleType) -> None:
     command = [sys.executable, SCRIPT, "--inputs", "3000", "--out", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)

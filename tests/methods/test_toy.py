@@ -49,12 +49,22 @@ def test_from_python_without_demonstrations(tmp_path: Path, monkeypatch: pytest.
     assert again.best.program == run.best.program
 
 
-def test_the_synthesiser_writes_nothing_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "words", [(), ("--llm-url", "http://127.0.0.1:9", "--llm-patience", "0", "--seed-synthesis", "2")]
+)
+def test_the_synthesiser_needs_demonstrations(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
-    assert main(["fit", "--method", "toy", "--out", str(tmp_path / "run")]) in (1, 2)
-    assert capsys.readouterr().err.count("\n") <= 2
+    assert main(["fit", "--method", "toy", "--out", str(tmp_path / "run"), *words]) == 2
+    assert "grace-irl: no demonstrations, in which the synthesiser finds its programs" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_estimate_needs_its_course(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
+    assert main(["fit", "--method", "toy", "--estimate", "--proposer", "llm"]) == 2
+    assert "--estimate with method 'toy', which does not say how many programs" in capsys.readouterr().err
 
 
 class TestPairs(SearchSuite):

@@ -16,6 +16,8 @@ from grace_irl.errors import InputError  # noqa: E402
 from grace_irl.rl.environments import make, quiet_models  # noqa: E402
 from grace_irl.rl.matching import BODIES, environment_for, layout, told  # noqa: E402  # noqa: E402
 from grace_irl.rl.views import VECTOR_FIELDS  # noqa: E402
+from grace_irl.states.record import RecordStates  # noqa: E402
+from tests.cli import corridor  # noqa: E402
 
 WIDTHS = [(name, width) for name, body in BODIES.items() for width in body.options]
 OLD = [("Ant-v4", 27), ("Humanoid-v4", 376), ("Reacher-v4", 11), ("InvertedDoublePendulum-v4", 11), ("Hopper-v4", 11)]
@@ -101,7 +103,11 @@ def test_older_data_in_a_newer_environment_is_said_so() -> None:
     [
         (data(""), "", "do not name their environment; expected --env"),
         (data("Hopper-v5"), "BabyAI-GoToObj-v0", "its states are grid, and the demonstrations have vector"),
-        (data("CartPole-v1", (5,)), "", "states are 4 numbers, and the demonstrations have 5 numbers"),
+        (
+            data("CartPole-v1", (5,)),
+            "",
+            "states of 4 numbers beside the demonstrations with 5; expected one width, as in the",
+        ),
         (data("Hopper-v5", view="pixels"), "", "its view are vector|view"),
         (data("Hopper-v5", fields=tuple("abcdefghijk")), "", "its fields are z_torso"),
         (Demonstrations(Metadata("vector", environment="Hopper-v5")), "", "no demonstrations"),
@@ -112,6 +118,38 @@ def test_environments_that_do_not_fit_are_refused(demonstrations: Demonstrations
     pytest.importorskip("minigrid")
     with pytest.raises(InputError, match=message):
         environment_for(demonstrations, name)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"at": np.zeros((3, 2))}, "no part 'at'"),
+        ({"place": np.zeros(3)}, r"'camera' \(uint8 of shape \(12, 28, 3\)\) beside the demonstrations with no part"),
+        ({"place": np.zeros(3), "camera": np.zeros((3, 12, 20, 3), np.uint8)}, r"\(12, 28, 3\).*with .*\(12, 20, 3\)"),
+        (
+            {"place": np.zeros(3), "camera": np.zeros((3, 12, 28, 3), np.uint8)},
+            r"'place' \(int64\).*'place' \(float64\)",
+        ),
+    ],
+)
+def test_records_of_other_parts_are_refused(parts: dict[str, np.ndarray[Any, Any]], message: str) -> None:
+    found = Demonstrations(Metadata("record"), (Demonstration(Trajectory(RecordStates(parts)), "expert"),))
+    with pytest.raises(InputError, match=message):
+        environment_for(found, f"{corridor.__file__}:records")
+
+
+def test_images_of_other_channels_are_refused_and_grids_are_told_from_them() -> None:
+    for kind, channels, message in (
+        ("image", 1, "images of 3 channels beside the demonstrations with 1"),
+        ("grid", 3, ""),
+    ):
+        states = np.zeros((3, 12, 28, channels), np.uint8)
+        found = Demonstrations(Metadata(kind), (Demonstration(Trajectory(states, kind=kind), "expert"),))  # type: ignore[arg-type]
+        if message:
+            with pytest.raises(InputError, match=message):
+                environment_for(found, f"{corridor.__file__}:images")
+        else:
+            assert environment_for(found, f"{corridor.__file__}:images")()[1].metadata.kind == kind
 
 
 def test_grids_and_adapters_are_found() -> None:

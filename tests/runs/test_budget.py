@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.runs.budget import Progress, budget
+from grace_irl.config import StopConfig
+from grace_irl.runs.budget import Budget, Progress
+
+
+def budget(fruitless: int | None = None, **rules: float | None) -> Budget:
+    """A budget of these rules and no others."""
+    return Budget(StopConfig.model_validate({"target_accuracy": None, "plateau": None, **rules}), fruitless)
+
 
 PERFECT = {"accuracy": 1.0, "separated": 1.0}
 TIED = {"accuracy": 1.0, "separated": 0.0}

@@ -16,13 +16,14 @@ from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.given import InThread
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Step
-from grace_irl.runs.budget import Budget, budget
+from grace_irl.runs.budget import Budget
 from grace_irl.runs.engine import Engine, Snapshot
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Wait
 from tests.fakes.in_process_sandbox import InProcessSandbox
+from tests.runs.test_budget import budget
 
 SETTINGS = EvolutionSettings(population=4, elite=1, generations=2)
 

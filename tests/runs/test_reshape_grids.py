@@ -13,8 +13,8 @@ from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
-from tests.propose.worlds import go_to_set
 from tests.runs.test_resume import memory
+from tests.synthesis.worlds import go_to_set
 
 FLAGS: dict[str, object] = {"search.population": 4, "search.generations": 1}
 ONLY: dict[str, object] = {"search.population": 1, "search.generations": 0, "search.reshape": 3}

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.cli.console import plain
 from grace_irl.demos.labels import label
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Proposal
-from grace_irl.runs.record import from_text, plain, to_text, trajectory_rows
+from grace_irl.runs.record import from_text, to_text, trajectory_rows
 from grace_irl.runs.store import Store
 from grace_irl.search.protocol import Draft, Fate, Request, Result
 from tests.fakes.data import vector_set

@@ -8,7 +8,7 @@ from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Outline, Plan, 
 from grace_irl.synthesis.grid.scene import SIDES, Perception
 from grace_irl.synthesis.grid.source import write_source
 from grace_irl.synthesis.reshaper import MOST, recover
-from tests.propose.programs import (
+from tests.synthesis.grid.programs import (
     BALL,
     BLUE,
     CHANGED,
@@ -22,7 +22,7 @@ from tests.propose.programs import (
     TAKEN,
     VOCABULARY,
 )
-from tests.propose.worlds import FLOOR, WALL
+from tests.synthesis.worlds import FLOOR, WALL
 
 BEHIND = Filter("side", SIDES.index("behind"))
 PHRASES = ("pick up", "and then")

@@ -27,8 +27,8 @@ from grace_irl.synthesis.grid.scene import Perception
 from grace_irl.synthesis.grid.source import FORMS, WEIGHTS, write_source
 from grace_irl.synthesis.reshaper import FOREIGN, UNSEEN, why_not
 from tests.fakes.data import vector_set
-from tests.propose.programs import CHANGED, PERCEPTION
-from tests.propose.worlds import FLOOR, go_to_set, problem, rewards_of_all
+from tests.synthesis.grid.programs import CHANGED, PERCEPTION
+from tests.synthesis.worlds import FLOOR, go_to_set, problem, rewards_of_all
 
 SHIPPED = Path(__file__).resolve().parents[2] / "datasets" / "babyai-go-to-obj"
 

@@ -22,7 +22,7 @@ from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
 from tests.fakes.data import vector_set
-from tests.propose.worlds import World, go_to_set, problem, rewards_of_all, thing
+from tests.synthesis.worlds import World, go_to_set, problem, rewards_of_all, thing
 
 
 def initial(synthesiser: Synthesiser, index: int) -> Proposal:

@@ -30,7 +30,6 @@ from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states.kind import PartLayout, StateKind
-from grace_irl.states.texts import text
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
@@ -114,7 +113,7 @@ class ParquetWriter(SetWriter):
         if self._writer is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
             # A dictionary of distinct floats only costs; grids and texts repeat.
-            repeated = [field for field in self._schema if not _is_float(field.type)]
+            repeated = [field for field in self._schema if not pa.types.is_floating(value_type(field.type))]
             leaves = [f"{one.name}.list.element" if is_list(one.type) else one.name for one in repeated]
             leaves += [f"{SCREENSHOT}.{field.name}" for field in self._screenshots.type or () if field.name != PICTURE]
             embeds = SCREENSHOT in self._schema.names and self._screenshots.embeds
@@ -136,62 +135,49 @@ class ParquetWriter(SetWriter):
 
     def _batch(self, piece: _Piece, schema: pa.Schema) -> pa.RecordBatch:
         demonstration, trajectory = piece.demonstration, piece.demonstration.trajectory
-        rows = len(trajectory.states)
         where = trajectory.source or f"episode {piece.episode}"
-        columns: dict[str, Any] = {"episode": np.full(rows, piece.episode, np.int32)}
-        columns |= self._step_columns(trajectory, schema, where)
-        last = np.arange(rows) == rows - 1
-        columns["terminated"] = last & trajectory.terminated
-        columns["truncated"] = last & trajectory.truncated
+        rows, steps = slice(piece.start, piece.stop), np.arange(piece.start, piece.stop)
+        count, last = len(steps), steps == trajectory.num_steps
+        columns: dict[str, Any] = {
+            "episode": np.full(count, piece.episode, np.int32),
+            "terminated": last & trajectory.terminated,
+            "truncated": last & trajectory.truncated,
+        }
+        values = {"action": trajectory.actions, "reward": trajectory.rewards, "log_prob": trajectory.log_probs}
+        for name, array in values.items():
+            if name in schema.names:
+                kind = schema.field(name).type
+                columns[name] = pa.nulls(count, kind) if array is None else _padded(array, kind, where)[rows]
+            elif array is not None:
+                raise InputError(
+                    f"{where}: has {name}s, the first trajectories have none; expected all or none: "
+                    "put trajectories with them first, or convert the two apart"
+                )
         if "goal" in schema.names:
             goals = demonstration.goals
-            columns["goal"] = [None] * rows if goals is None else np.isin(np.arange(rows), goals)
+            columns["goal"] = [None] * count if goals is None else np.isin(steps, goals)
         texts = {
             "role": demonstration.role,
             "task": demonstration.task,
             "split": demonstration.split,
             "instruction": trajectory.extra_info,
         }
-        for name, value in texts.items():
-            index = pa.array(np.zeros(rows, np.int32), mask=np.full(rows, value is None))
-            columns[name] = pa.DictionaryArray.from_arrays(index, pa.array([value or ""]))
-        parts = self._kind.parts(trajectory.states)
+        for name, text in texts.items():
+            repeated = pa.array(np.zeros(count, np.int32), mask=np.full(count, text is None))
+            columns[name] = pa.DictionaryArray.from_arrays(repeated, pa.array([text or ""]))
         layout = {part.name: part for part in self._kind.layout(trajectory.states)}
+        parts = self._kind.parts(trajectory.states)
         for name, column in part_columns(schema.names).items():
             if layout[name].is_text:
-                columns[column] = parts[name]
+                columns[column] = _texts(parts[name][rows], where)
             else:
-                columns |= _numbers(parts[name], column, self._kind, schema, where)
+                columns |= _numbers(parts[name][rows], column, self._kind, schema, where)
         if self._kind.annotated:
-            columns |= _words(trajectory, where)
-        columns = {name: values[piece.start : piece.stop] for name, values in columns.items()}
-        for name, column in part_columns(schema.names).items():
-            if layout[name].is_text:
-                columns[column] = _texts(columns[column], where)
-        if self._kind.annotated and self._screenshots.type is not None:
-            columns[SCREENSHOT] = self._screenshots.array(piece.cells or (None,) * (piece.stop - piece.start))
+            columns |= {name: _words(trajectory, name, where)[rows] for name in WORD_COLUMNS}
+            if self._screenshots.type is not None:
+                columns[SCREENSHOT] = self._screenshots.array(piece.cells or (None,) * count)
         arrays = [pa.array(columns[f.name], type=f.type) for f in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def _step_columns(self, trajectory: Trajectory, schema: pa.Schema, where: str) -> dict[str, Any]:
-        """`action`, `reward`, `log_prob`: null in the last row, and wherever the trajectory has none."""
-        columns: dict[str, Any] = {}
-        rows = len(trajectory.states)
-        parts = {"action": trajectory.actions, "reward": trajectory.rewards, "log_prob": trajectory.log_probs}
-        for name, values in parts.items():
-            if name not in schema.names:
-                if values is not None:
-                    raise InputError(
-                        f"{where}: has {name}s, the first trajectories have none; expected all or none: "
-                        "put trajectories with them first, or convert the two apart"
-                    )
-                continue
-            kind = schema.field(name).type
-            if values is None:
-                columns[name] = pa.nulls(rows, kind)
-                continue
-            columns[name] = _padded(values, kind, where)
-        return columns
 
 
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
@@ -266,24 +252,21 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
     codes: dict[bytes, int] = {}
     indices = [codes.setdefault(value, len(codes)) for value in array.tolist()]
     try:
-        texts = pa.array([text(value) for value in codes], pa.string())
+        texts = pa.array([value.decode() for value in codes], pa.string())
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: a text that is not UTF-8 ({error.reason}); expected UTF-8") from None
     return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), texts)
 
 
-def _words(trajectory: Trajectory, where: str) -> dict[str, Any]:
-    """`action_text` and `step_instruction`: null in the last row, and if the source has none."""
-    rows = len(trajectory.states)
-    columns: dict[str, Any] = {}
-    for name, words in zip(WORD_COLUMNS, (trajectory.action_texts, trajectory.step_instructions), strict=True):
-        if words and len(words) != rows - 1:
-            raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")
-        try:
-            columns[name] = pa.array([*words, None] if words else [None] * rows, pa.string())
-        except UnicodeEncodeError:
-            raise InputError(f"{where}: {name} is not Unicode text; expected letters: correct it") from None
-    return columns
+def _words(trajectory: Trajectory, name: str, where: str) -> pa.Array:
+    """`action_text` or `step_instruction`: null in the last row, and if the source has none."""
+    rows, words = len(trajectory.states), getattr(trajectory, f"{name}s")
+    if words and len(words) != rows - 1:
+        raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")
+    try:
+        return pa.array([*words, None] if words else [None] * rows, pa.string())
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: {name} is not Unicode text; expected letters: correct it") from None
 
 
 def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:
@@ -300,9 +283,3 @@ def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:
             f"{where}: actions of shape {values.shape[1:]} and {values.dtype} do not fit {kind} ({error}); "
             "expected one kind of action in a set: convert them apart"
         ) from None
-
-
-def _is_float(kind: pa.DataType) -> bool:
-    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_floating(kind))

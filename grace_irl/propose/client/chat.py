@@ -45,9 +45,8 @@ class _Question:
 
     prompt: Prompt
     n: int
-    answer: AnswerFormat
+    schema: Mapping[str, object] | None
     max_tokens: int
-    schema: Mapping[str, object]
 
 
 class ChatClient:
@@ -143,13 +142,13 @@ class ChatClient:
         """
         if n < 1:
             raise ValueError(f"{n} answers wanted; expected at least 1")
-        form = answer or await self.answer_format()
+        sent = schema if (answer or await self.answer_format()) == "json" else None
         await self.open()
         most = max_tokens or self.settings.max_tokens
         got: list[Completion] = []
         while len(got) < n:
             size = min(n - len(got), self._dialect.most_choices or n)
-            questions = [_Question(prompt, min(size, n - at), form, most, schema) for at in range(len(got), n, size)]
+            questions = [_Question(prompt, min(size, n - at), sent, most) for at in range(len(got), n, size)]
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
@@ -248,7 +247,6 @@ class ChatClient:
             temperature=self.settings.temperature,
             max_tokens=max_tokens,
             n=n,
-            answer=question.answer,
             schema=question.schema,
         ), n
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
-from grace_irl.propose.json_answer import ANSWER_SCHEMA
-from grace_irl.propose.protocol import AnswerFormat, Completion, Finish, Prompt
+from grace_irl.propose.protocol import Completion, Finish, Prompt
 
 SchemaForm = Literal["json_schema", "json_object"]  # OpenAI's and vLLM's; llama.cpp's
 DROPPABLE = {"temperature", "n", "response_format", "max_tokens", "max_completion_tokens"}
@@ -46,10 +45,9 @@ class Dialect:
         temperature: float,
         max_tokens: int,
         n: int,
-        answer: AnswerFormat,
-        schema: Mapping[str, object] = ANSWER_SCHEMA,
+        schema: Mapping[str, object] | None,
     ) -> dict[str, Any]:
-        """A request's body; the schema is of answers in the format "json"."""
+        """A request's body; the schema is that of answers, None for the format "code"."""
         wanted: dict[str, Any] = {
             "model": model,
             "messages": self.messages(prompt),
@@ -58,7 +56,7 @@ class Dialect:
         }
         if n > 1:
             wanted["n"] = n
-        if answer == "json":
+        if schema:
             wanted["response_format"] = self.response_format(schema)
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
@@ -117,7 +115,7 @@ class Dialect:
             return [{"role": "system", "content": prompt.system}, user]
         return [user]
 
-    def response_format(self, schema: Mapping[str, object] = ANSWER_SCHEMA) -> dict[str, Any]:
+    def response_format(self, schema: Mapping[str, object]) -> dict[str, Any]:
         """The schema of an answer, as this server takes it."""
         if self.schema_form == "json_object":
             return {"type": "json_object", "schema": schema}

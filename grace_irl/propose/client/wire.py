@@ -52,15 +52,8 @@ class Wire:
         Raises:
             CallFailure: for everything else than a whole body with status 200.
         """
-        try:
-            async with asyncio.timeout(self._timeout):
-                create = self._client.chat.completions.with_streaming_response.create
-                async with create(**payload) as response:
-                    return await self._read(response)
-        except TimeoutError:
-            raise CallFailure("time-out", f"no answer within {self._timeout:g} s") from None
-        except self._library.OpenAIError as error:
-            raise self._failure(error) from None
+        create = self._client.chat.completions.with_streaming_response.create
+        return await self._body(create(**payload), self._timeout)
 
     async def models(self, seconds: float = LIST) -> list[dict[str, Any]]:
         """The entries of /v1/models; each has an "id".
@@ -68,14 +61,7 @@ class Wire:
         Raises:
             CallFailure: if it does not answer, or with something else.
         """
-        try:
-            async with asyncio.timeout(seconds):
-                async with self._client.models.with_streaming_response.list() as response:
-                    body = await self._read(response)
-        except TimeoutError:
-            raise CallFailure("time-out", f"no answer within {seconds:g} s") from None
-        except self._library.OpenAIError as error:
-            raise self._failure(error) from None
+        body = await self._body(self._client.models.with_streaming_response.list(), seconds)
         if body.lstrip().startswith(b"<"):
             raise CallFailure("web page", "a web page", status=200)
         try:
@@ -87,6 +73,15 @@ class Wire:
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.close()
+
+    async def _body(self, request: Any, seconds: float) -> bytes:
+        try:
+            async with asyncio.timeout(seconds), request as response:
+                return await self._read(response)
+        except TimeoutError:
+            raise CallFailure("time-out", f"no answer within {seconds:g} s") from None
+        except self._library.OpenAIError as error:
+            raise self._failure(error) from None
 
     async def _read(self, response: Any) -> bytes:
         """The body, given up if it grows too long: the rest is never read."""

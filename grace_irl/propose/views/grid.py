@@ -36,18 +36,13 @@ def codes_in(cells: NDArray[Any]) -> Counter[Code]:
     )
 
 
-def commonest(grids: Iterable[NDArray[Any]], count: int = 2) -> tuple[Code, ...]:
-    """The codes that most cells have, most frequent first; smaller codes first among equals.
-
-    Args:
-        grids: arrays `(..., 3)`.
-        count: how many.
-    """
+def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
+    """The two codes that most cells `(..., 3)` have, most frequent first; smaller codes first among equals."""
     counts: Counter[Code] = Counter()
     for grid in grids:
         counts.update(codes_in(grid))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(code for code, _ in ranked[:count])
+    return tuple(code for code, _ in ranked[:2])
 
 
 def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[np.int64]:

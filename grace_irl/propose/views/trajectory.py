@@ -33,7 +33,6 @@ class Shown:
         wrong: the steps on the wrong side.
         focus: the steps that matter most (some on the wrong side); kept when others are left out.
         only_focus: leave out every step that is neither in focus nor right before one that is.
-        full: write every state in full.
         marks: say which states are positive.
         restate: write goal states in full beside what changed.
         limit: tokens that it takes at most, or None; its shortest form stays whole.
@@ -45,7 +44,6 @@ class Shown:
     wrong: Collection[int] = ()
     focus: Collection[int] = ()
     only_focus: bool = False
-    full: bool = False
     marks: bool = True
     restate: bool = True
     limit: int | None = None
@@ -169,7 +167,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
         goal = "GOAL " if marked and positive[step] else ""
         note = goal + _reward(shown, step)
         first = before < 0
-        text = view.state(states[step]) if first or shown.full else _change(view, states, seen[-view.recalls :], step)
+        text = view.state(states[step]) if first else _change(view, states, seen[-view.recalls :], step)
         seen.append(step)
         if step > before + 1:
             close(step)

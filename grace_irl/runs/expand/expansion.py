@@ -54,7 +54,7 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
 def start(
     config: Config, out: Path | None = None, parts: fits.Parts = fits.Parts(), learner: Learner | None = None
 ) -> Run:
-    """Begins an expansion in a new folder and works on it to its end.
+    """Begins an expansion in a new folder and works on it to its end; without rounds, a run (`fit.start`).
 
     Args:
         config: as for `fit.start`; `config.expand` says what is expanded and how.
@@ -69,6 +69,8 @@ def start(
         InputError: settings, data, environment or folder that cannot be used; nothing is written then.
         GraceError, Interrupted: as for `fit.start`.
     """
+    if not config.expand.rounds:
+        return fits.start(config, out, parts)
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
     demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives, kind=config.data.kind)
@@ -95,10 +97,10 @@ def resume(
     learner: Learner | None = None,
     vouched: Config | None = None,
 ) -> Run:
-    """Goes on with an expansion as if it had never stopped.
+    """Goes on with an expansion, or with a run (`fit.resume`), as if it had never stopped.
 
     Args:
-        folder: of the expansion.
+        folder: of either.
         flags, sets: settings to change, as for `fit.resume`; complete rounds stay as they are.
         parts, learner: as for `start`.
         vouched: as for `fit.resume`.
@@ -106,6 +108,8 @@ def resume(
     Raises:
         InputError, GraceError, Interrupted: as for `fit.resume`.
     """
+    if not is_expansion(folder):
+        return fits.resume(folder, flags, sets=sets, parts=parts, vouched=vouched)
     with RunLock(RunPaths(folder).lock):
         began = _began(folder, flags, sets, parts, vouched)
         config = resolve(sets=sets, flags=flags, base=began)

@@ -88,19 +88,22 @@ class GridEvidence:
     def _cost(self, scene: int, stages: Stages) -> float:
         fired, positive = self._fired(scene, stages), self._positive[scene]
         wrong = (fired & ~positive).bit_count()
+        # A share, so that a trajectory with many goal states weighs as much as one with a single one.
         cost = MISSED * (positive & ~fired).bit_count() / max(1, positive.bit_count())
         cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
         return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
 
     def _reference(self, scene: int, columns: Columns) -> float:
-        """The cost of speaking of things in this way."""
+        """The cost of speaking of things in this way: of n things that fit, the right one is meant with chance 1/n."""
         matches = self.matches(scene, columns)
         if any(self.filters[column] == SEVERAL for column in columns):
             return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
         return math.log(matches) if matches else ABSENT
 
     def _fired(self, scene: int, stages: Stages) -> int:
-        since, now = -1, 0  # all states; none
+        # A stage completes in a state in which one of its steps happens and each of them has happened by then. Steps
+        # count from the state on in which the stage before completed: `since`. As integers -1 is all states, 0 none.
+        since, now = -1, 0
         for stage in stages:
             done = [self._hit(scene, step) & since for step in stage]
             now = 0
@@ -117,6 +120,7 @@ class GridEvidence:
         if step not in known:
             thing, *neighbours = step
             count = len(self._states[scene])
+            # Each neighbour that is spoken of must lie on some side of the row's thing, whichever it is.
             rows = self._all(self._happenings[scene], count, thing)
             for columns in neighbours:
                 beside = 0

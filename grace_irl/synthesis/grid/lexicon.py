@@ -47,9 +47,11 @@ class ReadingPrices:
 
     def price(self, reading: GridReading) -> float:
         """The cost of saying so much: meanings, constants, synonyms, kinds of features, disorder."""
+        # Several verbs for one event are common ("go to", "reach"); two nouns for one kind of thing are not.
         shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
         price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)
         price += SYNONYM * sum(count - 1 for count in shared.values())
+        # The rest depends on what words are about and not on the values: walks mostly change values.
         key = tuple(sorted((word, self._features[column]) for word, column in reading.meanings.items()))
         if key not in self._prices:
             features = dict(key)

@@ -88,6 +88,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
             if not all((mask.sum(axis=(1, 2)) == 1).all() for mask in masks):
                 continue
             steps = np.concatenate([np.abs(np.diff(unique_positions(mask), axis=0)).sum(axis=1) for mask in masks])
+            # Other things stand alone, too, such as a goal square, or are carried now and then: the agent moves most.
             moves = int((steps == 1).sum())
             if moves > 0 and (steps <= 1).all() and (best is None or moves > best[0]):
                 best = (moves, channel, code)
@@ -114,6 +115,7 @@ def find_headings(
             heading = stack[np.arange(len(stack)), where[:, 0], where[:, 1], candidate].astype(int).tolist()
             seen |= set(heading)
             for before, after, step in zip(heading, heading[1:], np.diff(where, axis=0).tolist(), strict=False):
+                # The heading after a move is the one that it was made by; after a turn nothing has moved.
                 if any(step):
                     votes.setdefault(after, Counter())[(step[0], step[1])] += 1
                 elif before != after:
@@ -122,6 +124,7 @@ def find_headings(
         if total == 0 or not 2 <= len(seen) <= 4:
             continue
         headings = {heading: counter.most_common(1)[0][0] for heading, counter in votes.items()}
+        # Nearly all is enough: in some worlds something else moves the agent, too.
         agreement = sum(votes[heading][offset] for heading, offset in headings.items()) / total
         if agreement < 0.9 or len(set(headings.values())) != len(headings):
             continue
@@ -154,6 +157,7 @@ def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tupl
     border: Counter[Code] = Counter()
     everything: Counter[Code] = Counter()
     for stack in stacks:
+        # First states alone: later ones repeat them, with what the agent did to things.
         cells, counts = np.unique(stack[0].reshape(-1, 3), axis=0, return_counts=True)
         everything.update({_code(cell): int(count) for cell, count in zip(cells, counts, strict=True)})
         edge = np.concatenate([stack[0][0], stack[0][-1], stack[0][1:-1, 0], stack[0][1:-1, -1]])

@@ -80,6 +80,7 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
     holders: Counter[str] = Counter()
     for words in instructions:
         holders.update(set(words[1:-1]))
+        # What stands before a separator is a whole phrase, so it ends other instructions; what follows begins others.
         for before, word, after in zip(words, words[1:], words[2:], strict=False):
             found.setdefault(word, []).append((before in ends, after in begins))
     return [
@@ -129,12 +130,14 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
     words = separators([scene.words for scene in evidence.scenes])
     # No plan can explain more than all that is left, so if that is less than its price, none is tried.
     if found[0].unexplained > PLAN_PRICE:
+        # Every plan with one separator gets a short walk, the best of them a full one: most separators part nothing.
         screened: list[tuple[float, int, Lexicon]] = []
         for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
             lexicon = Lexicon(evidence, plan)
             screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
         for _, _, lexicon in sorted(screened)[:FINALISTS]:
             found.append(learnt(lexicon))
+        # Plans with several separators are too many to try. They are grown from what the best single ones taught.
         for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if grown not in [one.lexicon.plan for one in found]:
                 found.append(learnt(Lexicon(evidence, grown)))

@@ -42,6 +42,7 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
     pressure = negative_pressure(lexicon, posterior.best)
     sure: list[tuple[str, tuple[Filter, ...]]] = []
     guesses: list[tuple[str, tuple[Filter, ...]]] = []
+    # Each word is decided by itself: its chances already allow for all that the others may mean (`learn._profile`).
     for word in lexicon.words:
         chances = _without_several(posterior.words[word], evidence)
         best = reading.meanings.get(word, -1)
@@ -82,6 +83,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     found: list[int] = []
     for column, f in enumerate(evidence.filters):
         if f.feature.startswith("channel") and f.feature not in spoken and all(rows[:, column].all() for rows in goals):
+            # Laplace's rule, so that what was never seen elsewhere is not taken to be impossible there.
             usual = (rest[:, column].sum() + 1) / (len(rest) + 2)
             if usual ** len(goals) < COINCIDENCE and _goals_stay(lexicon, reading, [*found, column]):
                 found.append(column)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Any, Literal
 
-from grace_irl.propose.templates import environment
+from grace_irl.propose.templates import written
 from grace_irl.synthesis.grid.meaning import STATIC, Arrangement, Feature, Filter, Hypothesis, Outline, summary
 from grace_irl.synthesis.grid.scene import Perception
 from grace_irl.text import packed, quoted
@@ -107,7 +107,7 @@ def write_program(outline: Outline, happens: str, shaping: Shaping | None = None
         elsewhere = f"elsewhere up to {shaping.near}, {more if outline.plan.steps else 'the nearer the agent is to it'}"
     about = fill(f"Reward 1.0 where {happens}; {elsewhere}.", WIDTH)
     values = _values(outline) | {"about": f"{about}\n" if "\n" in about else about, "shaping": shaping}
-    return environment("grace_irl.synthesis").get_template("grid.py.j2").render(values).strip() + "\n"
+    return written("grace_irl.synthesis", "grid.py.j2", values)
 
 
 def _values(o: Outline) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern
     found: set[NodePattern] = set()
     for task in range(evidence.tasks):
         goals = evidence.task == task
+        # Under the same instructions: elsewhere another part of the screen may show what this task asks for.
         others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
         shown = _shown(evidence, vocabulary, np.flatnonzero(goals))
         elsewhere = _shown(evidence, vocabulary, np.flatnonzero(others if others.any() else ~goals))
@@ -105,6 +106,7 @@ class ConditionSpace:
         for task in range(self.evidence.tasks):
             goals = np.flatnonzero(self.evidence.task == task)
             rows = Counter(pattern for row in goals.tolist() for pattern in self._fit(row, anchor))
+            # Within its task, so that a rare task has conditions of its own.
             least = max(min(2, len(goals)), SHARE * len(goals))
             found |= {pattern: None for pattern in rows if rows[pattern] >= least}
             counted += rows

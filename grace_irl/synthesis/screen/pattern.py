@@ -59,27 +59,27 @@ class NodePattern:
         """Key by which patterns are sorted."""
         return repr(self)
 
-    def expression(self, node: str = "n") -> list[str]:
-        """Python expressions that hold together if a node fits, cheap ones first."""
+    def expression(self) -> list[str]:
+        """Python expressions over a node `n` that hold together if it fits, cheap ones first."""
         parts = []
-        says = f"{'beside' if self.aside else 'says'}({node})"
+        says = f"{'beside' if self.aside else 'says'}(n)"
         if self.name:
-            parts.append(f"name({node}) == {quoted(self.name)}")
+            parts.append(f"name(n) == {quoted(self.name)}")
         if self.kind:
-            parts.append(f"kind({node}) == {quoted(self.kind)}")
+            parts.append(f"kind(n) == {quoted(self.kind)}")
         if self.package:
-            parts.append(f'{node}.get("package") == {quoted(self.package)}')
+            parts.append(f'n.get("package") == {quoted(self.package)}')
         if self.flag:
-            parts += [f'{node}.get("{attribute}") == "{value}"' for attribute, value in FLAGS[self.flag].items()]
+            parts += [f'n.get("{attribute}") == "{value}"' for attribute, value in FLAGS[self.flag].items()]
         if self.says:
             parts.append(f"{quoted(self.says)} in {says}")
         if self.word:
-            parts.append(f"{quoted(self.word)} in words(*says({node}))")
+            parts.append(f"{quoted(self.word)} in words(*says(n))")
         if self.chosen is not None:
             labels = ", ".join(map(quoted, self.chosen))
-            parts.append(f"chosen({node}) == " + (f"{{{labels}}}" if labels else "set()"))
+            parts.append("chosen(n) == " + (f"{{{labels}}}" if labels else "set()"))
         if self.bound:
-            parts.append(f"any(value {self.bound} {self.limit:g} for value in numbers(*says({node})))")
+            parts.append(f"any(value {self.bound} {self.limit:g} for value in numbers(*says(n)))")
         if self.shows:
             parts.append(
                 {

@@ -106,92 +106,47 @@ def _pattern(short: dict[str, Any]) -> NodePattern:
 
 CONDITION = 1.0
 """Each condition, before what it says."""
-
-
 CLAUSE = 3.0
 """Each clause after the first, or if goals are of several tasks, after one for each."""
-
-
 AROUND = -0.1
 """That conditions hold around one node: what belongs together is likelier than what does not."""
-
-
 REPEATED = 0.1
 """A condition that pays for itself, repeated."""
-
-
 SPOKEN = 3.0
 """A word of the instruction that tells goals apart; what the screen shows should do so if it can."""
-
-
 OR = 0.5
 """Each other word that will do."""
-
-
 ABSENT = 1.0
-
-
 SEVERAL = 1.5
 """That something is not there; that it is there several times."""
 
-
 NAME = 0.25
-
-
 KIND = 1.0
-
-
 PACKAGE = 0.75
-
-
 SAYS = 1.0
-
-
 WORD = 1.5
-
-
+"""Parts of a pattern: ids say what a node is for, classes and texts less so."""
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
-
-
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
-"""A number or a name of the instruction stands anywhere by chance."""
-
-
+"""Parts of the instruction, and what they cost more in a node without an id: a number or a name of the instruction
+stands anywhere by chance."""
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
-
-
 TOLD_ANYWHERE = 0.25
 """Conditions on parts of the instruction that only goals show pay for themselves: experts followed it."""
-
-
 ASIDE = 0.25
 """That a text stands beside a node, not in it."""
-
-
 BOUND = 2.5
-
-
+"""That a number has a limit: of many numbers one always has."""
 CHOSEN = -0.5
-
-
 EACH_CHOSEN = 0.1
-
-
+"""That just these children are chosen: few conditions are as sharp."""
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
 """Tasks are about what is on or off; the place of the focus, and what is hidden, is mostly an accident."""
-
-
 FIGURES = 1.5
 """A text with figures in it: the next screen shows others."""
-
-
 LONG = 1.0
-
-
 LONG_TEXT = 40
 """A text of more letters than this."""
-
-
 KNOWN = -0.5
 """A text of which the instruction holds a word."""
 
@@ -216,11 +171,11 @@ class ScreenPrices:
 
     def clause(self, clause: Clause) -> float:
         """The cost of its conditions, if a pattern counts once, and what pays for itself pays once."""
-        tests = {one.pattern for one in clause if isinstance(one, Test) and one.count == 1}
-        inside = {pattern for one in clause if isinstance(one, Around) for pattern in one.patterns}
+        tests = [one.pattern for one in clause if isinstance(one, Test) and one.count == 1]
+        inside = [pattern for one in clause if isinstance(one, Around) for pattern in one.patterns]
         told: dict[Shows, float] = {}
         price = AROUND * sum(isinstance(one, Around) for one in clause)
-        for pattern in tests | inside:
+        for pattern in dict.fromkeys([*tests, *inside]):  # in this order: a set's changes from process to process
             paid = self.pattern(pattern)
             if paid < 0:
                 told[pattern.shows] = min(paid, told.get(pattern.shows, 0.0))

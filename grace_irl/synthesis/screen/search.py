@@ -24,6 +24,8 @@ CLEAN = (0.01, 0.03, 0.1)
 PER_GROUP = 4
 """Clauses for the goals of one task or one word."""
 MAX_GROUPS = 24
+MORE = 3
+"""Conditions that a fuller reading adds to each clause, at most."""
 SHARED = 0.95
 """Conditions that hold in this share of a clause's goals may be added, too."""
 
@@ -47,6 +49,8 @@ class SearchSpace:
     def readings(self) -> list[ScreenReading]:
         """Readings to begin with, those of least cost first; none if nothing tells goals from other states."""
         none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
+        # A clause for all goals is seldom right if there are several tasks, and clauses for one task miss what tasks
+        # share. So searches begin at both, and at covers of all goals by the clauses of the groups.
         groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
         pool = list(dict.fromkeys(clause for clauses in groups for clause in clauses[:PER_GROUP]))
         starts = [self._covering(pool, clean) for clean in CLEAN]
@@ -83,6 +87,7 @@ class SearchSpace:
         left = self.evidence.missed.copy()
         while clean and len(chosen) < MAX_CLAUSES:
             best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
+            # Less than one trajectory's goals is no reason for a clause.
             if left[clean[best]].sum() < MISSED:
                 break
             chosen.append(best)
@@ -136,15 +141,15 @@ class SearchSpace:
         looking = (clause for clause in clauses if any(not isinstance(one, Spoken) for one in clause))
         return list(dict.fromkeys(looking))[:count]
 
-    def fuller(self, reading: ScreenReading, most: int = 3) -> ScreenReading:
+    def fuller(self, reading: ScreenReading) -> ScreenReading:
         """The same reading with more of what all goals of each clause share: what the instruction says first."""
-        return ScreenReading(tuple(self._fuller(clause, most) for clause in reading.clauses))
+        return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
-    def _fuller(self, clause: Clause, most: int) -> Clause:
+    def _fuller(self, clause: Clause) -> Clause:
         chosen = list(clause)
         hits = self.clause_hits(clause)
         for condition in self.additions(clause):
-            if len(chosen) - len(clause) == most:
+            if len(chosen) - len(clause) == MORE:
                 break
             narrower = hits & self.conditions.hits(condition)
             elsewhere = self.conditions.hits(condition)[self.evidence.missed == 0].mean()

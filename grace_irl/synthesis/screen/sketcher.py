@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from textwrap import fill, indent
+from textwrap import fill
 
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.programs.parsing import parse
+from grace_irl.propose.templates import written
 from grace_irl.synthesis.screen import functions
 from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenReading, Spoken, Test
 from grace_irl.synthesis.screen.search import SearchSpace
@@ -22,18 +22,16 @@ from grace_irl.text import quoted
 def quote(names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Import lines, and the definitions of these functions and constants of `functions`, in the order of the file."""
     definitions, imports = _library()
-    wanted: set[str] = set()
-    open_ = [name for name in names if name in definitions]
-    used: set[str] = set()
-    while open_:
-        name = open_.pop()
-        if name in wanted:
-            continue
-        wanted.add(name)
-        used |= _names(definitions[name])
-        open_ += [other for other in _names(definitions[name]) if other in definitions]
-    lines = [line for name, line in imports.items() if name in used]
-    return _merged(lines), [definitions[name] for name in definitions if name in wanted]
+    wanted, used, new = set[str](), set[str](), set(names)
+    while new := (new & definitions.keys()) - wanted:
+        wanted |= new
+        new = set().union(*(_names(definitions[name]) for name in new))
+        used |= new
+    lines = []
+    for module, offered in imports.items():
+        if taken := sorted(used & offered):
+            lines.append(f"import {module}" if module in taken else f"from {module} import {', '.join(taken)}")
+    return lines, [definitions[name] for name in definitions if name in wanted]
 
 
 def _names(source: str) -> set[str]:
@@ -41,36 +39,21 @@ def _names(source: str) -> set[str]:
 
 
 @cache
-def _library() -> tuple[dict[str, str], dict[str, str]]:
-    """Source of each definition, and the import line of each name that is imported."""
+def _library() -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Source of each definition, and by module the names that it imports; a module by itself holds its own name."""
     text = inspect.getsource(functions)
     lines = text.splitlines()
     definitions: dict[str, str] = {}
-    imports: dict[str, str] = {}
+    imports: dict[str, set[str]] = {}
     for node in parse(text).body:
-        source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         match node:
-            case ast.FunctionDef(name=name):
-                definitions[name] = source
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                definitions[name] = source
-            case ast.Import(names=names):
-                imports |= {alias.name: f"import {alias.name}" for alias in names}
+            case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+                definitions[name] = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            case ast.Import(names=[ast.alias(name=module)]):
+                imports[module] = {module}
             case ast.ImportFrom(module=str(module), names=names):
-                imports |= {alias.name: f"from {module} import {alias.name}" for alias in names}
+                imports[module] = {alias.name for alias in names}
     return definitions, imports
-
-
-def _merged(lines: list[str]) -> list[str]:
-    """Import lines in the usual order, what comes from one module on one line."""
-    plain = sorted({line for line in lines if line.startswith("import ")})
-    taken: dict[str, list[str]] = {}
-    for line in lines:
-        if found := re.fullmatch(r"from (\S+) import (\w+)", line):
-            taken.setdefault(found[1], []).append(found[2])
-    own = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(taken.items())]
-    standard = [line for line in own if not line.startswith("from lxml")]
-    return [*plain, *standard, *([""] * (len(own) > len(standard))), *(line for line in own if line not in standard)]
 
 
 WIDTH = 100
@@ -92,36 +75,25 @@ def write_source(reading: ScreenReading, *, system: bool) -> str:
         system: whether it looks at the system's own windows, too.
     """
     goals = [_goal(clause) for clause in reading.clauses]
-    if len(goals) == 1:
-        returned = f"return graded(\n{indent(goals[0], '    ')}\n)"
-    else:
-        listed = ",\n".join(indent(goal, "    ") for goal in goals)
-        returned = f"goals = [\n{listed},\n]\nreturn max(map(graded, goals))"
-    body = f"screen = {'all_nodes' if system else 'nodes'}(state)\n{returned}"
-    tree = parse(f"def reward_fn(self, state):\n{indent(body, '    ')}")
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    kept = [line for name, line in KEPT.items() if name in asked]
-    init = "\n".join(kept or ["pass  # the screen alone decides"])
-    used = {node.id for line in kept for node in ast.walk(parse(line)) if isinstance(node, ast.Name)}
-    imports, definitions = quote(names | used)
+    nodes = "all_nodes" if system else "nodes"
+    asked = parse(",\n".join(goals))
+    kept = [line for name, line in KEPT.items() if any(_reads(node, name) for node in ast.walk(asked))]
+    imports, definitions = quote({nodes, "graded"}.union(*map(_names, [*goals, *kept])))
     about = fill(f"Reward 1.0 where {reading.phrase()}; less than 0.5 elsewhere.", WIDTH, break_long_words=False)
-    methods = [
-        f'def __init__(self, extra_info: str = "") -> None:\n{indent(init, "    ")}',
-        f"def reward_fn(self, state: str) -> float:\n{indent(body, '    ')}",
-    ]
-    reward = "class Reward:\n" + "\n\n".join(indent(method, "    ") for method in methods)
-    docstring = f'"""{about}{chr(10) if chr(10) in about else ""}"""'
-    return "\n".join([docstring, "", *imports, "", *_spaced(definitions), "", "", reward, ""])
+    values: dict[str, object] = {
+        "goals": goals,
+        "nodes": nodes,
+        "kept": kept,
+        "imports": imports,
+        "definitions": definitions,
+    }
+    values["about"] = f"{about}\n" if "\n" in about else about
+    return written("grace_irl.synthesis", "screen.py.j2", values)
 
 
-def _spaced(definitions: list[str]) -> list[str]:
-    """Definitions with empty lines between: two before functions, none between constants."""
-    lines = [text for text in definitions if not text.startswith("def ")]
-    for text in definitions:
-        if text.startswith("def "):
-            lines += ["", "", text] if lines else ["", text]
-    return lines
+def _reads(node: ast.AST, name: str) -> bool:
+    """Whether a node of a syntax tree is `self.name`."""
+    return isinstance(node, ast.Attribute) and node.attr == name
 
 
 def _goal(clause: Clause) -> str:

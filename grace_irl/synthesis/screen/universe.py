@@ -138,30 +138,32 @@ class Universe:
         hits[self.owners[mask]] = True
         return hits
 
-    def best(self, signed: NDArray[np.float64], count: int, most: int = MAX_LENGTH) -> list[Conjunction]:
+    def best(self, signed: NDArray[np.float64], count: int) -> list[Conjunction]:
         """The conjunctions of least cost that a beam search finds, best first, each with hits of its own.
 
         Args:
             signed: (rows,) what it costs more to take a row for a goal than not to.
             count: how many at most.
-            most: conditions in each at most.
         """
         found: dict[bytes, Conjunction] = {}
         beam: list[tuple[tuple[int, ...], NDArray[np.bool_], float]] = [((), np.ones(len(self.owners), np.bool_), 0.0)]
-        for _ in range(most):
+        for _ in range(MAX_LENGTH):
             grown: dict[bytes, tuple[tuple[int, ...], NDArray[np.bool_], float]] = {}
             for columns, mask, before in beam:
                 costs = self._costs(mask, signed) + self.prices + sum(self.prices[list(columns)])
+                # A stable sort, here and below: equal costs are common, and the same data must give the same programs.
                 for column in np.argsort(costs, kind="stable")[:GROWN].tolist():
                     cost = float(costs[column])
                     if column in columns or (columns and cost >= before):
                         continue
+                    # Of conjunctions that hold in the same places one is enough: else the beam fills with synonyms.
                     narrower = mask & self.table[:, column]
                     key = np.packbits(narrower).tobytes()
                     if key not in grown or cost < grown[key][2] - 1e-9:
                         grown[key] = (tuple(sorted((*columns, column))), narrower, cost)
             beam = sorted(grown.values(), key=lambda one: (one[2], one[0]))[:BEAM]
             for columns, mask, cost in beam:
+                # In the result those in the same rows are one, too: places within a row make no difference there.
                 hits = self.hits(mask)
                 key = np.packbits(hits).tobytes()
                 if key not in found or cost < found[key].cost - 1e-9:

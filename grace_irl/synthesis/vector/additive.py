@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.propose.templates import environment
+from grace_irl.propose.templates import written
 from grace_irl.synthesis.vector.terms import (
     FAR,
     FORMULAS,
@@ -37,7 +37,11 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
         for term in reward.terms
         for field, mean, spread, ends in zip(term.fields, term.centres, term.spreads, term.ranges, strict=True)
     }
-    values = {
+    values: dict[str, object] = {
+        "reward": reward,
+        "numbers": numbers,
+        "bias": f"{reward.bias:.4g}",
+        "far": f"{FAR:g}",
         "used": dict(sorted(used.items())),
         "rows": "\n".join(row for key, weight in _merged(reward, numbers).items() for row in _row(weight, *key)),
         "formulas": "\n".join(
@@ -51,8 +55,7 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
             values["outside"] = f"{weight:.4g}"
             if set(term.fields) != set(used):
                 values["listed"] = "\n".join(packed([quoted(numbers.names[field]) for field in term.fields], WIDTH))
-    template = environment("grace_irl.synthesis").get_template("vector.py.j2")
-    return template.render(values, reward=reward, numbers=numbers, bias=f"{reward.bias:.4g}", far=f"{FAR:g}") + "\n"
+    return written("grace_irl.synthesis", "vector.py.j2", values)
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
@@ -134,6 +137,7 @@ class TermTable:
             start: bias and weights to start from, default zeros.
             steps: Newton steps at most.
         """
+        # Newton's method on the log-likelihood, which is concave: with a ridge there is one optimum.
         columns = np.column_stack([np.ones(len(self.values)), self.values[:, list(chosen)]])
         ridge = np.full(columns.shape[1], RIDGE * len(columns) / 100)
         ridge[0] = 1e-9
@@ -168,6 +172,7 @@ class TermTable:
         shortlist = [int(i) for i in np.argsort(-gain, kind="stable")[:SHORTLIST] if gain[i] > 0]
         if not shortlist:
             return list(chosen)
+        # The gradient misleads if terms say much the same, so the best few are fitted, for a few steps.
         start = np.append(beta, 0.0)
         scored = [(self.fit([*chosen, column], start, TRIAL_STEPS)[1], -column) for column in shortlist]
         return [*chosen, -max(scored)[1]]
@@ -209,6 +214,7 @@ class AdditiveSketcher:
     def initial(self) -> list[str]:
         chosen = self._always
         sketches = []
+        # Greedy growth: each program is the one before it and the term that helps most. The longest fits best.
         while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
             grown = self._table.grow(chosen)
             if len(grown) == len(chosen):
@@ -223,12 +229,14 @@ class AdditiveSketcher:
         always = self._always
         sketched: list[int] = json.loads(sketch)
         beta, _ = self._table.fit(sketched)
+        # Weights are over standardised terms, so that they can be compared.
         weakness = np.exp(-np.abs(beta[1 + len(always) :]))
         chosen = sketched[len(always) :]
         size = len(chosen)
         dropped = rng.choice(size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum())
         chosen = [*always, *(term for i, term in enumerate(chosen) if i not in dropped)]
         count = len(self._table.terms)
+        # Half of the vocabulary: else growth would lead back to the parent.
         allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
         while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), MAX_TERMS):
             grown = self._table.grow(chosen, allowed)

@@ -11,9 +11,9 @@ from grace_irl.demos.convert import scramble
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import FileScreenshot
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.states.screen import TRUTHS, disguised, in_other_words
 from grace_irl.states.texts import pack, text
 from grace_irl.states.ui import markup
-from grace_irl.states.ui.disguise import TRUTHS, disguised, in_other_words
 from tests.demos.ui import data
 
 

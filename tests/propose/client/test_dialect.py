@@ -7,13 +7,16 @@ from typing import Any
 
 from grace_irl.propose.client.dialect import Dialect
 from grace_irl.propose.client.errors import CallFailure
+from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Prompt
 
 PROMPT = Prompt("who you are", "what to do")
 
 
 def payload(dialect: Dialect, prompt: Prompt = PROMPT, n: int = 2, answer: AnswerFormat = "code") -> dict[str, Any]:
-    return dialect.payload(prompt, model="m", temperature=0.5, max_tokens=99, n=n, answer=answer)
+    return dialect.payload(
+        prompt, model="m", temperature=0.5, max_tokens=99, n=n, schema=ANSWER_SCHEMA if answer == "json" else None
+    )
 
 
 def refusal(message: str, status: int = 400) -> CallFailure:

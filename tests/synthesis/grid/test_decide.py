@@ -19,7 +19,7 @@ from grace_irl.synthesis.grid.sketcher import (
     safest,
     shared_constants,
 )
-from tests.propose.scenes import Row, marks, scene
+from tests.synthesis.grid.scenes import Row, marks, scene
 
 
 def event(name: str) -> Filter:

@@ -20,8 +20,8 @@ from grace_irl.synthesis.grid.evidence import (
 )
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, look
-from tests.propose.scenes import marks, scene
-from tests.propose.worlds import CLOSED, DOOR, FLOOR, OPEN, WALL, World, thing
+from tests.synthesis.grid.scenes import marks, scene
+from tests.synthesis.worlds import CLOSED, DOOR, FLOOR, OPEN, WALL, World, thing
 
 RED_BALL, BLUE_BALL, RED_KEY = (1, 5, 0), (1, 6, 0), (2, 5, 0)
 BALL, KEY, RED, BLUE = Filter("channel 0", 1), Filter("channel 0", 2), Filter("channel 1", 5), Filter("channel 1", 6)

@@ -12,8 +12,8 @@ from grace_irl.synthesis.grid.learn import descend, learn, wander
 from grace_irl.synthesis.grid.lexicon import CLASS_ELSE, CONSTANT, MEANING, GridReading, Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import Filter, Plan
 from grace_irl.synthesis.grid.search import PerceivedStates, view
-from tests.propose.scenes import FACED, TINY, event, marks, reading, scene
-from tests.propose.worlds import COLOURS, KINDS, WORDS, go_to_set, labelled
+from tests.synthesis.grid.scenes import FACED, TINY, event, marks, reading, scene
+from tests.synthesis.worlds import COLOURS, KINDS, WORDS, go_to_set, labelled
 
 TRUE = {
     **{WORDS[name]: Filter("channel 0", code) for name, code in KINDS.items()},

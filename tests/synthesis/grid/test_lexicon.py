@@ -6,7 +6,7 @@ import pytest
 
 from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon
 from grace_irl.synthesis.grid.meaning import Filter, Plan
-from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, reading
+from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, reading
 
 
 @pytest.mark.parametrize(

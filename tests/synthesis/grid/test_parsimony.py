@@ -17,7 +17,7 @@ from grace_irl.synthesis.grid.lexicon import (
     Lexicon,
 )
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
-from tests.propose.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
+from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
 
 
 @pytest.mark.parametrize(

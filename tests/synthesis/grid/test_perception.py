@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grace_irl.synthesis.grid.scene import Agent, Perception, find_agent, perceive, unique_positions
-from tests.propose.worlds import AGENT, FLOOR, HEADINGS, WALL, World, thing
+from tests.synthesis.worlds import AGENT, FLOOR, HEADINGS, WALL, World, thing
 
 STEPS = tuple(sorted(HEADINGS.items()))
 TOUR = ("forward", "right", "forward", "right", "forward", "right", "forward", "forward")

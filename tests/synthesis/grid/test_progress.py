@@ -11,7 +11,7 @@ from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Outline, Plan, 
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 from grace_irl.synthesis.grid.source import FORMS, WEIGHTS, Shaping, shapings, write_program
 from grace_irl.synthesis.reshaper import recover
-from tests.propose.programs import (
+from tests.synthesis.grid.programs import (
     BALL,
     CHANGED,
     FACED,
@@ -27,8 +27,8 @@ from tests.propose.programs import (
     VOCABULARY,
     checked,
 )
-from tests.propose.worlds import CLOSED, DOOR, World, rewards, rewards_of_all, thing
 from tests.synthesis.grid.test_source import plans, played, program, readings
+from tests.synthesis.worlds import CLOSED, DOOR, World, rewards, rewards_of_all, thing
 
 PLACED, ENTERED = Filter("event", EVENTS.index("placed")), Filter("event", EVENTS.index("entered"))
 NEAR = 0.4

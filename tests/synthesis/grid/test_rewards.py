@@ -7,7 +7,7 @@ import pytest
 from grace_irl.synthesis.grid.meaning import Arrangement, Filter, Hypothesis, Novel, Plan
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 from grace_irl.synthesis.grid.source import write_source
-from tests.propose.programs import (
+from tests.synthesis.grid.programs import (
     BALL,
     BLUE,
     CHANGED,
@@ -25,7 +25,7 @@ from tests.propose.programs import (
     checked,
     earned,
 )
-from tests.propose.worlds import AGENT, CLOSED, DOOR, FLOOR, OPEN, WALL, World, rewards, thing
+from tests.synthesis.worlds import AGENT, CLOSED, DOOR, FLOOR, OPEN, WALL, World, rewards, thing
 
 
 @pytest.mark.parametrize(

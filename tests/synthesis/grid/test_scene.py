@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Agent, Perception, Scene, ThingRows, look
-from tests.propose.worlds import AGENT, CLOSED, DOOR, FLOOR, HEADINGS, OPEN, WALL, Code, World, thing
+from tests.synthesis.worlds import AGENT, CLOSED, DOOR, FLOOR, HEADINGS, OPEN, WALL, Code, World, thing
 
 PERCEPTION = Perception(Agent(0, AGENT, 2, tuple(sorted(HEADINGS.items()))), (FLOOR, WALL))
 BALL, KEY = thing("red", "ball"), thing("blue", "key")

@@ -11,7 +11,7 @@ from grace_irl.synthesis.grid.scene import EVENTS
 from grace_irl.synthesis.grid.search import PLAN_PRICE, search, separators, view
 from grace_irl.synthesis.grid.sketcher import decide
 from grace_irl.synthesis.grid.source import write_source
-from tests.propose.worlds import (
+from tests.synthesis.worlds import (
     COLOURS,
     FLOOR,
     KINDS,

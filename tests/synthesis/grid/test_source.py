@@ -20,7 +20,7 @@ from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Novel,
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES
 from grace_irl.synthesis.grid.search import PerceivedStates, view
 from grace_irl.synthesis.grid.source import write_source
-from tests.propose.programs import (
+from tests.synthesis.grid.programs import (
     ARRANGEMENTS,
     BALL,
     FACED,
@@ -35,7 +35,7 @@ from tests.propose.programs import (
     WALK,
     checked,
 )
-from tests.propose.worlds import FLOOR, WALL, labelled, random_play, rewards
+from tests.synthesis.worlds import FLOOR, WALL, labelled, random_play, rewards
 
 SHIPPED = Path(__file__).resolve().parents[3] / "datasets" / "babyai-go-to-obj"
 INSTRUCTIONS = (

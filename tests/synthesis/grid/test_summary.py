@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grace_irl.synthesis.grid.meaning import Hypothesis, Plan, summary
-from tests.propose.programs import FACED, RED, SURE_BALL, TAKEN
+from tests.synthesis.grid.programs import FACED, RED, SURE_BALL, TAKEN
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Told:
 def fits(pattern: NodePattern, element: Any, said: str) -> bool:
     """Whether a node fits, by the expressions that programs contain."""
     names = {**vars(functions), "self": Told(said), "n": element}
-    return all(eval(part, names) for part in pattern.expression("n"))
+    return all(eval(part, names) for part in pattern.expression())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 
@@ -19,6 +22,7 @@ from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
 from grace_irl.synthesis.screen.reading import ScreenReading
 from grace_irl.synthesis.screen.sketcher import UiSketcher
+from tests.frame.tree import ROOT
 from tests.synthesis.screen.phone import (
     Phone,
     node,
@@ -133,3 +137,25 @@ def test_programs_run_in_the_sandbox(mode: str) -> None:
     assert outcome.status == "ok", outcome.message
     for item, rewards in zip(data.items, outcome.rewards, strict=True):
         assert ((rewards == 1.0) == item.positive).all()
+
+
+def test_costs_are_the_same_in_every_process() -> None:
+    """Sums of floats depend on their order, and the order of a set on the hash seed."""
+    script = (
+        "from grace_irl.synthesis.screen.sketcher import UiSketcher\n"
+        "from tests.propose.screens import problem\n"
+        "sketcher = UiSketcher(problem().train)\n"
+        "print([sketcher.prior(sketch) for sketch in sketcher.initial()])"
+    )
+    priors = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("2", "3")
+    ]
+    assert priors[0] == priors[1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.scene import perceive
 from grace_irl.synthesis.vector.terms import LONGEST, GridNumbers, Numbers, VectorNumbers
-from tests.propose.worlds import AGENT, FLOOR, KINDS, random_play
+from tests.synthesis.worlds import AGENT, FLOOR, KINDS, random_play
 
 
 def read(numbers: Numbers, used: list[int], states: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from grace_irl.evaluate.metrics import ranking
 from grace_irl.programs.check import read
 from grace_irl.search.protocol import Request
 from grace_irl.synthesis import Synthesiser
-from tests.propose.worlds import rewards_of_all
+from tests.synthesis.worlds import rewards_of_all
 
 if TYPE_CHECKING:
     from grace_irl.demos.trajectory import Role

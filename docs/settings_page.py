@@ -1,11 +1,14 @@
 """Writes what is made from the declarations of settings: docs/settings.md, and the types of the keywords of `fit`.
 
-python -m grace_irl.cli.settings_page
+python docs/settings_page.py          write them
+python docs/settings_page.py --check  compare them
 """
 
 from __future__ import annotations
 
+import argparse
 import inspect
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,10 +18,13 @@ from grace_irl.methods.registry import METHODS
 from grace_irl.runs.config import settings_of
 from grace_irl.settings import Section, Setting, declared
 
+ROOT = Path(__file__).resolve().parent.parent
+PAGE_PATH, KEYWORDS_PATH = ROOT / "docs" / "settings.md", ROOT / "grace_irl" / "keywords.py"
+
 PAGE = """\
 # Settings
 
-`python -m grace_irl.cli.settings_page` writes this page from the declarations in the code.
+`python docs/settings_page.py` writes this page from the declarations in the code.
 
 A setting of a run has one name, its *key*, in TOML (`section.key`: a line `key = value` in the table `[section]`) and
 for `--set section.key=value`. Its flag of `grace-irl fit` stands beside it. The flag gives the keyword of
@@ -76,7 +82,7 @@ def _plain(value: object) -> str:
 
 
 KEYWORDS = '''\
-"""Types of the keywords of `grace_irl.fit`; `python -m grace_irl.cli.settings_page` writes this file."""
+"""Types of the keywords of `grace_irl.fit`; `python docs/settings_page.py` writes this file."""
 
 from __future__ import annotations
 
@@ -107,10 +113,15 @@ def keywords() -> str:
 
 
 def main() -> None:
-    """Write both files."""
-    root = Path(__file__).resolve().parents[2]
-    (root / "docs" / "settings.md").write_text(page(), encoding="utf-8")
-    (root / "grace_irl" / "keywords.py").write_text(keywords(), encoding="utf-8")
+    """Writes both files, or compares them."""
+    parser = argparse.ArgumentParser(description="Write docs/settings.md and grace_irl/keywords.py.")
+    parser.add_argument("--check", action="store_true", help="compare with the files instead")
+    check = parser.parse_args().check
+    for path, text in ((PAGE_PATH, page()), (KEYWORDS_PATH, keywords())):
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path} is not what the declarations say; run docs/settings_page.py")
 
 
 if __name__ == "__main__":

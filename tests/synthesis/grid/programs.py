@@ -6,7 +6,7 @@ from grace_irl.programs.check import read
 from grace_irl.synthesis.grid.meaning import Arrangement, Filter, Hypothesis
 from grace_irl.synthesis.grid.scene import EVENTS, Agent, Perception
 from grace_irl.synthesis.grid.source import write_source
-from tests.propose.worlds import AGENT, FLOOR, HEADINGS, WALL, World, rewards, thing
+from tests.synthesis.worlds import AGENT, FLOOR, HEADINGS, WALL, World, rewards, thing
 
 VOCABULARY = ("zek", "gax", "mip", "tro", "fen", "up", "pick")
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
