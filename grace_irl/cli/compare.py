@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -157,8 +157,8 @@ def _print(compared: Compared, *, as_json: bool) -> None:
         )
 
 
-def _leave(folder: Path) -> None:
-    """Says what is saved and leaves."""
+def _leave(folder: Path) -> NoReturn:
+    """Print what is saved, then exit at once: threads of runs that were stopped may hang."""
     from grace_irl.cli.console import say
 
     if (folder / "compare.toml").exists():

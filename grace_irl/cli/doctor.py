@@ -80,7 +80,8 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
         say("weaker than it could be: docs/sandbox.md says what to change")
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, version in versions.items():
-        table.add_row(name, version or f"missing: pip install 'grace-irl[{PACKAGES[name]}]'")
+        extra = PACKAGES[name]
+        table.add_row(name, version or f"missing: pip install 'grace-irl{f'[{extra}]' if extra != 'core' else ''}'")
     out.print()
     out.print(table)
 

@@ -111,8 +111,7 @@ class Objective:
     def value(self, scale: float, offset: float) -> float:
         """f."""
         return sum(
-            _total(group.weight, group.x, log_expit(group.sign * self._logits(group, scale, offset)))
-            for group in self._chunks()
+            _total(group.weight, log_expit(group.sign * self._logits(group, scale, offset))) for group in self._chunks()
         )
 
     def gradient(self, scale: float, offset: float) -> Floats:
@@ -120,8 +119,8 @@ class Objective:
         total = np.zeros(2)
         for group in self._chunks():
             slope = group.sign * expit(-group.sign * self._logits(group, scale, offset))
-            rising = _total(group.weight, group.x, slope * self._standard(group))
-            total += (rising, _total(group.weight, group.x, slope))
+            rising = _total(group.weight, slope * self._standard(group))
+            total += (rising, _total(group.weight, slope))
         return total
 
     def hessian(self, scale: float, offset: float) -> Floats:
@@ -130,13 +129,11 @@ class Objective:
         for group in self._chunks():
             z, x = self._logits(group, scale, offset), self._standard(group)
             bend = -expit(z) * expit(-z)
-            mixed = _total(group.weight, x, bend * x)
-            total += ((_total(group.weight, x, bend * x * x), mixed), (mixed, _total(group.weight, x, bend)))
+            mixed = _total(group.weight, bend * x)
+            total += ((_total(group.weight, bend * x * x), mixed), (mixed, _total(group.weight, bend)))
         return total
 
 
-def _total(weight: Floats | float, like: Floats, values: Floats | None = None) -> float:
-    """Sum of weight times values (ones if none are given), over the rows of `like`."""
-    if isinstance(weight, float):
-        return weight * (len(like) if values is None else float(values.sum()))
-    return float(weight.sum()) if values is None else float(weight @ values)
+def _total(weight: Floats | float, values: Floats) -> float:
+    """The weighted sum of values `(k,)`; weights are one number or `(k,)`."""
+    return weight * float(values.sum()) if isinstance(weight, float) else float(weight @ values)

@@ -22,6 +22,10 @@ CHANNELS = 3
 LIKELY_CODES = 16
 """Different codes of a channel over a whole set, at most, if bytes are to count as a grid without being called one."""
 
+PICTURE_SIDE, BRIGHT = 32, 128
+"""Flat drawings have few colours, too. So bytes of this many rows and columns (Minari's bound for pictures) are no grid
+if some value is as high as this."""
+
 MOST_CODES = 128
 """The same if somebody calls them a grid. Pictures have more, as a rule all 256."""
 
@@ -51,8 +55,9 @@ class GridKind(StateKind):
         return array.ndim == 3 and array.shape[2] == CHANNELS and array.dtype.kind in "iu"
 
     def likely(self, values: ValueTally) -> bool:
-        """See `StateKind`: the codes of a channel are few."""
-        return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES
+        """See `StateKind`: the codes of a channel are few, and small if there are many cells."""
+        drawn = values.side >= PICTURE_SIDE and values.highest >= BRIGHT
+        return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES and not drawn
 
     def seen_in(self, values: ValueTally) -> str:
         """See `StateKind`."""

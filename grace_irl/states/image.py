@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
-from grace_irl.states.grid import LIKELY_CODES, GridScrambler
+from grace_irl.states.grid import BRIGHT, LIKELY_CODES, GridScrambler
 from grace_irl.states.kind import VALUES, Census, PartLayout, Scrambler, StateKind, States, ValueTally
 from grace_irl.states.vector import require_numbers
 
@@ -47,6 +47,11 @@ class ImageKind(StateKind):
 
     def seen_in(self, values: ValueTally) -> str:
         """See `StateKind`."""
+        if values.most <= LIKELY_CODES and values.channels in (0, 3):
+            return (
+                f"{values.side} and more rows and columns with a value of {values.highest}, and codes of large "
+                f"grids stay below {BRIGHT}"
+            )
         return f"at least {values.most} different values in a channel, and grids have up to {LIKELY_CODES}"
 
     def check(self, states: States, where: str) -> None:

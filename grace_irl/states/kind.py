@@ -56,9 +56,12 @@ class ValueTally:
 
     def __init__(self) -> None:
         self._seen = np.zeros((0, VALUES), np.bool_)
+        self.side = 0
+        """The shorter side of the largest states."""
 
     def add(self, states: NDArray[Any]) -> None:
-        """Takes `(..., c)` bytes."""
+        """Takes `(..., h, w, c)` bytes."""
+        self.side = max(self.side, min(states.shape[-3:-1]))
         seen = self.counted(states) > 0
         most = max(len(seen), len(self._seen))
         one, other = (np.pad(each, ((0, most - len(each)), (0, 0))) for each in (seen, self._seen))
@@ -68,6 +71,11 @@ class ValueTally:
     def channels(self) -> int:
         """The number of channels; of states that differ in it, the largest."""
         return len(self._seen)
+
+    @property
+    def highest(self) -> int:
+        """The largest value of all channels."""
+        return int(np.flatnonzero(self._seen.any(axis=0)).max(initial=0))
 
     @property
     def most(self) -> int:

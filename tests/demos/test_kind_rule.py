@@ -101,6 +101,43 @@ def test_values_decide_where_nobody_says(format: str, values: int, kind: str, tm
     np.testing.assert_array_equal(found[0].trajectory.states, states(values, 1))
 
 
+def test_large_flat_drawings_are_images(tmp_path: Path) -> None:
+    def flat(side: int, *colours: int) -> np.ndarray[Any, Any]:
+        return np.random.default_rng(0).choice(np.array(colours, np.uint8), (3, side, side, 3))
+
+    for number, (made, kind) in enumerate(
+        [(flat(40, 0, 100, 255), "image"), (flat(40, 0, 5, 9), "grid"), (flat(20, 0, 100, 255), "grid")]
+    ):
+        found = load([foreign(tmp_path / f"expert-{number}.npz", made)])
+        assert found.metadata.kind == kind
+    assert load([tmp_path / "expert-0.npz"], kind="grid").metadata.kind == "grid"
+    choice = load([tmp_path / "expert-0.npz"]).choice
+    assert choice is not None
+    assert "40 and more rows and columns with a value of 255" in choice.line
+
+
+def test_what_minigrid_draws_is_an_image_and_its_codes_are_a_grid(tmp_path: Path) -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    wrappers = pytest.importorskip("minigrid.wrappers")
+    for name in ("MiniGrid-Empty-8x8-v0", "BabyAI-GoToObj-v0"):
+        for number, (wrapper, kind) in enumerate(
+            [
+                (wrappers.RGBImgObsWrapper, "image"),
+                (wrappers.RGBImgPartialObsWrapper, "image"),
+                (wrappers.FullyObsWrapper, "grid"),
+                (lambda environment: environment, "grid"),
+            ]
+        ):
+            environment = wrapper(gymnasium.make(name))
+            observation, _ = environment.reset(seed=0)
+            seen = [observation["image"]]
+            environment.action_space.seed(0)
+            for _ in range(6):
+                seen.append(environment.step(environment.action_space.sample())[0]["image"])
+            found = load([foreign(tmp_path / f"expert-{name}-{number}.npz", np.stack(seen))])
+            assert found.metadata.kind == kind, (name, number)
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_whole_set_decides_and_no_single_file(format: str, tmp_path: Path) -> None:
     expert = foreign(place(tmp_path, "expert", format), states(4, 1), states(4, 2))

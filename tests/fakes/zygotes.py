@@ -72,6 +72,7 @@ class RecycledZygote(ZygoteHandle):
             if not self._asked and self._process.poll() is None:
                 with _LOCK:
                     if len(_SPARE) < _MOST:
+                        self._socket.settimeout(None)
                         _SPARE.append(_Process(self._key, self._process, self._socket, self._errors, self._ready))
                         self._left = True
                         return
@@ -81,10 +82,13 @@ class RecycledZygote(ZygoteHandle):
         self._left, self._asked, self._waiting = False, False, 0
         self._key = (sys.executable, self._wrap, tuple(sys.path))
         with _LOCK:
-            found = next((each for each in _SPARE if each.key == self._key), None)
+            found = next((each for each in reversed(_SPARE) if each.key == self._key), None)
             if found:
                 _SPARE.remove(found)
-        if found is None or found.process.poll() is not None:
+        if found and found.process.poll() is not None:
+            _ended(found)
+            found = None
+        if not found:
             super()._start()
             return
         _, self._process, self._socket, self._errors, self._ready = found
@@ -93,6 +97,10 @@ class RecycledZygote(ZygoteHandle):
 def end_spare() -> None:
     """End the processes that nobody uses."""
     while _SPARE:
-        handle = object.__new__(ZygoteHandle)
-        _, handle._process, handle._socket, handle._errors, _ = _SPARE.pop()
-        handle.close()
+        _ended(_SPARE.pop())
+
+
+def _ended(left: _Process) -> None:
+    handle = object.__new__(ZygoteHandle)
+    _, handle._process, handle._socket, handle._errors, _ = left
+    handle.close()

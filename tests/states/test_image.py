@@ -340,3 +340,20 @@ def test_large_images_are_shown_smaller() -> None:
     assert small[-1, -1].tolist() == [0] * 3
     assert small[37, 0].tolist() == [50] * 3  # rows 148 to 151
     assert pixels.enlarged(small, 512).shape == (456, 300, 3)
+
+
+def test_a_long_film_is_written_and_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("grace_irl.demos.parquet.writer.NUMBERS", 10_000)
+    monkeypatch.setattr("grace_irl.demos.parquet.source.HEAVY_NUMBERS", 5_000)
+    film = np.random.default_rng(0).integers(0, 256, (101, 20, 20, 3), dtype=np.uint8)
+    items = tuple(
+        Demonstration(Trajectory(each, np.arange(len(each) - 1), terminated=True, kind="image"), "expert")
+        for each in (film, film[:3])
+    )
+    save(Demonstrations(Metadata("image"), items), tmp_path / "set.parquet")
+    assert pq.ParquetFile(tmp_path / "set.parquet").metadata.num_row_groups == 13  # of eight states, but the last
+    found = load([tmp_path / "set.parquet"])
+    assert digests(found) == [item.trajectory.digest for item in items]
+    assert [item.trajectory.terminated for item in found] == [True, True]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.minari.arrow import Layout, box_of, described
+from grace_irl.demos.minari.layout import Layout, box_of, described
 from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json

@@ -14,14 +14,14 @@ from typing import Any, Literal
 import numpy as np
 
 from grace_irl.demos.header import KEY, require_numbers
-from grace_irl.demos.minari.arrow import PICTURE
+from grace_irl.demos.minari.layout import PICTURE
 from grace_irl.demos.minari.source import datasets_root
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.errors import InputError
 from grace_irl.states.grid import GRID
 
-BUFFERED_STATES = 50_000
+BUFFERED_STATES, BUFFERED_BYTES = 50_000, 256 << 20
 """States gathered before they go to disk."""
 
 MISSION = "mission"
@@ -75,7 +75,7 @@ class MinariWriter(SetWriter):
             raise InputError(f"{target}: exists already; expected a new dataset: raise the version or remove it")
         self._format = data_format
         self._pending: list[Demonstration] = []
-        self._pending_states = 0
+        self._pending_states = self._pending_bytes = 0
         self._with_text = False
         self._actions: int | None = None
         self._dataset: Any = None
@@ -97,7 +97,8 @@ class MinariWriter(SetWriter):
             )
         self._pending.append(demonstration)
         self._pending_states += len(trajectory.states)
-        if self._pending_states >= BUFFERED_STATES:
+        self._pending_bytes += trajectory.state_kind.nbytes(trajectory.states)
+        if self._pending_states >= BUFFERED_STATES or self._pending_bytes >= BUFFERED_BYTES:
             self._flush()
 
     def _finish(self, header: str) -> None:
@@ -122,7 +123,7 @@ class MinariWriter(SetWriter):
         about = [{KEY: json.dumps(_episode_metadata(item))} for item in self._pending]
         self._dataset.storage.update_episode_metadata(about, range(first, first + len(about)))
         self._pending.clear()
-        self._pending_states = 0
+        self._pending_states = self._pending_bytes = 0
 
     def _create(self, buffers: list[Any]) -> None:
         self._place.parent.mkdir(parents=True, exist_ok=True)

@@ -59,6 +59,9 @@ UNEVEN = "columns of different numbers of rows"
 HEAVY_ROWS = 512
 """The same for kinds whose states are large."""
 
+HEAVY_NUMBERS = 1 << 22
+"""Numbers of the states of a batch of these, if their rows have as many."""
+
 FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
 """Names of columns in robots' data sets (LeRobot's)."""
 
@@ -116,7 +119,7 @@ class ParquetSource:
         foreign = "episode" not in self._schema.names
         self._names = {name: theirs for name, theirs in FOREIGN.items() if foreign and theirs in self._schema.names}
         self._check_columns()
-        self._batch_rows = HEAVY_ROWS if self._kind.heavy else BATCH_ROWS
+        self._batch_rows = self._rows_at_once()
         self._columns = self._wanted()
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
@@ -130,6 +133,16 @@ class ParquetSource:
     @property
     def _kind(self) -> StateKind:
         return self.header.metadata.state_kind
+
+    def _rows_at_once(self) -> int:
+        """Rows of a batch: fewer if states are large."""
+        if not self._kind.heavy:
+            return BATCH_ROWS
+        about, columns = self._file.metadata, {*self._parts.values()}
+        leaves = [n for n in range(about.num_columns) if about.schema.column(n).path.split(".")[0] in columns]
+        groups = range(about.num_row_groups)
+        numbers = sum(int(about.row_group(group).column(leaf).num_values) for group in groups for leaf in leaves)
+        return min(max(HEAVY_NUMBERS * int(about.num_rows) // max(numbers, 1), 1), HEAVY_ROWS)
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """See `Source.demonstrations`."""

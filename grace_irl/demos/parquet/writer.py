@@ -36,6 +36,9 @@ TEXT = pa.dictionary(pa.int32(), pa.string())
 GROUP_BYTES = 64 << 20
 """States and pictures of a row group, if they come to so much before `BATCH_ROWS`; it has each screen once."""
 
+NUMBERS = 8 << 20
+"""The same of states of thousands of numbers: in memory Arrow takes a dozen bytes more for each of them."""
+
 PICTURES_OF_A_PAGE = 4
 """Pictures that are written at once, and read at once by who wants one of them."""
 
@@ -87,10 +90,24 @@ class ParquetWriter(SetWriter):
                 self._pending.append(_Piece(demonstration, self._count, start, step + 1, tuple(cells)))
                 self._flush()
                 start, cells = step + 1, []
+        for stop in range(start + self._most_rows(trajectory), rows, self._most_rows(trajectory)):
+            self._pending.append(_Piece(demonstration, self._count, start, stop, ()))
+            self._flush()
+            start = stop
         self._pending.append(_Piece(demonstration, self._count, start, rows, tuple(cells)))
         self._pending_rows += rows - start
-        if self._pending_rows >= BATCH_ROWS or self._pending_bytes >= GROUP_BYTES:
+        if self._pending_rows >= BATCH_ROWS or self._pending_bytes >= (NUMBERS if self._is_pixels else GROUP_BYTES):
             self._flush()
+
+    @property
+    def _is_pixels(self) -> bool:
+        """Whether a state is thousands of numbers."""
+        return self._kind.heavy and not self._kind.parsed
+
+    def _most_rows(self, trajectory: Trajectory) -> int:
+        """Rows of an episode that are written at once."""
+        states = trajectory.states
+        return max(NUMBERS * len(states) // self._kind.nbytes(states), 1) if self._is_pixels else len(states)
 
     def _finish(self, header: str) -> None:
         self._flush()

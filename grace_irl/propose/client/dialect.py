@@ -79,9 +79,10 @@ class Dialect:
             self.system_role = False
             news.append("the model has no place for a system text: it goes before the question from now on")
         named = rejected_parameters(failure, DROPPABLE & set(payload))
-        if "response_format" in payload and not self.schema_works and self.schema_form == "json_schema":
-            # llama.cpp's server answers 500, which by itself may be an accident.
-            if "response_format" in named or (failure.kind == "server error" and times > 1):
+        if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
+            # llama.cpp's server refuses OpenAI's form with status 500, and one such error may have another cause.
+            refused = "response_format" in named or (failure.kind == "server error" and times > 1)
+            if refused and self.schema_form == "json_schema":  # else another call has learnt it meanwhile
                 self.schema_form = "json_object"
                 news.append("the server does not take a schema in OpenAI's form: llama.cpp's is tried")
             named.discard("response_format")

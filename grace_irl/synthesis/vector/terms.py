@@ -290,10 +290,10 @@ class GridNumbers:
 
     def _distance(self, mask: NDArray[np.bool_], state: NDArray[Any]) -> float:
         assert self.agent is not None
-        if not mask.any():
+        here = np.argwhere(state[..., self.agent.channel] == self.agent.code)
+        if not (len(here) and mask.any()):  # as in `STEPS_TO`
             return float(sum(mask.shape))
-        where = np.argwhere(state[..., self.agent.channel] == self.agent.code)[0]
-        return float(distance_transform_cdt(~mask, metric="taxicab")[tuple(where)])
+        return float(distance_transform_cdt(~mask, metric="taxicab")[tuple(here[0])])
 
     @property
     def reader(self) -> str:

@@ -105,6 +105,17 @@ def test_a_schema_is_sent_in_llama_cpps_form_where_openais_is_refused() -> None:
     assert (second["type"], second["schema"]["type"]) == ("json_object", "object")
 
 
+def test_two_calls_that_meet_the_refusal_at_once_learn_one_form() -> None:
+    dialect = Dialect()
+    sent = [payload(dialect, answer="json") for _ in range(2)]
+    said = refusal("'response_format' of type 'json_schema' is not supported")
+    assert len(dialect.learn(said, sent[0], 1)) == 1
+    assert dialect.learn(said, sent[1], 1) == []
+    assert payload(dialect, answer="json")["response_format"]["type"] == "json_object"
+    assert len(dialect.learn(said, payload(dialect, answer="json"), 1)) == 1  # refused in this form, too
+    assert "response_format" not in payload(dialect, answer="json")
+
+
 def test_a_schema_that_worked_is_not_given_up() -> None:
     dialect = Dialect()
     sent = payload(dialect, answer="json")

@@ -118,7 +118,9 @@ def test_a_grid_without_the_agent_is_read_all_the_same() -> None:
     unseen = states[:1].copy()
     unseen[unseen[..., 0] == AGENT] = FLOOR
     used = list(range(len(numbers.names)))
-    values = dict(zip(numbers.names, read(numbers, used, unseen)[0].tolist(), strict=True))
+    found = read(numbers, used, unseen)
+    assert (found == numbers.values(unseen)).all()  # what a term is fitted to is what its program reads
+    values = dict(zip(numbers.names, found[0].tolist(), strict=True))
     assert {v for name, v in values.items() if name.startswith("steps")} == {float(sum(states.shape[1:3]))}
 
 
