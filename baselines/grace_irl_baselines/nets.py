@@ -47,27 +47,22 @@ class Reader(nn.Module):
 
 
 class StateActionNet(RewardNet):
-    """r(s, a), or r(s): an MLP on the features of the state and on the action.
+    """r(s, a): an MLP on the features of the state and on the action.
 
     Args:
         policy: see `Reader`.
         hidden: units of each hidden layer.
-        use_action: whether the action counts.
     """
 
-    def __init__(self, policy: ActorCriticPolicy, hidden: Sequence[int], *, use_action: bool = True) -> None:
+    def __init__(self, policy: ActorCriticPolicy, hidden: Sequence[int]) -> None:
         super().__init__(policy.observation_space, policy.action_space)
-        self.use_action = use_action
         self.reader = Reader(policy)
-        size = get_flattened_obs_dim(policy.action_space) if use_action else 0
+        size = get_flattened_obs_dim(policy.action_space)
         self.mlp = build_mlp(self.reader.size + size, hidden, squeeze_output=True)
 
     def forward(self, state: Tensor, action: Tensor, next_state: Tensor, done: Tensor) -> Tensor:  # noqa: ARG002
         """Rewards `(batch,)`."""
-        features = self.reader(state)
-        if self.use_action:
-            features = torch.cat((features, action.flatten(1)), dim=1)
-        rewards: Tensor = self.mlp(features)
+        rewards: Tensor = self.mlp(torch.cat((self.reader(state), action.flatten(1)), dim=1))
         return rewards
 
 
@@ -85,11 +80,9 @@ class Potential(nn.Module):
         return value  # type: ignore[no-any-return]
 
 
-def shaped(
-    policy: ActorCriticPolicy, hidden: Sequence[int], discount: float, *, use_action: bool = True
-) -> ShapedRewardNet:
+def shaped(policy: ActorCriticPolicy, hidden: Sequence[int], discount: float) -> ShapedRewardNet:
     """g(s, a) + discount h(s') - h(s), the potential of an episode's end being 0 (Fu et al. 2018, equation 4)."""
-    return ShapedRewardNet(StateActionNet(policy, hidden, use_action=use_action), Potential(policy, hidden), discount)
+    return ShapedRewardNet(StateActionNet(policy, hidden), Potential(policy, hidden), discount)
 
 
 def reward_of(trainer: AdversarialTrainer, pays: Literal["centred", "positive"]) -> RewardFn:

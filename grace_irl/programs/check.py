@@ -38,35 +38,24 @@ def bindings(nodes: Iterable[ast.AST]) -> Bindings:
     modules: set[str] = set()
     numpy: set[str] = set()
     members: set[str] = set()
-    refusals: list[SourceProblem] = []
+    refusals: list[tuple[int, str | None]] = []
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                name = alias.asname or alias.name.partition(".")[0]
-                modules.add(name)
-                if alias.name.partition(".")[0] == "numpy":
-                    numpy.add(name)
-                if (said := _refusal(alias.name)) is not None:
-                    refusals.append(SourceProblem(node.lineno, said))
+                root = alias.name.partition(".")[0]
+                modules.add(alias.asname or root)
+                if root == "numpy":
+                    numpy.add(alias.asname or root)
+                refusals.append((node.lineno, _refusal(alias.name)))
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
-            if node.level:
-                refusals.append(SourceProblem(node.lineno, "relative import: a reward program is one file"))
-                continue
-            if (said := _refusal(source)) is not None:
-                refusals.append(SourceProblem(node.lineno, said))
-                continue
-            for alias in node.names:
-                members.add(alias.asname or alias.name)
-                if (said := _refusal(f"{source}.{alias.name}")) is not None:
-                    refusals.append(SourceProblem(node.lineno, said))
-                elif source.partition(".")[0] == "numpy" and alias.name in contract.NUMPY_FILES:
-                    said = f"`{source}.{alias.name}` reads or writes files: files are out of reach"
-                    refusals.append(SourceProblem(node.lineno, said))
-                elif alias.name.startswith("_") and source != "__future__":
-                    said = f"`{alias.name}` is private to `{source}`: use its public names"
-                    refusals.append(SourceProblem(node.lineno, said))
-    return Bindings(frozenset(modules), frozenset(numpy), frozenset(members), tuple(refusals))
+            said = "relative import: a reward program is one file" if node.level else _refusal(source)
+            refusals.append((node.lineno, said))
+            if said is None:
+                members |= {alias.asname or alias.name for alias in node.names}
+                refusals += [(node.lineno, _member_refusal(source, alias.name)) for alias in node.names]
+    found = tuple(SourceProblem(line, said) for line, said in refusals if said is not None)
+    return Bindings(frozenset(modules), frozenset(numpy), frozenset(members), found)
 
 
 def root_name(node: ast.expr) -> str:
@@ -86,6 +75,17 @@ def _refusal(module: str) -> str | None:
     prefixes = {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
     if prefixes & contract.FORBIDDEN_SUBMODULES:
         return f"`{module}` is not allowed: it serves files, compilers or foreign memory"
+    return None
+
+
+def _member_refusal(module: str, name: str) -> str | None:
+    """The refusal of a name that is imported from an allowed module, or None."""
+    if (said := _refusal(f"{module}.{name}")) is not None:
+        return said
+    if module.partition(".")[0] == "numpy" and name in contract.NUMPY_FILES:
+        return f"`{module}.{name}` reads or writes files: files are out of reach"
+    if name.startswith("_") and module != "__future__":
+        return f"`{name}` is private to `{module}`: use its public names"
     return None
 
 

@@ -9,7 +9,6 @@ from string import ascii_uppercase
 
 from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.demos.trajectory import LabelRule
-from grace_irl.errors import InputError
 from grace_irl.propose.protocol import AnswerFormat
 from grace_irl.propose.templates import render
 from grace_irl.propose.tokens import cut, estimate
@@ -61,8 +60,8 @@ class PromptBudget:
 
     Attributes:
         total: of a whole prompt, system part included: the model's context less its answer.
-        scale: of what a prompt would have otherwise; 0.25 asks for prompts of a quarter of the tokens. Below 1
-            trajectories are thinned first and left out then; what never varies stays whole.
+        scale: of what a prompt would have otherwise, above 0 and at most 1; 0.25 asks for prompts of a quarter of the
+            tokens. Below 1 trajectories are thinned first and left out then; what never varies stays whole.
         trajectories: of all trajectories in a prompt.
         negative: of one negative trajectory, if expert trajectories hold negative states, too (rules "last" and
             "goal"): random walks are long and say little.
@@ -81,10 +80,6 @@ class PromptBudget:
     experts: int = 8
     negatives: int = 8
     failures: int = 4
-
-    def __post_init__(self) -> None:
-        if not 0 < self.scale <= 1:
-            raise InputError(f"prompt scale {self.scale}; expected a share above 0 and at most 1")
 
     def of(self, section: str) -> int:
         """Tokens of a section."""

@@ -128,10 +128,6 @@ class Material:
     ancestors: tuple[ParentMaterial, ...] = ()
 
 
-def _silent(_: str) -> None:
-    """Tells nobody."""
-
-
 @dataclass(frozen=True, eq=False)
 class Workbench:
     """The data, the sandbox and the memory of a run.
@@ -152,4 +148,4 @@ class Workbench:
     limits: Limits = field(default_factory=Limits)
     rewards: RewardCache = field(default_factory=MemoryCache)
     folder: Path = Path()
-    note: Callable[[str], None] = _silent
+    note: Callable[[str], None] = lambda _: None

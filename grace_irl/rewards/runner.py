@@ -96,19 +96,18 @@ class InProcessRunner(_Closing):
         source: the program.
         name: what to call it in messages.
         terms: ask for `terms_fn`'s components, too.
-        max_abs: the largest reward or component (absolute value) that counts as finite.
 
     Raises:
         InputError: the source breaks the contract.
     """
 
-    def __init__(self, source: str, name: str, *, terms: bool = False, max_abs: float = SessionLimits.max_abs) -> None:
+    def __init__(self, source: str, name: str, *, terms: bool = False) -> None:
         reading = read(source)
         problems = [problem for problem in reading.problems if problem.kind in ("syntax", "contract")]
         if problems:
             raise InputError(f"{name}: {problems[0]}; expected a program as docs/contract.md says")
         self._slots = Slots(trusted_candidate(source, takes_action=reading.takes_action))
-        self._source, self._name, self._terms, self._max_abs = source, name, terms, max_abs
+        self._source, self._name, self._terms = source, name, terms
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
         """See `RewardRunner`."""
@@ -155,7 +154,7 @@ class InProcessRunner(_Closing):
             failure = explain(error, "runtime", self._source)
             raise GraceError(f"{self._name}: {failure.status}: {failure.message}") from error
         answer = TurnRewards(np.array(found, np.float64), tuple(named))
-        problem = answer.problem(self._max_abs)
+        problem = answer.problem(SessionLimits.max_abs)
         if problem:
             raise GraceError(f"{self._name}: nonfinite: {problem}")
         return answer, first

@@ -262,7 +262,7 @@ def _work(
         raise Interrupted(folder, Best(found.program, found.evaluation) if found else None) from None
     except GraceError as error:
         store.add_event("failed", str(error))
-        raise type(error)(f"{error}; what was done is saved: go on with {again}") from error
+        raise error.saved(again) from error
     finally:
         opened.close()
     store.add_event("stopped", reason)

@@ -200,7 +200,7 @@ def ask(
         raise Interrupted(folder, None) from None
     except GraceError as error:
         store.add_event("failed", str(error))
-        raise type(error)(f"{error}; what was done is saved: go on with {resume}") from error
+        raise error.saved(resume) from error
     finally:
         labelling = replace(labelling, answers=tuple(store.goals()))
         _save(labelling, folder)
@@ -214,7 +214,9 @@ def ask(
             f"and go on with {resume}, which asks for what is still missing"
         )
         store.add_event("failed", said_so)
-        raise GraceError(said_so)
+        unanswered = GraceError(said_so)
+        unanswered.says_how_to_go_on = True
+        raise unanswered
     return labelling
 
 

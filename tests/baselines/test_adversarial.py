@@ -175,15 +175,6 @@ def test_airl_is_a_reward_and_a_potential() -> None:
     assert not torch.allclose(net(state, action, reached, done), net.base(state, action, reached, done))
 
 
-def test_a_net_without_actions_rates_states_alone() -> None:
-    policy = ppo(DummyVecEnv([Counter]), 0).policy
-    state, first, second = torch.rand(4, 1), torch.eye(2)[[0] * 4], torch.eye(2)[[1] * 4]
-    for use_action in (False, True):
-        net = StateActionNet(policy, (8,), use_action=use_action).eval()
-        same = torch.equal(net(state, first, state, state[:, 0]), net(state, second, state, state[:, 0]))
-        assert same is not use_action
-
-
 def test_nets_share_no_weights_with_the_policy() -> None:
     """The discriminator must not move what the learner reads observations with."""
     policy = ppo(DummyVecEnv([Counter]), 0).policy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -24,10 +25,12 @@ def test_goal_states_and_rollouts_reach_every_round(
 ) -> None:
     model, folder = corridor.Model(), tmp_path / "run"
     with ChatServer(answer=model) as server:
-        flags = ["--label", "goal", "--llm-url", server.url]
+        flags = ["--label", "goal", "--llm-url", server.url, "--images"]
         demos = corridor.saved(tmp_path, form=form)
         assert main(arguments(demos, folder, *flags, env=f"{form}s")) == 0, capsys.readouterr().err
         assert len(model.cleaning) == len(set(model.cleaning)) == 6
+        pictured = [payload for payload in server.payloads if "image_url" in json.dumps(payload)]
+        assert len(pictured) == len(server.payloads) == len(model.cleaning) + len(model.writing)
         assert form != "record" or all("place=" in prompt for prompt in model.cleaning)
         first, last = rounds_of(folder)
         assert last.new_accuracy is not None

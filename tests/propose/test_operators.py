@@ -152,12 +152,6 @@ def test_a_long_source_is_cut_and_says_so() -> None:
     assert "more characters left out]" in mutate(brief(asked.grids()), given).user
 
 
-def test_the_budget_refuses_other_scales() -> None:
-    for scale in (0.0, -1.0, 1.5):
-        with pytest.raises(InputError, match="scale"):
-            PromptBudget(scale=scale)
-
-
 def test_cleaning_numbers_states_and_marks_none() -> None:
     text = clean(brief(asked.grids()), Material(trajectories=asked.grids().train[:2])).user
     assert "GOAL" not in text

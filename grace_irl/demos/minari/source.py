@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.minari.arrow import Layout, box_of, described
+from grace_irl.demos.minari.layout import Layout, box_of, described
 from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json
@@ -185,7 +185,9 @@ class MinariSource:
             placed[name][...] = part
         named = self._layout.text
         said = [] if named is None else episodes.texts(index, ("observations", named), where, most=1)
-        ends = {name: self._column(index, name, where) for name in ("rewards", "terminations", "truncations")}
+        ends = {
+            name: episodes.array(index, (name,), None, where) for name in ("rewards", "terminations", "truncations")
+        }
         log_probs = None
         if episodes.holds(index, ("infos", "log_prob"), where):
             log_probs = episodes.array(index, ("infos", "log_prob"), None, where).reshape(-1)[:steps].astype(np.float64)
@@ -219,9 +221,6 @@ class MinariSource:
         kept = allocate(actions.shape, actions.dtype)
         kept[...] = actions
         return kept
-
-    def _column(self, index: int, name: str, where: str) -> NDArray[Any]:
-        return self._episodes.array(index, (name,), None, where)
 
     def _stated(self, about: Mapping[str, Any]) -> Header | None:
         """The header that a writer of this project left, or None."""

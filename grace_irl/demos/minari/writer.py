@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from grace_irl.demos.header import KEY, require_numbers
-from grace_irl.demos.minari.arrow import PICTURE
+from grace_irl.demos.minari.layout import PICTURE
 from grace_irl.demos.minari.source import datasets_root
 from grace_irl.demos.source import SetWriter
 from grace_irl.demos.trajectory import Demonstration, Metadata

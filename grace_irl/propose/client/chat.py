@@ -23,10 +23,6 @@ LEAST_ANSWER = 512  # tokens: with less room than that a program is cut, so the 
 TRIES = {"time-out": 3, "too long": 2}  # dear failures are repeated less often than `attempts` allows
 
 
-def _silent(_: str) -> None:
-    """Tells nobody."""
-
-
 @dataclass(frozen=True)
 class _Bound:
     """Objects that belong to one event loop."""
@@ -68,7 +64,7 @@ class ChatClient:
     def __init__(
         self,
         settings: ChatSettings,
-        on_note: Callable[[str], None] = _silent,
+        on_note: Callable[[str], None] = lambda _: None,
         *,
         backoff: Backoff | None = None,
     ) -> None:
@@ -129,7 +125,7 @@ class ChatClient:
 
         Args:
             prompt: the text of the request.
-            n: number of answers: in one request if the server can, in several if it returns fewer.
+            n: number of answers, 1 or more: in one request if the server can, in several if it returns fewer.
             answer: "json" sends the schema of an answer; by default what `answer_format` says.
             max_tokens: of each answer; by default the settings'.
             schema: of answers in the format "json".
@@ -140,8 +136,6 @@ class ChatClient:
             InputError: as `open`; also for a key that is refused later.
             ServerGone: when the server was away, or too busy, for longer than the patience.
         """
-        if n < 1:
-            raise ValueError(f"{n} answers wanted; expected at least 1")
         sent = schema if (answer or await self.answer_format()) == "json" else None
         await self.open()
         most = max_tokens or self.settings.max_tokens

@@ -57,7 +57,9 @@ class Dialect:
         if n > 1:
             wanted["n"] = n
         if schema:
-            wanted["response_format"] = self.response_format(schema)
+            named = {"json_schema": {"name": "answer", "strict": True, "schema": schema}}
+            form = named if self.schema_form == "json_schema" else {"schema": schema}
+            wanted["response_format"] = {"type": self.schema_form, **form}
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
     def accepted(self, payload: Mapping[str, Any], choices: int) -> None:
@@ -115,12 +117,6 @@ class Dialect:
         if self.system_role and prompt.system:
             return [{"role": "system", "content": prompt.system}, user]
         return [user]
-
-    def response_format(self, schema: Mapping[str, object]) -> dict[str, Any]:
-        """The schema of an answer, as this server takes it."""
-        if self.schema_form == "json_object":
-            return {"type": "json_object", "schema": schema}
-        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
 
 
 def _data_url(image: bytes) -> str:

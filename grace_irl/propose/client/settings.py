@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,19 +11,19 @@ from urllib.parse import urlsplit
 from grace_irl.errors import InputError
 from grace_irl.propose.protocol import AnswerFormat
 
-MOST_CONNECTIONS = 1000  # of the client library; more calls would wait inside it, unseen
-
 
 @dataclass(frozen=True)
 class ChatSettings:
     """A server, and how it is asked. Holds no key: that comes from the environment (`api_key`).
+
+    Ranges of what a user gives are checked where it is declared (`grace_irl.config`).
 
     Attributes:
         url: of the server, such as http://127.0.0.1:8000; the path /v1 is added if there is none.
         model: as the server names it; "" takes the only one that it serves.
         temperature: of sampling.
         max_tokens: most tokens of one answer.
-        concurrency: most requests in flight.
+        concurrency: most requests in flight; more than 1,000 would wait inside the client library, unseen.
         patience: seconds to wait for a server that went away or is too busy, before the run stops.
         timeout: seconds for one request, first byte to last. A first request with `n` above 1 can take 20 s, and a
             model on a CPU minutes.
@@ -46,21 +45,6 @@ class ChatSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", normalised(self.url))
-        for name, low, high in (
-            ("temperature", 0.0, 10.0),
-            ("max_tokens", 1, math.inf),
-            ("concurrency", 1, MOST_CONNECTIONS),
-            ("patience", 0.0, math.inf),
-            ("timeout", 1e-3, math.inf),
-            ("attempts", 1, 100),
-            ("max_bytes", 1000, math.inf),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
-                raise InputError(f"{name.replace('_', '-')} {value}; expected {expected}")
-        if self.answer_format not in ("auto", "code", "json"):
-            raise InputError(f"answer format {self.answer_format!r}; expected auto, code or json")
 
 
 def normalised(url: str) -> str:

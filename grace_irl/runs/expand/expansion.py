@@ -189,6 +189,4 @@ def _part_of(folder: Path) -> Iterator[None]:
     except InputError:
         raise
     except GraceError as error:
-        if RunPaths(folder).resume in str(error):
-            raise
-        raise type(error)(f"{error} (part of an expansion: go on with {RunPaths(folder).resume})") from error
+        raise error.saved(RunPaths(folder).resume) from error

@@ -55,8 +55,3 @@ def test_requests_in_flight_keep_to_the_limit_and_fill_it(server: ChatServer) ->
     talk = Talk(server, concurrency=16)
     talk.run(lambda client: asyncio.gather(*(client.complete(PROMPT) for _ in range(64))))
     assert server.most_in_flight == 16
-
-
-def test_no_answers_are_not_asked_for(server: ChatServer) -> None:
-    with pytest.raises(ValueError, match="expected at least 1"):
-        Talk(server).texts(0)
