@@ -19,7 +19,7 @@ CHUNK = 65_536  # values per chunk, to avoid large temporary arrays
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well rewards rank expert above negative states.
+    """Measures of how well rewards rank expert above negative states.
 
     Attributes:
         auc, accuracy, separated: as in `Metrics`.
