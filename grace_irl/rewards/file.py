@@ -20,7 +20,7 @@ from grace_irl.rewards.view import StateView
 from grace_irl.sandbox.candidate import Candidate, ContractError
 from grace_irl.sandbox.protocol import Sandbox
 
-if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here does
+if TYPE_CHECKING:  # only the wrappers need the extra "rl"
     from grace_irl.rewards.gymnasium import RewardEnv, RewardVectorEnv
     from grace_irl.rewards.imitation import ImitationReward
     from grace_irl.rewards.sb3 import RewardVecEnv
