@@ -48,7 +48,7 @@ def _estimate(path: Path) -> list[str]:
 DATA = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 _D, _U, _R = "grace_irl.demos.", "grace_irl.demos.ui.", "grace_irl.runs."
 _SET = {
-    f"{_D}files": ("open_writer", "save", "require_roles", "describe", "iter_trajectories"),
+    f"{_D}files": ("open_writer", "save", "require_roles", "iter_trajectories"),
     f"{_D}header": ("Header.to_json", "HeaderBuilder.__init__", "HeaderBuilder.add", "HeaderBuilder.header", "_common"),
     f"{_D}source": (),
     f"{_D}trajectory": ("Demonstrations.select", "Demonstrations.tasks", "Demonstrations.__getitem__"),

@@ -16,8 +16,9 @@ from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
 
-SUCCESS = "is_success"
-"""Key of the information of an episode's last step, as in Stable-Baselines3: whether the goal was reached."""
+SUCCESS = ("is_success", "success")
+"""Keys of the information of an episode's last step, as in Stable-Baselines3 and in Gymnasium-Robotics' mazes: whether
+the goal was reached."""
 COMPONENTS = "reward_"
 """Start of the keys of the environment's own reward components, as in Gymnasium's MuJoCo environments."""
 
@@ -43,8 +44,9 @@ class EpisodeSums:
         """Counts one step."""
         self.total += reward
         self.length += not info.get("absorbed", False)
-        if SUCCESS in info:
-            self.success = bool(info[SUCCESS])
+        told = next((info[key] for key in SUCCESS if key in info), None)
+        if told is not None:
+            self.success = bool(told)
         for key, value in info.items():
             if key.startswith(COMPONENTS) and np.ndim(value) == 0:
                 self.components[key] = self.components.get(key, 0.0) + float(value)

@@ -119,9 +119,8 @@ def _first(values: np.ndarray) -> np.ndarray:
 def _rewards(space: dict[str, Any], trajectory: Trajectory) -> np.ndarray:
     kind = space["Reward"]
     reward = kind() if kind.__init__ is object.__init__ else kind(trajectory.extra_info)
-    states = trajectory.states
+    states = [trajectory.state_kind.as_state(state) for state in trajectory.states]
     if "next_state" in reward.reward_fn.__code__.co_varnames:
         later = [reward.reward_fn(states[t], trajectory.actions[t], states[t + 1]) for t in range(trajectory.num_steps)]
         return np.array([np.nan, *later], dtype=np.float64)
-    handed = map(as_state, states.tolist()) if trajectory.kind == "ui" else (state.copy() for state in states)
-    return np.array([reward.reward_fn(state) for state in handed], dtype=np.float64)
+    return np.array([reward.reward_fn(state) for state in states], dtype=np.float64)

@@ -20,6 +20,7 @@ from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.fakes.scripted_proposer import ScriptedProposer
 from tests.report.browser import Browser
+from tests.states.pictures import REACHED, balls
 
 SHIPPED = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
 
@@ -83,6 +84,14 @@ def vector_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of noisy vectors, with a few generations."""
     folder = tmp_path_factory.mktemp("vector")
     return fitted(folder / "run", vectors(folder / "set.parquet"), ScriptedProposer())
+
+
+@pytest.fixture(scope="session")
+def image_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of small pictures."""
+    folder = tmp_path_factory.mktemp("image")
+    save(balls(), folder / "set.parquet")
+    return fitted(folder / "run", folder / "set.parquet", Given(REACHED))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from tests.report.conftest import Given, fitted, program
 
 pytestmark = needs_browser
 
-RUNS = ("grid_run", "vector_run", "android_run", "expansion", "hostile_run")
+RUNS = ("grid_run", "vector_run", "image_run", "android_run", "expansion", "hostile_run")
 
 ATTACKS = (
     "{{ 7 * 7 }} {% raw %} &lt;b&gt; ]]> --> \u202e\u0007",
@@ -63,6 +63,18 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = f'"""{seen[0]}"""\n{comments}TEXT = {json.dumps(plain)}\n' + program("float('True' in state)")
     flags = {"data.label": "last", "data.held_out": 0.0}
     return fitted(folder / "run", next(folder.glob("*.parquet")), Given(source, *(f"{t} (" for t in plain)), **flags)
+
+
+def test_images_are_drawn_as_large_squares(image_run: Path, browser: Browser, tmp_path: Path) -> None:
+    browser.open(write_report(image_run, tmp_path / "report.html"))
+    browser.screenshot(tmp_path / "report.png")
+    images = "[...document.querySelectorAll('svg[role=img] image')]"
+    assert browser.evaluate(f"{images}.length") >= 4
+    assert browser.evaluate(f"Math.min(...{images}.map(each => each.getBoundingClientRect().width))") > 100
+    decoded = (
+        "(() => { const i = new Image(); i.src = IMAGES[0].href.baseVal; return i.decode().then(() => i.width) })()"
+    )
+    assert browser.evaluate(decoded.replace("IMAGES", images)) == 20
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -14,7 +14,7 @@ import gymnasium
 import torch
 
 from grace_irl.errors import InputError
-from grace_irl.rl.evaluation import Performance, evaluate
+from grace_irl.rl.evaluation import EpisodeSums, Performance, evaluate
 from tests.rl.cart_pole import problem
 
 
@@ -130,3 +130,17 @@ def _vectorised(asked: Any) -> Any:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     return DummyVecEnv([asked.make_env] * asked.num_envs)
+
+
+def test_success_is_the_last_that_the_environment_says_under_either_name() -> None:
+    """Goal environments of Gymnasium-Robotics say it at every step: "is_success" of Fetch, "success" of mazes."""
+    for infos, expected in (
+        (({"is_success": 0.0}, {"is_success": 1.0}), True),
+        (({"success": True}, {"success": False}), False),
+        (({}, {"is_success": False, "success": True}), False),
+        (({}, {}), None),
+    ):
+        sums = EpisodeSums()
+        for info in infos:
+            sums.add(0.0, info)
+        assert sums.success is expected

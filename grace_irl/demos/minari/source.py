@@ -185,7 +185,9 @@ class MinariSource:
             placed[name][...] = part
         named = self._layout.text
         said = [] if named is None else episodes.texts(index, ("observations", named), where, most=1)
-        ends = {name: self._column(index, name, where) for name in ("rewards", "terminations", "truncations")}
+        ends = {
+            name: episodes.array(index, (name,), None, where) for name in ("rewards", "terminations", "truncations")
+        }
         log_probs = None
         if episodes.holds(index, ("infos", "log_prob"), where):
             log_probs = episodes.array(index, ("infos", "log_prob"), None, where).reshape(-1)[:steps].astype(np.float64)
@@ -219,9 +221,6 @@ class MinariSource:
         kept = allocate(actions.shape, actions.dtype)
         kept[...] = actions
         return kept
-
-    def _column(self, index: int, name: str, where: str) -> NDArray[Any]:
-        return self._episodes.array(index, (name,), None, where)
 
     def _stated(self, about: Mapping[str, Any]) -> Header | None:
         """The header that a writer of this project left, or None."""

@@ -16,7 +16,7 @@ import pytest
 from lxml import etree
 
 from grace_irl.demos import iter_trajectories, load
-from grace_irl.demos.files import describe, expand, open_source
+from grace_irl.demos.files import expand, open_source
 from grace_irl.demos.trajectory import Demonstration, Metadata
 from grace_irl.states.texts import text
 from grace_irl.states.ui import markup
@@ -204,4 +204,4 @@ def test_a_set_of_everything(tmp_path: Path) -> None:
     assert [item.trajectory.digest for item in one_by_one] == [
         item.trajectory.digest for item in found[2 : 2 + len(one_by_one)]
     ]
-    assert len(describe(ANDROID / "androidworld")) == len(one_by_one)
+    assert len(expand(ANDROID / "androidworld")) == len(one_by_one)
