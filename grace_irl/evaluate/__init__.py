@@ -1,1 +1,1 @@
-"""Evaluation of programs: the AIRL discriminator's fitness, metrics, EPIC (docs/fitness.md)."""
+"""Evaluation of reward programs: fitness by the AIRL discriminator, metrics, and EPIC (docs/fitness.md)."""

@@ -1,17 +1,19 @@
-"""Calibration: the scale > 0 and offset that maximise the fitness of a reward (docs/fitness.md).
+"""Calibration: the scale > 0 and the offset that maximise the fitness f of a reward r (docs/fitness.md).
 
-The fitness of GRACE depends on the scale of r. With D = sigmoid(scale * r + offset - log pi) and the best
-scale and offset, it depends only on what r tells apart, so calibrated f is the same for r and a * r + b with
-a > 0. The problem is concave in both. What its optimum looks like depends on how the two sides lie (`Edges`):
+The discriminator is D = sigmoid(scale * r + offset - log pi). GRACE's fitness depends on the scale of r. Calibrated
+f does not: it is the same for r and a * r + b with a > 0. f is concave in scale and offset. Its optimum depends on
+the positions of the two sides, the expert and the negative rewards (`Edges`):
 
-- They overlap, so that some negative state is valued above some expert one: the optimum is finite, and lies
-  below a scale that is known beforehand (`_largest_scale`).
-- They are separated: f rises to 0 for ever with the scale. The scale is such that `MARGIN` logits lie between
-  the smallest expert and the largest negative reward, with the offset in the middle: f is then within 2e-13 of
-  0, whatever the other rewards are. A unit such as the standard deviation would make f depend on outliers.
-- They touch in one value: the same, with the value that is next to it.
-- r prefers negatives, or is constant: the best scale is 0. A calibration never turns a reward around, so the
-  scale is as good as 0 and f as good as that of a constant, 2 log(1/2) if log pi is 0.
+- Overlap: some negative reward exceeds some expert reward. The optimum is finite, and its scale lies below a bound
+  that is known beforehand (`_largest_scale`).
+- Separation: f rises towards 0 without a maximum as the scale grows. The chosen scale puts `MARGIN` logits between
+  the smallest expert and the largest negative reward, and the offset puts logit 0 halfway between them. f is then
+  within 2e-13 of 0, whatever the other rewards are. A unit such as the standard deviation would make f depend on
+  outliers.
+- Contact: the smallest expert reward equals the largest negative one. The chosen scale puts `MARGIN` logits between
+  this value and the nearest other reward.
+- Reversal: r prefers negative states, or is constant. The best scale >= 0 is 0. A calibration never reverses a reward,
+  so the scale is practically 0. f is that of a constant reward, 2 log(1/2) if log pi is 0.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from grace_irl.evaluate.evaluation import EQUAL
 
 @dataclass(frozen=True)
 class Edges:
-    """Extremes of the rewards of an objective with both sides.
+    """Extreme values of an objective that has positive and negative states.
 
     Attributes:
         low, high: the smallest and the largest reward.
         expert: the smallest reward of a positive state.
         negative: the largest reward of a negative state.
         low_log_pi, high_log_pi: the smallest and the largest log pi; 0 if log pi is 0 everywhere.
-        lightest: the smallest weight of a row.
+        lightest: the smallest weight of a state.
     """
 
     low: float
@@ -50,7 +52,7 @@ class Edges:
 
     @classmethod
     def of(cls, objective: Objective) -> Edges:
-        """The edges of these rewards."""
+        """The edges of an objective."""
         groups = objective.groups
         log_pi = [g.log_pi for g in groups if g.log_pi is not None]
         return cls(
@@ -80,12 +82,12 @@ class Edges:
 
     @property
     def middle_log_pi(self) -> float:
-        """Halfway between the two."""
+        """Halfway between the smallest and the largest log pi."""
         return (self.low_log_pi + self.high_log_pi) / 2
 
 
 def nearest(objective: Objective, value: float) -> float:
-    """The distance from `value` to the reward next to it that is another one; there must be one."""
+    """The distance from `value` to the nearest different reward. The objective must have such a reward."""
     found = float("inf")
     for group in objective.groups:
         away = np.abs(group.x - value)
@@ -96,29 +98,29 @@ def nearest(objective: Objective, value: float) -> float:
 Floats = NDArray[np.float64]
 
 MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
-MIN_SCALE = 1e-10  # logits over the whole range of a reward that tells nothing: f is within EQUAL of a constant's
-MAX_SCALE = 1e300  # logits per unit of reward: rewards closer than 1e-298 are as good as equal
+MIN_SCALE = 1e-10  # logits over the range of an uninformative reward: f is within EQUAL of a constant reward's
+MAX_SCALE = 1e300  # logits per unit of reward: differences below 1e-298 are treated as 0
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
-HUGE, TINY = 1e150, 1e-150  # largest |reward| beyond which squares leave the range of a double
-FAR = 1e30  # overlaps, or gaps, from the middle
-MAX_HALVINGS = 5_000  # of a bracket: the whole range of doubles is halved to nothing in half as many
-GRADIENT = 1e-9  # of an optimum, in the units of the solver
+HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
+FAR = 1e30  # distance from the middle at which rewards are clipped, in overlaps or gaps
+MAX_HALVINGS = 5_000  # maximum halvings of a bracket: half as many shrink the whole range of doubles to nothing
+GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, in the units of the solver
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """`D = sigmoid(scale * r + offset - log pi)`."""
+    """Scale and offset of the discriminator `D = sigmoid(scale * r + offset - log pi)`."""
 
     scale: float = 1.0
     offset: float = 0.0
 
 
 def calibrate(objective: Objective) -> Calibration:
-    """The calibration that maximises f, as the module says.
+    """The calibration that maximises f.
 
-    The result is computed with the rewards as they are. If their differences are at the limit of a
-    double (1e9 beside 1e9 + 1e-7), the optimum cannot be written as one scale and offset; the best of what
-    can be is then given, and f is never below that of a constant reward, nor below f at (1, 0).
+    Rewards whose differences are at the limit of a double (1e9 beside 1e9 + 1e-7) may have an optimum that no scale
+    and offset in double precision express. The result is then the best calibration that can be expressed. Its f is
+    at least that of a constant reward, and at least f at scale 1 and offset 0.
     """
     edges = Edges.of(objective)
     if edges.constant:
@@ -135,14 +137,13 @@ def calibrate(objective: Objective) -> Calibration:
 
 
 def upper_bound(objective: Objective) -> float:
-    """The supremum of f over every scale >= 0 and offset; at most 0.
+    """The supremum of f over all scales >= 0 and all offsets; at most 0.
 
-    For the rows of a part of the data, weighed as in the whole, it bounds the calibrated f of the whole from
-    above: f of the whole adds terms that are at most 0, and its best scale and offset are among those tried
-    here.
+    Applied to some of the rows, with their weights in the whole data, it is an upper bound of the calibrated f of the
+    whole data. The missing rows only add terms <= 0, and the supremum covers the best scale and offset of the whole.
     """
     if not objective.two_sided:
-        return 0.0  # the offset alone takes f to 0
+        return 0.0  # the offset alone brings f to 0
     edges = Edges.of(objective)
     if edges.expert > edges.negative:
         return 0.0
@@ -156,10 +157,10 @@ def upper_bound(objective: Objective) -> float:
 
 
 def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, float]:
-    """The objective in a unit of its own, with the best scale >= 0 and offset in that unit."""
+    """The objective in a unit that suits its rewards, and the best scale >= 0 and offset in that unit."""
     gap = edges.expert - edges.negative
     length = abs(gap) or nearest(objective, edges.expert)
-    # What lies so far out lies on its right side, and costs nothing at any scale that matters.
+    # Rewards this far out are on their correct side. They cost nothing at any relevant scale.
     unit = objective.clipped(edges.middle, FAR * length).measured(edges.middle, length)
     if gap > 0:
         return unit, MARGIN + edges.spread_log_pi, edges.middle_log_pi
@@ -168,26 +169,26 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
         return unit, scale, _best_offset(unit, scale)
     offset = _best_offset(unit, 0.0)
     if unit.gradient(0.0, offset)[0] <= 0:
-        return unit, 0.0, offset  # concave: f only falls from here
+        return unit, 0.0, offset  # f is concave, so it only falls from here
     return unit, *_maximise(unit, offset, _largest_scale(unit, edges, offset))
 
 
 def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
-    """A scale above the optimum's, if the sides overlap by one unit.
+    """An upper bound of the optimal scale, if the two sides overlap by one unit.
 
-    Let a be the expert reward and b the negative one that overlap most, b - a = 1, and w the smaller of their
-    weights. As log sigmoid(z) <= min(0, z), f <= -w (scale * (b - a) - spread of log pi) for any offset. The
-    optimum is no worse than f at scale 0, which bounds its scale.
+    Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smaller of
+    their weights. As log sigmoid(z) <= min(0, z), f <= -w (scale * (b - a) - spread of log pi) for any offset. At the
+    optimum f is at least f at scale 0, which bounds the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
 
 
 def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, float]:
-    """The maximum over 0 < scale < largest, where f rises at 0; from (0, offset).
+    """The scale and offset of the maximum of f over 0 < scale < largest. f must rise at (0, offset), the start.
 
-    By Newton's method in a trust region. A check of the gradient at its end does not rely on the solver's own
-    verdict. If it fails, bracketing finds the optimum, which is slower and cannot miss it: max over offset of f is
-    concave in the scale.
+    The solver is Newton's method in a trust region. Its result counts only if the gradient there is small, whatever
+    the solver reports. Otherwise bracketing finds the optimum. It is slower but cannot miss it, because the maximum
+    of f over the offset is concave in the scale.
     """
     found = minimize(
         lambda p: -unit.value(p[0], p[1]),
@@ -204,7 +205,10 @@ def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, fl
 
 
 def _polished(unit: Objective, at: Floats) -> Floats:
-    """Newton's method for as long as the gradient shrinks: near the optimum f itself is flat to rounding."""
+    """The point after further Newton steps, as many as halve the gradient.
+
+    The gradient decides, because differences of f near the optimum are lost in rounding.
+    """
     slope = unit.gradient(*at)
     while np.abs(slope).max() > GRADIENT / 1e3:
         step, *_ = np.linalg.lstsq(unit.hessian(*at), slope, rcond=None)
@@ -216,26 +220,29 @@ def _polished(unit: Objective, at: Floats) -> Floats:
 
 
 def _bracketed(unit: Objective, largest: float) -> tuple[float, float]:
-    """The maximum over 0 <= scale <= largest, as the root of a falling derivative over the root of another."""
-    at_most = _slope(unit, largest) >= 0  # by rounding alone
+    """The scale and offset of the maximum of f over 0 <= scale <= largest, by two nested root searches."""
+    at_most = _slope(unit, largest) >= 0  # only rounding can cause this
     scale = largest if at_most else _root(lambda scale: _slope(unit, scale), 0.0, largest, 1e-30)
     return scale, _best_offset(unit, scale)
 
 
 def _slope(unit: Objective, scale: float) -> float:
-    """d/dscale of max over offset of f: by the envelope theorem the partial derivative at the best offset."""
+    """The derivative by the scale of f maximised over the offset.
+
+    By the envelope theorem it is the partial derivative of f at the best offset.
+    """
     return float(unit.gradient(scale, _best_offset(unit, scale))[0])
 
 
 def _best_offset(unit: Objective, scale: float) -> float:
-    """The offset that maximises f at this scale: the root of a falling derivative."""
+    """The offset that maximises f at this scale, as the root of the derivative, which falls with the offset."""
     least, most = unit.range(scale)
     pad = EDGE + 1e-9 * max(abs(least), abs(most))
     return _root(lambda offset: float(unit.gradient(scale, offset)[1]), -most - pad, -least + pad, 1e-13)
 
 
 def _root(falling: Callable[[float], float], low: float, high: float, width: float) -> float:
-    """The root of a falling function, positive at `low` and negative at `high`, to within `width`."""
+    """The root of a falling function to within `width`. It must be positive at `low` and negative at `high`."""
     return float(brentq(falling, low, high, xtol=width, rtol=1e-14, maxiter=MAX_HALVINGS))
 
 
@@ -244,12 +251,12 @@ def _at(objective: Objective, scale: float) -> Calibration:
 
 
 def _within(objective: Objective, found: Calibration) -> Calibration:
-    """The same, with a scale that a double can hold and an offset that goes with it."""
+    """The calibration itself, or at scale `MAX_SCALE` with the best offset if its scale is larger."""
     return found if found.scale <= MAX_SCALE else _at(objective, MAX_SCALE)
 
 
 def _flat(objective: Objective, edges: Edges) -> Calibration:
-    """The calibration of a reward that tells nothing: a scale as good as 0, and the best offset."""
+    """The calibration of an uninformative reward: a scale practically 0, and the best offset."""
     if edges.constant:
         return Calibration(MIN_SCALE, _best_offset(objective, 0.0) - MIN_SCALE * edges.low)
     spread = edges.high - edges.low
@@ -258,8 +265,11 @@ def _flat(objective: Objective, edges: Edges) -> Calibration:
 
 
 def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """The result, unless rounding made it worse than not to calibrate, or than a constant reward."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of the largest rewards, uncalibrated
+    """The best of three calibrations: `found`, that of an uninformative reward, and none (scale 1, offset 0).
+
+    Only rounding can make `found` worse than the other two.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # very large rewards overflow without a calibration
         reached = objective.value(found.scale, found.offset)
         for other in (_flat(objective, edges), Calibration()):
             value = objective.value(other.scale, other.offset)
@@ -269,6 +279,6 @@ def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration
 
 
 def _factor(edges: Edges) -> float:
-    """The power of two that brings rewards near 1, for those whose squares would leave the range of a double."""
+    """The power of two that brings the largest |reward| near 1, or 1 if squares of rewards fit in a double."""
     size = max(abs(edges.low), abs(edges.high))
     return 1.0 if TINY <= size <= HUGE else math.ldexp(1.0, -max(math.frexp(size)[1], -1000))

@@ -1,4 +1,4 @@
-"""The states of one split as columns: which are positive, what each weighs, and log pi beside them."""
+"""The states of one split as columns: labels, weights and log pi."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """States as rows, trajectories one after the other; n rows of m trajectories, K tasks.
+    """States as n rows, one trajectory after another, of m trajectories and K tasks.
 
     Attributes:
-        positive: `(n,)` True if the state belongs to S_e.
+        positive: `(n,)` True if the state is positive, in GRACE's set S_e of expert states.
         log_pi: `(n,)` log pi(a | s), or None if it is 0 everywhere.
-        lengths: `(m,)` rows of each trajectory.
-        first_step: the step of a trajectory's first row: 1 if rows are transitions, else 0.
+        lengths: `(m,)` number of rows of each trajectory.
+        first_step: step of a trajectory's first row: 1 if rows are transitions, else 0.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
-        share: `(2, K)` what a negative (row 0) and a positive (row 1) state of each task weighs in the
-            fitness: one over their number in the task, and one over the number of tasks. So the sum of weight
-            times log-term is GRACE eq. 4.1, meaned over tasks.
+        share: `(2, K)` weight in the fitness of one negative state (row 0) and of one positive state (row 1) per task.
+            It is 1 / (number of such states in the task * number of tasks). The weighted sum of log-terms is then
+            GRACE eq. 4.1, averaged over tasks. A task without positive or without negative states has weight 0 and
+            does not count as a task here.
     """
 
     positive: Marks
@@ -41,7 +42,10 @@ class Columns:
     share: Floats
 
     def groups(self) -> Iterator[tuple[Marks, float, float]]:
-        """Rows that weigh the same: mask `(n,)`, sign (+1 positive, -1 negative), weight of each row; none empty."""
+        """Groups of rows with equal weight: mask `(n,)`, sign (+1 positive, -1 negative), weight of one row.
+
+        Empty groups are omitted.
+        """
         row_task = np.repeat(self.task, self.lengths) if len(self.tasks) > 1 else None
         for number in range(len(self.tasks)):
             for side, sign in ((1, 1.0), (0, -1.0)):
@@ -53,19 +57,22 @@ class Columns:
                     yield mask, sign, weight
 
     def row_mask(self, items: Marks) -> Marks:
-        """`(n,)` True for the rows of these trajectories, a mask `(m,)`."""
+        """`(n,)` True for the rows of the trajectories that the mask `items` `(m,)` selects."""
         mask: Marks = np.repeat(items, self.lengths)
         return mask
 
     def of_items(self, items: Marks) -> Columns:
-        """The rows of some trajectories, a mask `(m,)`, with the weights that they have in the whole."""
+        """The rows of the trajectories that the mask `items` `(m,)` selects, with unchanged weights."""
         mask = self.row_mask(items)
         log_pi = None if self.log_pi is None else self.log_pi[mask]
         positive, lengths, task = self.positive[mask], self.lengths[items], self.task[items]
         return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task)
 
     def of_task(self, number: int) -> Columns | None:
-        """The rows of one task, weighed as if it were the only one; None if it lacks one side."""
+        """The rows of one task, with the weights of a single task.
+
+        None if the task lacks positive or negative states.
+        """
         if self.share[0, number] == 0:
             return None
         whole = np.zeros_like(self.share)
@@ -73,16 +80,19 @@ class Columns:
         return replace(self.of_items(self.task == number), share=whole)
 
     def place(self, row: int) -> tuple[int, int]:
-        """The trajectory (index into the m) and the step of a row."""
+        """The trajectory (0 to m - 1) and the step of a row."""
         ends = np.cumsum(self.lengths)
         item = int(np.searchsorted(ends, row, side="right"))
         return item, row - int(ends[item] - self.lengths[item]) + self.first_step
 
 
 def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats | None:
-    """`(2, K)` weights of a negative and a positive state of each task, from their numbers `(K,)`.
+    """`(2, K)` weights of one negative and of one positive state per task (`Columns.share`).
 
-    Tasks that lack one of the two sides weigh nothing. None if every task lacks one.
+    Tasks without positive or without negative states have weight 0. None if all tasks are such.
+
+    Args:
+        positives, negatives: `(K,)` number of states per task.
     """
     whole = (positives > 0) & (negatives > 0)
     if not whole.any():
@@ -94,10 +104,10 @@ def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats
 
 
 def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> Columns | None:
-    """Columns of a split for programs that reward states or, with `takes_action`, transitions.
+    """The columns of a split; None if no task has both positive and negative states.
 
-    The first state of a trajectory has no transition reward, and no row then. None if the split has no
-    task with both positive and negative states.
+    Rows are states or, with `takes_action`, transitions. The first state of a trajectory ends no transition, so with
+    `takes_action` it has no row.
     """
     if not items:
         return None
@@ -127,16 +137,22 @@ def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> 
 
 
 def flatten(items: Sequence[Labelled], rewards: Mapping[str, Floats], *, takes_action: bool) -> Floats:
-    """Rewards `(n,)` of these trajectories, from digest to `(T+1,)`, in the rows' order of `columns`."""
+    """Rewards `(n,)` in the row order of `columns`.
+
+    Args:
+        items: the trajectories that `columns` got.
+        rewards: from trajectory digest to its rewards `(T+1,)`.
+        takes_action: whether rows are transitions.
+    """
     first = 1 if takes_action else 0
     return np.concatenate([rewards[item.trajectory.digest][first:] for item in items])
 
 
 def require_both_sides(items: Sequence[Labelled]) -> None:
-    """Checks that every task of the training data has positive and negative states.
+    """Check that every task of the training data has positive and negative states.
 
     Raises:
-        InputError: for a task that lacks one.
+        InputError: a task lacks positive or negative states, or there are no trajectories.
     """
     if not items:
         raise InputError("no training trajectories; expected expert and negative ones: give --demos")

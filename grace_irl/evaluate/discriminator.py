@@ -1,4 +1,4 @@
-"""The AIRL discriminator and GRACE's fitness (eq. 4.1), computed stably."""
+"""The AIRL discriminator and the fitness (GRACE, eq. 4.1), in a numerically stable form."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from grace_irl.evaluate.columns import Columns
 
 Floats = NDArray[np.float64]
 
-CHUNK = 65_536  # rows at a time
+CHUNK = 65_536  # rows per chunk
 
 
 def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float = 0.0) -> float:
-    """f = E_{S_e}[log D] + E_{S_n}[log(1 - D)] with logit `scale * r + offset - log pi`; at most 0."""
+    """The fitness f = E_{S_e}[log D] + E_{S_n}[log(1 - D)], at most 0.
+
+    S_e and S_n are the positive and the negative states, and D = sigmoid(scale * r + offset - log pi).
+    """
     return Objective.of(rewards, columns).value(scale, offset)
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rewards that count on one side.
+    """Rewards of positive states, or of negative states.
 
     Attributes:
         x: `(k,)` rewards.
-        sign: +1 for positive, -1 for negative states: both log-terms are log sigmoid(sign * logit).
-        weight: of each, one number or `(k,)`.
-        log_pi: `(k,)` or None if it is 0.
+        sign: +1 for positive, -1 for negative states. The log-term of both is log sigmoid(sign * logit).
+        weight: one weight for all rewards, or `(k,)` weights.
+        log_pi: `(k,)` log pi, or None if it is 0.
     """
 
     x: Floats
@@ -38,7 +41,7 @@ class Group:
     log_pi: Floats | None = None
 
     def chunks(self) -> Iterator[Group]:
-        """The same, some rows at a time, so that a million states need no large temporaries."""
+        """Split the group into parts of at most `CHUNK` rows, to avoid large temporary arrays."""
         for start in range(0, len(self.x), CHUNK):
             part = slice(start, start + CHUNK)
             weight = self.weight if isinstance(self.weight, float) else self.weight[part]
@@ -46,10 +49,10 @@ class Group:
 
 
 class Objective:
-    """f as a function of (scale, offset), concave in both: a weighed sum of log sigmoid(sign * logit).
+    """The fitness f as a function of scale and offset: a weighted sum of log sigmoid(sign * logit), concave in both.
 
-    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged:
-    a step-like reward over a million states becomes a handful of numbers.
+    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged, so a
+    step-like reward over a million states becomes a few numbers.
     """
 
     def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:
@@ -59,7 +62,7 @@ class Objective:
 
     @classmethod
     def of(cls, rewards: Floats, columns: Columns) -> Objective:
-        """The objective of these rewards `(n,)`, in the rows' order of `columns`."""
+        """The objective of rewards `(n,)` in the row order of `columns`."""
         groups = []
         for mask, sign, weight in columns.groups():
             if columns.log_pi is not None:
@@ -76,15 +79,15 @@ class Objective:
         return len({group.sign for group in self.groups}) == 2
 
     def measured(self, centre: float, unit: float) -> Objective:
-        """The same with rewards measured from `centre` in `unit`s."""
+        """A copy with another centre and unit of rewards."""
         return Objective(self.groups, centre, unit)
 
     def times(self, factor: float) -> Objective:
-        """The same for rewards that are `factor` times as large."""
+        """A copy with rewards multiplied by `factor`."""
         return Objective([replace(group, x=group.x * factor) for group in self.groups], self.centre, self.unit)
 
     def clipped(self, centre: float, reach: float) -> Objective:
-        """The same for rewards that are no farther from `centre` than `reach`; itself if none is."""
+        """A copy with rewards clipped to `centre` ± `reach`, or the objective itself if no reward lies outside."""
         if all(centre - group.x.min() <= reach and group.x.max() - centre <= reach for group in self.groups):
             return self
         low, high = centre - reach, centre + reach
@@ -109,13 +112,13 @@ class Objective:
         return z if group.log_pi is None else z - group.log_pi
 
     def value(self, scale: float, offset: float) -> float:
-        """f."""
+        """The fitness f at this scale and offset."""
         return sum(
             _total(group.weight, log_expit(group.sign * self._logits(group, scale, offset))) for group in self._chunks()
         )
 
     def gradient(self, scale: float, offset: float) -> Floats:
-        """`(2,)`: df/dscale, df/doffset."""
+        """The derivatives of f by scale and by offset, `(2,)`."""
         total = np.zeros(2)
         for group in self._chunks():
             slope = group.sign * expit(-group.sign * self._logits(group, scale, offset))
@@ -124,7 +127,7 @@ class Objective:
         return total
 
     def hessian(self, scale: float, offset: float) -> Floats:
-        """`(2, 2)`, negative semidefinite."""
+        """The second derivatives of f by scale and offset, `(2, 2)`, negative semidefinite."""
         total = np.zeros((2, 2))
         for group in self._chunks():
             z, x = self._logits(group, scale, offset), self._standard(group)
@@ -135,5 +138,5 @@ class Objective:
 
 
 def _total(weight: Floats | float, values: Floats) -> float:
-    """The weighted sum of values `(k,)`; weights are one number or `(k,)`."""
+    """The weighted sum of `(k,)` values, with one weight for all or `(k,)` weights."""
     return weight * float(values.sum()) if isinstance(weight, float) else float(weight @ values)

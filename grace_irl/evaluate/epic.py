@@ -1,8 +1,8 @@
-"""EPIC: a distance between two rewards that does not count what cannot change a policy (Gleave et al. 2021).
+"""EPIC: a distance between two rewards that ignores differences without effect on policies (Gleave et al. 2021).
 
-Two rewards that differ by a positive factor, a constant and potential shaping order all policies alike. Their distance
-is 0; that of a reward and its negation is 1; that of two rewards that have nothing to do with each other is 1/sqrt(2).
-No policy is trained.
+Rewards that differ only by a positive factor, a constant and potential shaping rank all policies alike. Their distance
+is 0. The distance of a reward and its negation is 1, and that of two uncorrelated rewards is 1/sqrt(2). No policy is
+trained.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from grace_irl.errors import InputError
 
 Floats = NDArray[np.float64]
 Reward = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]], NDArray[Any]]
-"""Rewards `(n,)` of n transitions: states, actions, next states, and whether the next state ended the episode."""
+"""A function from n transitions to their rewards `(n,)`. Its arguments are the columns of `Transitions`."""
 
 CHUNK = 16_384
-"""Transitions in one call of a reward."""
+"""Maximum number of transitions in one call of a reward function."""
 
 FLAT = 1e-10
-"""A reward varies if its deviation exceeds this part of its largest value."""
+"""A reward varies if its largest deviation from the mean exceeds this fraction of its largest absolute value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """Transitions to compare rewards on: the coverage distribution of the paper, as a sample.
+    """Transitions on which rewards are compared: a sample of the paper's coverage distribution.
 
     Attributes:
-        states: `(n, ...)`.
-        actions: `(n, ...)`.
-        next_states: `(n, ...)`.
-        dones: `(n,)`, whether the next state ended the episode.
+        states: `(n, ...)` states.
+        actions: `(n, ...)` actions.
+        next_states: `(n, ...)` states after the actions.
+        dones: `(n,)` whether the next state ended the episode.
 
     Raises:
-        InputError: fewer than two, or columns of different lengths.
+        InputError: fewer than two transitions, or columns of different lengths.
     """
 
     states: NDArray[Any]
@@ -66,17 +66,17 @@ def epic_distance(
     samples: int = 256,
     seed: int = 0,
 ) -> float:
-    """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (definition 4.5 and section 5).
+    """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (Gleave et al., def. 4.5 and section 5).
 
-    The distributions of states and of actions that canonical shaping averages over are those of the transitions, each
-    by itself; both rewards are shaped with the same draws, so that shaping cancels exactly and not on average.
+    Canonical shaping averages over states and actions. They are drawn from the transitions, independently of each
+    other. Both rewards are shaped with the same draws, so potential shaping cancels exactly, not only on average.
 
     Args:
-        first, second: the rewards; the distance is symmetric.
-        transitions: those on which to compare. They should cover more than experts do: rewards may differ elsewhere.
-        discount: of the environment, with which shaping is of no consequence.
-        samples: draws for each mean.
-        seed: of the draws.
+        first, second: the rewards. The distance is symmetric.
+        transitions: the sample. It should cover more than expert behaviour, as rewards may differ elsewhere.
+        discount: discount factor of the environment. Potential shaping has no effect under this discount.
+        samples: number of draws for each mean.
+        seed: seed of the draws.
 
     Raises:
         InputError: a discount outside 0 to 1, fewer than one draw, or rewards that are not finite numbers.
@@ -90,12 +90,12 @@ def epic_distance(
 
 
 def canonical(reward: Reward, transitions: Transitions, discount: float, samples: int, seed: int) -> Floats:
-    """Canonically shaped rewards `(n,)` of the transitions, less a constant (definition 4.1):
+    """Canonically shaped rewards `(n,)` of the transitions, up to a constant (Gleave et al., def. 4.1):
 
         C(R)(s, a, s') = R(s, a, s') + E[discount R(s', A, S') - R(s, A, S') - discount R(S, A, S')]
 
     S and S' are drawn from the transitions' states, A from their actions. The last mean is the same for all
-    transitions; a correlation does not see it, and it is left out.
+    transitions. It does not affect a correlation, so it is omitted.
     """
     generator = np.random.default_rng(seed)
     everywhere = np.concatenate([transitions.states, transitions.next_states])
@@ -109,9 +109,9 @@ def canonical(reward: Reward, transitions: Transitions, discount: float, samples
 
 
 def pearson_distance(first: Floats, second: Floats) -> float:
-    """sqrt((1 - rho) / 2) of two samples `(n,)`, with rho their correlation (definition 4.2).
+    """The Pearson distance sqrt((1 - rho) / 2) of two samples `(n,)` with correlation rho (Gleave et al., def. 4.2).
 
-    A sample that does not vary is correlated with nothing, and at 1/sqrt(2) from all that vary; two such are equal.
+    The distance of a constant and a varying sample is 1/sqrt(2). The distance of two constant samples is 0.
     """
     centred = [_centred(each) for each in (first, second)]
     flat = [not each.any() for each in centred]
@@ -119,19 +119,24 @@ def pearson_distance(first: Floats, second: Floats) -> float:
         return 0.0
     if any(flat):
         return math.sqrt(0.5)
-    # The distance of the unit vectors is sqrt(2 - 2 rho); taken so, it is exact near 0, where 1 - rho is not.
+    # The unit vectors' distance is sqrt(2 - 2 rho). Computed from the vectors it is exact near 0; 1 - rho is not.
     one, other = (each / np.linalg.norm(each) for each in centred)
     return min(float(np.linalg.norm(one - other)) / 2, 1.0)
 
 
 def _centred(values: Floats) -> Floats:
-    """Less their mean, and all 0 if what is left is rounding."""
+    """The values minus their mean, or all 0 if the differences are only rounding (`FLAT`)."""
     left = values - values.mean()
     return left if np.abs(left).max() > FLAT * np.abs(values).max() else np.zeros_like(left)
 
 
 def _means(reward: Reward, states: NDArray[Any], actions: NDArray[Any], reached: NDArray[Any]) -> Floats:
-    """The mean of R(s, A, S') over the draws, `(n,)`, for each of n states."""
+    """The mean of R(s, A, S') over the draws for each of n states s, `(n,)`.
+
+    Args:
+        states: `(n, ...)` states s.
+        actions, reached: the draws of A and of S', of equal number.
+    """
     draws = len(actions)
     at_once = max(1, CHUNK // draws)
     means = [np.empty(0)]

@@ -1,4 +1,4 @@
-"""Evaluation results: one score, named metrics, and evidence that only its evaluator understands."""
+"""Evaluation results: a score, named metrics, and evidence that only the evaluator interprets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from grace_irl.programs.program import Program
 
-EQUAL = 1e-9  # scores within this are equal: optimisers and the calibration's bound leave no less
+EQUAL = 1e-9  # scores that differ by at most this are equal: optimisers and the calibration are no more accurate
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,15 @@ class Evaluation:
     """The result of scoring one program.
 
     Attributes:
-        status: "ok", or why the program is invalid (a sandbox `Status`).
-        message: one line for a person; "" when ok.
-        traceback: the program's own traceback, for a repair.
-        score: searches compare programs by this number, the higher the better; -inf without one.
-        bound: None, or an upper bound of the score if the evaluation stopped early, because the program could not
-            reach the floor that it had to reach. It has no score and no metrics then.
-        metrics: named numbers for people, stop rules and searches. Every evaluator chooses its own names.
-        evidence: JSON values of the evaluator's own. Engine, store and searches keep them and never look inside.
-        seconds: wall time of the evaluation.
+        status: "ok", or the reason why the program is invalid (a sandbox `Status`).
+        message: one line for the user; "" after a complete evaluation of a valid program.
+        traceback: traceback of the program, for a repair.
+        score: number by which searches compare programs, the higher the better; -inf without a score.
+        bound: upper bound of the score if the evaluation stopped early, else None. It stops once the program cannot
+            reach the floor (`Bar`), and then gives no score and no metrics.
+        metrics: named numbers for users, stop rules and searches. Every evaluator chooses its own names.
+        evidence: JSON values that only the evaluator interprets. Engine, store and searches keep them unread.
+        seconds: wall time of the evaluation, seconds.
     """
 
     status: str
@@ -38,21 +38,21 @@ class Evaluation:
 
     @property
     def valid(self) -> bool:
-        """Whether the program did what programs must do: it ran, and gave a finite number for every state."""
+        """Whether the program is valid: it ran, and returned a finite number for every state."""
         return self.status == "ok"
 
     @property
     def complete(self) -> bool:
-        """Whether the evaluation went to its end."""
+        """Whether the evaluation did not stop early."""
         return self.bound is None
 
 
 @dataclass(frozen=True)
 class Bar:
-    """The purpose of an evaluation, so that it spends no more than that.
+    """The scores that matter to an evaluation, so that it does no unnecessary work.
 
     Attributes:
-        floor: score below which the program is of no use: the evaluation may stop early, and skips held-out data.
+        floor: score below which the program is of no use. Its evaluation may stop early and skips held-out data.
         elite: score from which the program also runs in strict mode.
     """
 
@@ -61,21 +61,24 @@ class Bar:
 
 
 class Evaluator(Protocol):
-    """Scores programs, from several threads; an evaluation depends only on program, data and bar."""
+    """A source of scores for programs. Several threads may use it.
+
+    An evaluation depends only on program, data and bar.
+    """
 
     def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
-        """One evaluation per program, in order. What a program does is never an exception."""
+        """One evaluation per program, in order. A failing program yields a status, never an exception."""
         ...
 
     def verify(self, program: Program) -> str:
-        """Runs the program over all data in strict mode; "" when honest, else why it is invalid."""
+        """Run the program over all data in strict mode. Return "", or the reason why the program is invalid."""
         ...
 
     def close(self) -> None:
-        """Gives back what it holds in the sandbox."""
+        """Release the trajectories in the sandbox."""
         ...
 
 
 def shown(score: float) -> str:
-    """A score for people: what is equal to 0 is 0."""
+    """The score as text. Scores within `EQUAL` of 0 become "0"."""
     return "0" if abs(score) <= EQUAL else f"{score:.5g}"

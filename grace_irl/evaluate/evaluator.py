@@ -1,4 +1,7 @@
-"""The evaluator of the AIRL discriminator: staged and cached, with strict mode for elites and the winner."""
+"""The evaluator of GRACE: fitness by the AIRL discriminator, in stages and with a cache of rewards.
+
+Elites and the winner also run in strict mode.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # states that run at once; larger sets run in stages, the second of about this size
-STAGE_GROWTH = 3  # factor by which each further stage raises the number of states that ran
-STRICT_STATES = 5_000  # states on which an elite runs in strict mode, about; the winner runs on all
+STAGE_STATES = 4_096  # maximum states of a single-stage run; larger sets get a second stage of about this size
+STAGE_GROWTH = 3  # factor by which each stage after the second raises the total number of states run
+STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
 
 
 class DiscriminatorEvaluator:
-    """Fitness of programs on a problem (GRACE equation 4.1), as `Evaluator` says."""
+    """An `Evaluator` whose score is the fitness on a problem (GRACE, eq. 4.1)."""
 
     def __init__(
         self,
@@ -42,16 +45,18 @@ class DiscriminatorEvaluator:
         cache: RewardCache | None = None,
         limits: Limits = Limits(),
     ) -> None:
-        """Hands the trajectories to the sandbox.
+        """Create an evaluator and load the trajectories into the sandbox.
 
         Args:
-            log_pi: of every trajectory of the problem.
-            calibrated: fit a scale and an offset, rather than take rewards as they come.
-            cache: memory of rewards; None: one that ends with the evaluator.
-            limits: of one run, besides 1 ms of CPU time and 5 ms of wall time per state.
+            problem: labelled training and held-out trajectories.
+            sandbox: the sandbox that runs programs.
+            log_pi: log pi of every trajectory of the problem.
+            calibrated: whether to fit a scale and an offset to each program's rewards.
+            cache: cache of rewards. None: a new one, which ends with the evaluator.
+            limits: limits of one run. Each state adds 1 ms of CPU time and 5 ms of wall time.
 
         Raises:
-            InputError: a task without positive or without negative states.
+            InputError: a training task without positive or without negative states.
         """
         require_both_sides(problem.train)
         self._calibrated = calibrated
@@ -60,7 +65,7 @@ class DiscriminatorEvaluator:
         self._held_out = _Split(problem.held_out, log_pi, sandbox, cache, limits)
 
     def close(self) -> None:
-        """Hands the trajectories back."""
+        """Release the trajectories in the sandbox."""
         self._train.source.close()
         self._held_out.source.close()
 
@@ -92,7 +97,7 @@ class DiscriminatorEvaluator:
         rewards: dict[str, Floats] = {}
         takes_action = program.takes_action
         for stage in train.stages:
-            # Cached rewards count like new ones, so that a resumed run stops at the same stage.
+            # Cached and new rewards are treated alike, so that a resumed run stops at the same stage.
             outcome, known = train.source.complete(program, stage, known)
             if outcome.status != "ok":
                 return _invalid(outcome)
@@ -132,7 +137,7 @@ class DiscriminatorEvaluator:
         return self._with_held_out(program, found, ranked.threshold)
 
     def _bound(self, rewards: dict[str, Floats], takes_action: bool) -> float:
-        """An upper bound on the fitness, from the trajectories run so far."""
+        """An upper bound of the fitness, from the trajectories run so far."""
         train = self._train
         rows = train.columns(takes_action)
         if rows is None:
@@ -144,10 +149,10 @@ class DiscriminatorEvaluator:
         return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
 
     def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
-        """Adds the held-out metrics, under the calibration and at the threshold of the training data.
+        """Add held-out metrics, with the calibration and the threshold of the training data.
 
-        What a program says when it fails on held-out data is not passed on: it could carry a state into a
-        prompt.
+        If the program fails on held-out data, its own error message is dropped. It could carry a held-out state into
+        a prompt.
         """
         held_out = self._held_out
         rows = held_out.columns(program.takes_action)
@@ -168,7 +173,7 @@ class DiscriminatorEvaluator:
 
 
 class _Split:
-    """The trajectories of one split, with what is precomputed of them."""
+    """The trajectories of one split, with their stages and columns."""
 
     def __init__(
         self, items: Sequence[Labelled], pi: LogPi, sandbox: Sandbox, cache: RewardCache, limits: Limits
@@ -179,20 +184,20 @@ class _Split:
         self._columns: dict[bool, Columns | None] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
-        # A fixed order that mixes roles: which trajectories a stage holds must not differ between two runs.
+        # A fixed order that mixes roles, so that every run has the same stages.
         self._mixed = sorted(length)
         self._length = length
         self.stages = self._stages()
 
     def columns(self, takes_action: bool) -> Columns | None:
-        """The rows for programs of this signature; made when the first of them comes."""
+        """The columns for programs of this signature, computed at the first call."""
         with self._lock:
             if takes_action not in self._columns:
                 self._columns[takes_action] = columns(self.items, self._log_pi, takes_action=takes_action)
             return self._columns[takes_action]
 
     def sample(self, states: int) -> list[str]:
-        """Trajectories (digests), mixed, of about that many states; all if there are fewer."""
+        """Digests of the first trajectories, roles mixed, with `states` states in total, or all if they have fewer."""
         chosen: list[str] = []
         for digest in self._mixed:
             if states <= 0:
@@ -202,10 +207,10 @@ class _Split:
         return chosen
 
     def _stages(self) -> list[list[str]]:
-        """The stages of a run: the shortest trajectory, a sample, larger ones; a small set is one stage.
+        """The stages of a run: the shortest trajectory, then a sample, then ever larger samples.
 
-        The bound that stops an evaluation counts what was not run as perfect, so it bites once a fair share
-        was run.
+        A set of at most `STAGE_STATES` states is one stage. The upper bound that stops an evaluation treats states
+        not yet run as perfect, so it is useful only after a fair share of the states.
         """
         everything = list(self._length)
         if sum(self._length.values()) <= STAGE_STATES:

@@ -19,21 +19,25 @@ from grace_irl.errors import InputError
 Floats = NDArray[np.float64]
 Policy = Callable[[Trajectory], Floats]
 
-MAX_STEPS = 50_000  # steps that the policy is fitted to, evenly spread: a linear policy gains nothing from more
-RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps separable actions finite
-CLIP = 20.0  # |log pi| at most: one surprising action must not outweigh every reward
-MIN_DEVIATION = 1e-3  # of an action dimension, relative to its spread among the experts
+MAX_STEPS = 50_000  # maximum number of steps for the fit, evenly spaced: a linear policy gains nothing from more
+RIDGE = 1e-2  # L2 penalty per step, on standardised features: it keeps weights finite if actions are separable
+CLIP = 20.0  # maximum |log pi|: one surprising action must not outweigh every reward
+MIN_DEVIATION = 1e-3  # minimum deviation of an action dimension, as a fraction of its spread among the experts
 
 
 def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
-    """Fits a policy to expert actions: a function from a trajectory to log pi(a_t | s_t), shape `(T,)`.
+    """Fit a policy to expert actions. Return a function from a trajectory to log pi(a_t | s_t), shape `(T,)`.
 
-    Discrete actions: multinomial logistic regression on standardised, flattened states (classes: every action
-    seen in `known`). Continuous actions: ridge regression with one Gaussian deviation per action dimension.
-    The instruction is not a feature. Values are clipped to [-20, 20].
+    The features are standardised, flattened states; the instruction is not a feature. Discrete actions use multinomial
+    logistic regression, continuous actions ridge regression with one Gaussian deviation per action dimension. Values
+    are clipped to [-20, 20].
+
+    Args:
+        experts: trajectories for the fit.
+        known: trajectories whose discrete actions are the classes.
 
     Raises:
-        InputError: no expert step to learn from, screens, or grids of different sizes.
+        InputError: no expert step, screens, or grids of different sizes.
     """
     for t in (*experts, *known):
         if t.state_kind.numbers(t.states[:1]) is None:
@@ -64,7 +68,7 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
 
 
 def _numbers_of(trajectory: Trajectory) -> Floats:
-    """The numbers of each state but the last, `(T, n)`."""
+    """All states but the last as rows of numbers, `(T, n)`."""
     found = trajectory.state_kind.numbers(trajectory.states[:-1])
     assert found is not None  # `clone` refuses other kinds
     return found
@@ -84,13 +88,13 @@ def _clip(values: Floats) -> Floats:
 
 
 def _numbers(actions: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.intp]:
-    """Index of each action among the classes; -1 for one that was not known."""
+    """Index of each action among the classes; -1 for an unknown action."""
     index = {row.tobytes(): number for number, row in enumerate(classes.astype(np.int64))}
     return np.array([index.get(row.tobytes(), -1) for row in actions.astype(np.int64)], dtype=np.intp)
 
 
 def _logistic(features: Floats, labels: NDArray[np.intp], classes: int) -> Floats:
-    """Weights `(d, classes)` that minimise the mean cross-entropy plus `RIDGE / 2` times their squares."""
+    """Weights `(d, classes)` that minimise the mean cross-entropy plus `RIDGE / 2` times the sum of their squares."""
     count, width = features.shape
     target = np.zeros((count, classes))
     target[np.arange(count), labels] = 1.0
@@ -116,7 +120,7 @@ def _discrete(weights: Floats, features: Floats, actions: NDArray[np.generic], c
 
 def _gaussian(features: Floats, actions: Floats) -> Callable[[Floats, Floats], Floats]:
     penalty = RIDGE * len(features) * np.eye(features.shape[1])
-    penalty[-1, -1] = 0.0  # the intercept is free
+    penalty[-1, -1] = 0.0  # no penalty on the intercept
     weights = np.linalg.lstsq(features.T @ features + penalty, features.T @ actions, rcond=None)[0]
     spread = actions.std(axis=0)
     spread[spread == 0] = 1.0
@@ -139,9 +143,9 @@ class LogPi:
     """log pi for every state of a problem.
 
     Attributes:
-        constant: the value everywhere, if `values` is empty.
-        values: from a trajectory's `key` to `(T+1,)`: entry t is log pi(a_t | s_t); the last state has no
-            action and takes the mean over the training data.
+        constant: log pi of every state, if `values` is empty.
+        values: from a trajectory's `key` to `(T+1,)` values. Entry t is log pi(a_t | s_t). The last state has no
+            action, so its entry is the mean over the training data.
     """
 
     constant: float = 0.0
@@ -149,20 +153,21 @@ class LogPi:
 
     @property
     def zero(self) -> bool:
-        """Whether log pi is 0 everywhere, so that the logit is the reward itself."""
+        """Whether log pi is 0 everywhere. The logit is then the calibrated reward itself."""
         return not self.values and self.constant == 0.0
 
     def of(self, trajectory: Trajectory) -> Floats:
-        """Values `(T+1,)` for one trajectory."""
+        """log pi `(T+1,)` of one trajectory."""
         if self.values:
             return self.values[key(trajectory)]
         return np.full(len(trajectory.states), self.constant)
 
 
 def key(trajectory: Trajectory) -> str:
-    """Identity of a trajectory: its digest, and the recorded log-probabilities, which a digest does not cover.
+    """Key of a trajectory: its digest, and a hash of its recorded log-probabilities, if any.
 
-    Two policies may have acted alike: states and actions are then equal, and their log-probabilities are not.
+    The digest does not cover log-probabilities. They can differ between trajectories with equal states and actions, if
+    two policies happen to act alike.
     """
     if trajectory.log_probs is None:
         return trajectory.digest
@@ -171,15 +176,19 @@ def key(trajectory: Trajectory) -> str:
 
 
 def align(values: Floats, *, takes_action: bool) -> Floats:
-    """Puts log pi beside the rewards: entry t for states, t+1 for the transition (s_t, a_t, s_{t+1})."""
+    """The entries of log pi that belong to the rows of a trajectory.
+
+    For rewards of states, row t has entry t. For rewards of transitions, the row of (s_t, a_t, s_{t+1}) also has
+    entry t, and the last state has no row of its own.
+    """
     return values[:-1] if takes_action else values
 
 
 def log_pi(problem: Problem, choice: str) -> LogPi:
-    """log pi for every trajectory of the problem, by one of `CHOICES`; fitted to training data only.
+    """log pi for every trajectory of the problem, by one of `CHOICES`. Only training data determines it.
 
     Raises:
-        InputError: for an unknown choice, or data that lacks what the choice needs.
+        InputError: an unknown choice, or data without the actions or log-probabilities that the choice needs.
     """
     if choice == "constant":
         return LogPi()
@@ -196,7 +205,7 @@ def log_pi(problem: Problem, choice: str) -> LogPi:
 
 
 def _completed(problem: Problem, by_step: dict[str, Floats]) -> LogPi:
-    """Adds an entry for each last state: the mean over all training steps."""
+    """Append an entry for the last state of each trajectory: the mean over all training steps."""
     steps = [by_step[key(item.trajectory)] for item in problem.train]
     known = np.concatenate(steps) if steps else np.zeros(0)
     mean = float(known.mean()) if len(known) else 0.0
@@ -223,10 +232,10 @@ def _recorded(trajectory: Trajectory) -> Floats:
 
 
 def _uniform(trajectories: Sequence[Trajectory]) -> float:
-    """Minus the log of the action space's size, as the data shows it.
+    """Minus the log of the action space's size, estimated from the data.
 
-    Discrete actions: the number of different actions. Continuous: the volume of the box that holds every
-    action.
+    The size is the number of different actions if they are discrete. Otherwise it is the volume of the smallest box
+    that holds every action, over the dimensions that vary.
     """
     actions = np.concatenate([np.asarray(t.actions) for t in trajectories])
     if len(actions) == 0:

@@ -1,4 +1,4 @@
-"""Metrics of rewards on one split, over all tasks and per task, and the ranking of expert above negative states."""
+"""Metrics of rewards on one split, over all tasks and per task."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from grace_irl.evaluate.columns import Columns
 from grace_irl.evaluate.discriminator import fitness
 from grace_irl.evaluate.separation import Metrics
 
-CHUNK = 65_536  # values at a time, so that a million need no large temporaries
+CHUNK = 65_536  # values per chunk, to avoid large temporary arrays
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Attributes as in `Metrics`; `threshold` is the one that `accuracy` is at."""
+    """Measures of how well rewards rank expert above negative states.
+
+    Attributes:
+        auc, accuracy, separated: as in `Metrics`.
+        threshold: the threshold on the reward at which `accuracy` is computed.
+    """
 
     auc: float
     accuracy: float
@@ -28,11 +33,13 @@ class Ranking:
 
 
 def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None = None) -> Ranking:
-    """All of them, for values `(n,)` with at least one positive and one negative state.
+    """The ranking by values `(n,)` of at least one positive and one negative state.
 
     Args:
-        threshold: a state counts as an expert's if its value is above it. None: the best one for these states,
-            halfway between the two values that it parts.
+        values: `(n,)` rewards.
+        positive: `(n,)` True for positive states.
+        threshold: value above which a state is classified as positive. None: the threshold with the best accuracy on
+            these states, halfway between the two neighbouring values.
     """
     experts, negatives = np.sort(values[positive]), np.sort(values[~positive])
     if threshold is None:
@@ -44,8 +51,8 @@ def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None
 
 def _best(experts: Floats, negatives: Floats) -> float:
     """The threshold of the best balanced accuracy, from sorted values."""
-    # Balanced accuracy of "expert iff value > t" changes only at a negative value (up) or an expert one
-    # (down), so the best t is a negative value; the largest of them is never worse than one half.
+    # The classifier is "expert iff value > t". As t grows, balanced accuracy rises only at negative values and falls
+    # only at expert ones, so some negative value is a best t. At the largest one accuracy is at least one half.
     candidates = np.unique(negatives)
     best = int(_balanced(experts, negatives, candidates).argmax())
     below = float(candidates[best])
@@ -53,7 +60,7 @@ def _best(experts: Floats, negatives: Floats) -> float:
     place = int(np.searchsorted(experts, below, side="right"))
     higher += [float(experts[place])] if place < len(experts) else []
     above = min(higher, default=below)
-    halfway = below / 2 + above / 2  # the difference of two doubles may be none
+    halfway = below / 2 + above / 2  # halved first, as a sum may overflow; it may still round to `above`
     return halfway if below <= halfway < above else below
 
 
@@ -66,7 +73,7 @@ def _balanced(experts: Floats, negatives: Floats, thresholds: Floats) -> Floats:
 
 
 def _auc(experts: Floats, negatives: Floats) -> float:
-    """Mann-Whitney's U over the number of pairs, from sorted values: a tie counts half below and half above."""
+    """Mann-Whitney's U divided by the number of pairs, from sorted values. A tie counts one half."""
     wins = 0
     for start in range(0, len(experts), CHUNK):
         part = experts[start : start + CHUNK]
@@ -79,7 +86,7 @@ Floats = NDArray[np.float64]
 
 
 def metrics_of(rows: Columns, fitness: float, ranked: Ranking) -> Metrics:
-    """Metrics over all rows, for rewards whose fitness and ranking are known."""
+    """Metrics over all rows, from a known fitness and ranking."""
     experts = int(rows.positive.sum())
     return Metrics(
         fitness=fitness,
@@ -94,10 +101,14 @@ def metrics_of(rows: Columns, fitness: float, ranked: Ranking) -> Metrics:
 def task_metrics(
     values: Floats, rows: Columns, fitted: Calibration, threshold: float, whole: Metrics
 ) -> dict[str, Metrics]:
-    """Metrics of each task that has both positive and negative states, under one calibration and threshold for all.
+    """Metrics of each task that has both positive and negative states.
 
     Args:
-        whole: the metrics over all tasks, which are those of a task that is alone.
+        values: `(n,)` rewards.
+        rows: the columns of these rewards.
+        fitted: the calibration, one for all tasks.
+        threshold: the threshold on the reward, one for all tasks.
+        whole: metrics over all tasks. They are returned for the task if there is only one.
     """
     if len(rows.tasks) == 1:
         return {rows.tasks[0]: whole}
@@ -112,12 +123,12 @@ def task_metrics(
 
 
 def monotonicity(rewards: Iterable[NDArray[np.float64]]) -> float | None:
-    """Mean over trajectories of Kendall's tau-b of reward against time; None if none has two states.
+    """Kendall's tau-b of reward against time, averaged over trajectories with at least two rewards.
+
+    A constant reward has tau 0. The result is None without such trajectories.
 
     Args:
-        rewards: one array per expert trajectory, `(T+1,)` or of its transitions `(T,)`.
-
-    A constant reward counts as 0: it rises as often as it falls.
+        rewards: one array per expert trajectory, `(T+1,)` for states or `(T,)` for transitions.
     """
     taus = []
     for values in rewards:

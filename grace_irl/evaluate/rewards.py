@@ -1,4 +1,4 @@
-"""Runs programs over trajectories through the sandbox and the cache, and never says which state is which."""
+"""Rewards of programs over trajectories, from the sandbox or a cache. Programs never learn the labels of states."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from grace_irl.sandbox.protocol import Limits, Mode, Outcome, Sandbox
 
 
 class RewardCache(Protocol):
-    """Rewards by program id and trajectory digest. Methods may be called from several threads."""
+    """A store of rewards by program id and trajectory digest. Several threads may call its methods."""
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, Floats]:
-        """Known rewards of these digests: `(T+1,)` each."""
+        """Known rewards by digest, `(T+1,)` each. Digests without known rewards are missing."""
         ...
 
     def put(self, program_id: str, rewards: Mapping[str, Floats]) -> None:
-        """Remember these."""
+        """Store rewards by digest."""
         ...
 
 
@@ -49,20 +49,20 @@ class MemoryCache:
 
 
 def pack(values: Floats) -> bytes:
-    """A compact blob: rewards of real programs repeat, and deflate takes that out. Exact, NaN included."""
+    """Compress rewards without loss, NaN included. Rewards of real programs often repeat, so deflate works well."""
     return zlib.compress(np.ascontiguousarray(values, dtype="<f8").tobytes(), 1)
 
 
 def unpack(blob: bytes, states: int) -> Floats:
-    """The values of `pack`.
+    """Decompress rewards.
 
     Args:
-        blob: that it gave.
-        states: how many values it holds; what is longer is not inflated.
+        blob: a result of `pack`.
+        states: expected number of values. Decompression stops at the first byte beyond it.
 
     Raises:
-        ValueError: another number of values.
-        zlib.error: not a blob.
+        ValueError: the blob holds another number of values.
+        zlib.error: the bytes are not a blob.
     """
     inflate = zlib.decompressobj()
     data = inflate.decompress(blob, 8 * states + 1)
@@ -73,24 +73,26 @@ def unpack(blob: bytes, states: int) -> Floats:
 
 Floats = NDArray[np.float64]
 
-CPU_PER_STATE = 1e-3  # seconds added to the limit per state: some fifty times what a realistic reward takes
+CPU_PER_STATE = 1e-3  # seconds added to the CPU limit per state: about fifty times the need of a realistic reward
 CPU_PER_SCREEN_BYTE = 2.5e-7
-"""Seconds more, as a screen has first to be parsed: some ten times what that takes, with a search or two through it."""
+"""Seconds added to the CPU limit per byte of a screen: about ten times the need of parsing it and one or two searches
+through it."""
 
 WALL_PER_STATE: dict[Mode, float] = {"batch": 5e-3, "strict": 25e-3}
-"""Seconds. A machine that is busy, with a model's server for one, must not make a program invalid; strict mode hands
-every state over and back, and waits for its turn on the processor twice."""
+"""Seconds added to the wall limit per state. They are ample, so that a busy machine, such as one that also serves a
+model, makes no program invalid. Strict mode sends every state to the program and back, and waits for the processor
+twice."""
 
 
 WALL_PER_PARSING = 5
+"""Seconds of wall time per second of CPU time that parsing may take."""
 
 
 class RewardSource:
     """Rewards of programs over one set of trajectories.
 
-    Trajectories are handed to the sandbox once, equal ones once. Each run sees them in a fresh random order
-    that is drawn from the operating system and kept secret: an honest program gives the same rewards in
-    any order.
+    The sandbox gets each trajectory once, also if several are equal. Each run sees them in a new random order, which
+    is secret and seeded by the operating system. An honest program gives the same rewards in any order.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class RewardSource:
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Digests of the trajectories, in order, each once."""
+        """Digests of the trajectories in order, without repetition."""
         return tuple(self._by_digest)
 
     def states(self, digests: Sequence[str]) -> int:
@@ -115,7 +117,10 @@ class RewardSource:
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
     def _parsed_bytes(self, digests: Sequence[str]) -> int:
-        """Bytes of these trajectories, each state as wide as the widest, if programs parse them."""
+        """Bytes of those trajectories whose states programs must parse, such as screens.
+
+        Every state counts as many bytes as the largest one.
+        """
         trajectories = (self._by_digest[digest] for digest in digests)
         return sum(each.state_kind.nbytes(each.states) for each in trajectories if each.state_kind.parsed)
 
@@ -124,7 +129,10 @@ class RewardSource:
         return self._cache.get(program.id, self._by_digest)
 
     def run(self, program: Program, digests: Sequence[str], mode: Mode = "batch") -> tuple[Outcome, dict[str, Floats]]:
-        """Runs the program over these trajectories; rewards by digest when ok. Batch results are cached."""
+        """Run the program over these trajectories. Return the outcome and, if it is ok, rewards by digest.
+
+        Rewards of batch mode are cached.
+        """
         with self._lock:
             shuffled = [digests[i] for i in self._rng.permutation(len(digests))]
         states = self.states(digests)
@@ -137,7 +145,7 @@ class RewardSource:
         )
         order = [self._place[digest] for digest in shuffled]
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
-        if outcome.status == "timeout":  # says what a faster version has to reach
+        if outcome.status == "timeout":  # the message tells a repair the time limit
             allowed = (
                 f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states, {cpu_s / states:.2g} s for one more"
             )
@@ -146,7 +154,8 @@ class RewardSource:
             return outcome, {}
         rewards = dict(zip(shuffled, outcome.rewards, strict=True))
         if not program.takes_action and any(np.isnan(values[:1]).any() for values in outcome.rewards):
-            # Only a program that broke out of its own code can get here: the child says that it rewards transitions.
+            # NaN is the first reward of a program on transitions. Only a program that tampered with the child process
+            # can get here.
             return replace(outcome, status="nonfinite", rewards=(), message="no reward for a first state"), {}
         if mode == "batch":
             self._cache.put(program.id, rewards)
@@ -155,13 +164,19 @@ class RewardSource:
     def complete(
         self, program: Program, digests: Sequence[str], known: Mapping[str, Floats]
     ) -> tuple[Outcome, dict[str, Floats]]:
-        """`run` over those of the trajectories whose rewards are not known; the known ones are among the rewards."""
+        """Run the program over the trajectories whose rewards are missing in `known`. Return all rewards."""
         missing = [digest for digest in digests if digest not in known]
         outcome, fresh = self.run(program, missing) if missing else (Outcome("ok"), {})
         return outcome, {**known, **fresh}
 
     def differs_in_strict_mode(self, program: Program, digests: Sequence[str], known: dict[str, Floats]) -> Outcome:
-        """Runs in strict mode and compares with what batch mode gave; status "mismatch" if they differ."""
+        """Run the program in strict mode. The status is "mismatch" if a reward differs from batch mode.
+
+        Args:
+            program: the program.
+            digests: the trajectories to run.
+            known: rewards of batch mode by digest, for all these trajectories.
+        """
         outcome, strict = self.run(program, digests, "strict")
         if outcome.status == "ok":
             for digest, values in strict.items():
@@ -171,6 +186,6 @@ class RewardSource:
         return outcome
 
     def close(self) -> None:
-        """Hands the trajectories back."""
+        """Release the trajectories in the sandbox."""
         if self._handle >= 0:
             self._sandbox.drop(self._handle)

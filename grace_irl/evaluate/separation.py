@@ -1,4 +1,4 @@
-"""Separation of expert from negative states: the evidence of the discriminator's evaluations."""
+"""Separation of expert from negative states: the evidence that the discriminator's evaluator keeps."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.toml import from_json
 
 BEST_HERE = "best threshold on these data"
-"""The words for an accuracy at no threshold that was known before."""
+"""Note on an accuracy whose threshold was fitted to the same data."""
 
 KEY = "separation"
-"""The entry of an evaluation's evidence that holds it."""
+"""Key of the separation in an evaluation's evidence."""
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Separation of expert from negative states by rewards, on one split (docs/fitness.md, "Metrics").
+    """Metrics of how well rewards separate expert from negative states, on one split (docs/fitness.md, "Metrics").
+
+    Over several tasks `fitness` is the mean over tasks, so that a task with many states does not dominate. `auc`,
+    `accuracy` and `separated` take all states together, because one threshold must serve every task.
 
     Attributes:
-        fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE eq. 4.1).
-        auc: probability that a random expert state outranks a random negative one, ties one half.
-        accuracy: balanced accuracy at a threshold on the reward: the one that is best on the training data, on
-            held-out data and for each task, too (`Separation.threshold`).
-        separated: the smallest expert value exceeds the largest negative one.
+        fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE, eq. 4.1). S_e and S_n are
+            the positive and the negative states, and D is the discriminator.
+        auc: probability that a random expert state has a higher reward than a random negative one. Ties count one half.
+        accuracy: balanced accuracy at the threshold that is best on the training data (`Separation.threshold`). It also
+            applies to held-out data and to each task.
+        separated: whether the smallest expert reward exceeds the largest negative one.
         experts: number of positive states.
         negatives: number of negative states.
-
-    Over several tasks `fitness` is the mean over tasks, so that a task with many states does not drown the
-    others, while `auc`, `accuracy` and `separated` look at all states together: one threshold must serve
-    every task.
     """
 
     fitness: float
@@ -46,15 +46,15 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Separation:
-    """The discriminator's account of a valid program.
+    """Metrics and calibration of a valid program.
 
     Attributes:
         train, held_out: metrics over all tasks; held_out is None without held-out data.
-        scale, offset: the calibration `D = sigmoid(scale * r + offset - log pi)`; 1 and 0 without calibration.
-        threshold: of the best accuracy on training data, over all tasks: a state counts as an expert's if its reward,
-            as the program gives it, is above. None in a run that an older version made: its accuracies are each at the
-            best threshold on their own data.
-        tasks: per task, its metrics on training and on held-out data.
+        scale, offset: calibration `D = sigmoid(scale * r + offset - log pi)`; 1 and 0 without calibration.
+        threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
+            if its uncalibrated reward is higher. None in runs of older versions, where each accuracy is at the best
+            threshold for its own data.
+        tasks: metrics of each task on training and on held-out data.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
     """
 
@@ -68,10 +68,12 @@ class Separation:
 
     @classmethod
     def of(cls, evaluation: Evaluation | None) -> Separation | None:
-        """The separation that an evaluation holds; None if it holds none (invalid, stopped, of another evaluator).
+        """The separation in an evaluation's evidence.
+
+        None for an invalid program, a stopped evaluation or another evaluator.
 
         Raises:
-            InputError: evidence that no discriminator wrote.
+            InputError: damaged evidence.
         """
         found = None if evaluation is None else evaluation.evidence.get(KEY)
         try:
@@ -83,11 +85,11 @@ class Separation:
             ) from None
 
     def evaluation(self, seconds: float = 0.0) -> Evaluation:
-        """The evaluation of a valid program: its score is the fitness on training data (GRACE eq. 4.1)."""
+        """The evaluation of a valid program. Its score is the fitness on training data (GRACE, eq. 4.1)."""
         return Evaluation("ok", score=self.train.fitness, metrics=self._named(), evidence=self._kept(), seconds=seconds)
 
     def _kept(self) -> Mapping[str, Any]:
-        """JSON values, as a run gives them back: no tuples."""
+        """The evidence as JSON values, with lists for tuples, as a stored run returns it."""
         return {KEY: json.loads(json.dumps(asdict(self)))}
 
     def _named(self) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""Searches: what to ask for next, and what is best so far."""
+"""Search algorithms: they choose the next request for a program, and rank the programs found so far."""

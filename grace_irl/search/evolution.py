@@ -1,4 +1,7 @@
-"""GRACE's evolution (section 4, phase 2, and table 6): softmax parents, mutation, the best P of old and new."""
+"""The evolutionary search of GRACE (section 4, phase 2, and table 6).
+
+Parents are drawn by a softmax over fitness and mutated. The population is the best P of old and new programs.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,23 @@ from grace_irl.evaluate.evaluation import EQUAL, Bar, shown
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from grace_irl.search.ranks import Scored, merit, ranked, winners
 
-ATTEMPTS = 3  # the first population may take up to this many times its size in requests
+ATTEMPTS = 3  # maximum number of requests for the first population, as a multiple of its size
 
 
 @dataclass(frozen=True)
 class EvolutionSettings:
-    """GRACE's table 6.
+    """Settings of the evolution, with the defaults of GRACE's table 6.
 
     Attributes:
-        population: P, programs kept.
-        elite: the best programs, which survive whatever comes.
-        generations: K, rounds of P mutations after the first population.
-        include_expert: chance that a mutation is shown an expert trajectory.
-        incorrect_only: chance that a mutation is shown incorrect states only.
-        expert_only: chance that a mutation is shown expert states only.
-        parent_temperature: T of the softmax over fitness, nats; 1 is the paper's.
-        samples: requests in a row that ask the same, so that a model answers them in one call.
-        steady: never wait for the end of a generation: each result enters the population at once.
+        population: P, number of programs kept.
+        elite: number of best programs that always stay in the population.
+        generations: K, number of rounds of P mutations after the first population.
+        include_expert: probability that a mutation prompt shows an expert trajectory.
+        incorrect_only: probability that a mutation prompt shows incorrect states only.
+        expert_only: probability that a mutation prompt shows expert states only.
+        parent_temperature: temperature T of the softmax over fitness, nats. The paper's is 1.
+        samples: number of identical requests in a row, which a model answers in one call.
+        steady: whether each result enters the population at once, without waiting for the end of a generation.
     """
 
     population: int = 20
@@ -42,36 +45,36 @@ class EvolutionSettings:
 
 
 class Evolution:
-    """A search in generations: the first fills the population, each further one mutates P parents.
+    """A search in generations. The first generation fills the population; each further one mutates P parents.
 
-    Parents are drawn with probability exp(f / T) / sum exp(f / T). The population changes only when all
-    results of a generation are in. Until then `ask` answers `Wait`. In steady state it changes with every result, `ask`
-    never waits, and a generation is P results. Every draw happens in `ask`, so the state depends on nothing but the
-    order of asking.
+    Parents are drawn with probability exp(f / T) / sum exp(f / T), with fitness f and temperature T. The population
+    changes only after all results of a generation have arrived. Until then `ask` returns `Wait`. In steady state the
+    population changes with every result, `ask` never returns `Wait`, and a generation is P results. All random draws
+    happen in `ask`, so that they depend only on the order of calls.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:
         self._settings = settings
         self._rng = np.random.default_rng(seed)
         self._members: list[Scored] = []
-        self._fresh: list[Scored] = []  # scored in this generation, not yet decided
+        self._fresh: list[Scored] = []  # programs scored in this generation whose fate is still open
         self._seen: set[str] = set()
         self._asked = 0
         self._told = 0
         self._generation = 0
-        self._left = settings.population  # requests of this generation that are still to be asked
-        self._same = Request(0, "initialise")  # what the requests of one call share
+        self._left = settings.population  # number of requests of this generation that `ask` has not returned yet
+        self._same = Request(0, "initialise")  # template of the identical requests that a model answers in one call
         self._sample = 0
         self._exhausted = False
 
     @property
     def best(self) -> tuple[str, ...]:
-        """See `Search`: the population, the winner first, then the winner of the rest, and so on."""
+        """See `Search`. The order of the population is that of `winners`."""
         return tuple(each.program.id for each in winners(self._members))
 
     @property
     def population(self) -> tuple[str, ...]:
-        """Ids of the programs kept, by merit."""
+        """Ids of the programs in the population, sorted by merit."""
         return tuple(member.program.id for member in self._members)
 
     @property
@@ -86,11 +89,17 @@ class Evolution:
 
     @property
     def bar(self) -> Bar:
-        """See `Barred`: the worst member's merit, once the population is full, and the last elite's."""
+        """See `Barred`. The floor is the worst member's merit once the population is full.
+
+        The elite score is the merit of the last elite.
+        """
         return Bar(self._merit_at(self._settings.population), self._merit_at(self._settings.elite))
 
     def _merit_at(self, place: int) -> float:
-        """Merit is at most fitness: a fitness below this cannot reach the place."""
+        """The merit of the member at `place` (from 1), or -inf if there is none.
+
+        A program with a lower fitness cannot reach this place, because merit is at most fitness.
+        """
         if len(self._members) < max(place, 1):
             return float("-inf")
         return merit(self._members[max(place, 1) - 1])
@@ -114,7 +123,7 @@ class Evolution:
         return request
 
     def _draw(self, samples: int) -> Request:
-        """Draws the request that the next `samples` calls of `ask` return."""
+        """Draw the request that the next `samples` calls of `ask` return."""
         parents: tuple[str, ...] = ()
         context: tuple[tuple[str, bool], ...] = ()
         filling = self._asked < self._settings.population if self._settings.steady else self._generation == 0
@@ -126,7 +135,7 @@ class Evolution:
 
     def _parent(self) -> str:
         fitness = np.array([member.evaluation.score for member in self._members])
-        with np.errstate(over="ignore"):  # near 0, if all but the best have no chance
+        with np.errstate(over="ignore"):  # a temperature near 0 overflows; only the best then has a chance
             chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
         return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
 
@@ -172,7 +181,7 @@ class Evolution:
         return self._close_generation()
 
     def _close_generation(self) -> list[Fate]:
-        """Keeps the elites and the best of the rest, old and new."""
+        """Keep the elites and the best of all other programs, old and new."""
         before = {member.program.id for member in self._members}
         elites = self._members[: self._settings.elite]
         safe = {member.program.id for member in elites}
@@ -185,7 +194,7 @@ class Evolution:
 
 
 def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], size: int) -> list[Fate]:
-    """New fates, "kept" and "dropped"; old members that stay have theirs already."""
+    """The fates "kept" of new members and "dropped" of all others. Old members that stay get no new fate."""
     places = {candidate.program.id: place for place, candidate in enumerate(kept, start=1)}
     last = kept[-1] if kept else None
     fates = []
@@ -204,7 +213,7 @@ def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], si
 
 
 def _words(candidate: Scored) -> str:
-    """Figures by which it is ranked, for people."""
+    """The numbers that rank the candidate, as text."""
     words = f"fitness {shown(candidate.evaluation.score)}"
     prior = min(candidate.program.prior, 0.0)
     return words if prior == 0 else f"{words}, prior {prior:.3g} nats"

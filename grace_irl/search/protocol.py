@@ -1,4 +1,4 @@
-"""Ask and tell: what every search offers to the engine, and what it may offer besides."""
+"""The ask-and-tell interface between the engine and a search, with its optional parts."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 
 COUNTED = 10
-"""Results that count as a generation of a search without generations, for progress and stop rules."""
+"""Number of results that progress and stop rules treat as one generation, if a search has no generations."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A wish for one program.
+    """A request for one program.
 
     Attributes:
-        index: its place in the order of asking, from 0.
-        operator: "initialise", "mutate", …: names the method's operator or the synthesiser's task.
-        parents: ids of the programs to work from, any number; () for initialise.
-        seed: drawn from the search's own generator; everything random that answers this request uses it.
-        context: chances already drawn by the search (name, value), such as ("include_expert", True).
-        sample, samples: this request is number `sample` (from 0) of `samples` that follow each other and ask the
-            same: same operator, parents, seed and context. A model answers them in one call.
-        version: of requests to reshape: the number of those before it.
-        ancestors: ids of further programs that the operator may show, such as the way from a tree's root.
+        index: number of earlier requests of the search.
+        operator: name of the method's operator or the synthesiser's task, such as "initialise" or "mutate".
+        parents: ids of the programs to start from, any number; () for initialise.
+        seed: seed of all random choices in the answer to this request, drawn by the search.
+        context: pairs of name and value that the search has drawn, such as ("include_expert", True).
+        samples: number of consecutive requests with the same operator, parents, seed and context. A model answers
+            them in one call.
+        sample: position of this request among them, from 0.
+        version: number of earlier requests to reshape.
+        ancestors: ids of further programs that the operator may show, such as the path from the root of a tree.
     """
 
     index: int
@@ -42,12 +43,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Wait:
-    """The search needs results of requests in flight before it can ask again."""
+    """The search needs results of pending requests before its next request."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A version that a follow-up call replaced, such as a program that failed and was sent back."""
+    """A program that a follow-up call replaced, such as an invalid program before its repair."""
 
     program: Program
     evaluation: Evaluation
@@ -55,13 +56,16 @@ class Draft:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer to a request: a scored program, or why there is none.
+    """The answer to a request: a scored program, or the reason why there is none.
 
     Attributes:
-        failure: "" with a program; else one line (no answer, refused, no code in the answer, …).
-        drafts: the versions before the program, oldest first, if follow-up calls replaced it.
-        notes: texts that follow-up calls brought, by the name of their step: a thought, a score of itself.
-        exhausted: the proposer has nothing new: the next request would bring no program either.
+        request: the request.
+        program: the program, or None.
+        evaluation: its evaluation, or None.
+        failure: "" with a program, else one line (no answer, refused, no code in the answer, …).
+        drafts: earlier versions of the program that follow-up calls replaced, oldest first.
+        notes: texts from follow-up calls by the name of their step, such as a thought or a self-assessment.
+        exhausted: whether the proposer has nothing new. The next request would bring no program either.
     """
 
     request: Request
@@ -75,7 +79,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Fate:
-    """The fate of a candidate, with its reason: "kept", "dropped", "duplicate", "invalid" or "repaired"."""
+    """The decision on a program, with its reason.
+
+    Attributes:
+        program_id: id of the program.
+        verdict: "kept", "dropped", "duplicate", "invalid" or "repaired".
+        reason: one line.
+    """
 
     program_id: str
     verdict: str
@@ -83,67 +93,71 @@ class Fate:
 
 
 class Search(Protocol):
-    """A pure state machine with its own random generator. `tell` gets results in the order of asking.
+    """A search: a pure state machine with its own random generator.
 
-    These three are all that a search must have. What it offers besides is in the protocols below.
+    The engine calls `tell` with results in the order of their requests. The protocols below are optional.
     """
 
     def ask(self) -> Request | Wait | None:
-        """The next request; `Wait` if it needs more results first; None when the search is finished."""
+        """The next request, `Wait` if more results must come first, or None at the end of the search."""
         ...
 
     def tell(self, result: Result) -> list[Fate]:
-        """Take a result in; returns the fates that it decides."""
+        """Process a result and return the fates that are now decided."""
         ...
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Ids of valid programs, the run's answer first: the next ones serve if it cheats."""
+        """Ids of valid programs, best first. A run returns the first that also passes verification."""
         ...
 
 
 @runtime_checkable
 class Generational(Protocol):
-    """A search in generations; without them, `COUNTED` results count as one."""
+    """A search that counts generations. For other searches `COUNTED` results are one generation."""
 
     @property
     def generation(self) -> int:
-        """Complete generations, counted from 1 when the first population stands."""
+        """Number of complete generations. It is 1 once the first population is complete."""
         ...
 
 
 @runtime_checkable
 class Barred(Protocol):
-    """A search that knows which scores are of no use, so that evaluations may stop early."""
+    """A search that knows which scores are useless, so that evaluations can stop early."""
 
     @property
     def bar(self) -> Bar:
-        """The bar of the next requested program.
+        """The bar for the next requested program.
 
-        Its floor is the score below which the program cannot enter; -inf while there is room. A search that also weighs
-        the prior (at most 0) gives the merit of its last member: no score below that reaches it.
+        Its floor is the score below which the program cannot enter the population; -inf while there is room. A search
+        that ranks by merit returns the merit of its last member. As merit is the score plus a prior term <= 0, a lower
+        score cannot enter.
         """
         ...
 
 
 @runtime_checkable
 class Staged(Protocol):
-    """A search with something to do after a stop rule of the search is met (accuracy, plateau)."""
+    """A search with a further stage after a stop rule (accuracy, plateau) applies."""
 
     def conclude(self) -> bool:
-        """A stop rule is met: whether there is more to do. A True is its word that it asks for nothing of before."""
+        """End the current stage, because a stop rule applies. Return whether another stage follows.
+
+        If so, all later requests belong to that stage.
+        """
         ...
 
 
 @runtime_checkable
 class Deciding(Protocol):
-    """A search that decides the fate of a result later."""
+    """A search that may decide the fate of a program after the call of `tell`."""
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of valid programs that are not decided yet: an interrupted run may prefer one to `best`."""
+        """Ids of valid programs whose fate is open. One of them may be better than `best` if the run is interrupted."""
         ...
 
     def finish(self) -> list[Fate]:
-        """No more results will come: decides all open fates. Called once."""
+        """Decide all open fates, because no more results will come. The engine calls it once."""
         ...

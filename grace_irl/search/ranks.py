@@ -1,4 +1,4 @@
-"""The order of programs: by merit, and among equals by what a reader would prefer."""
+"""The ranking of programs: by merit, then by prior, size and age."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from grace_irl.programs.program import Program
 
 @dataclass(frozen=True)
 class Scored:
-    """A valid program with its score.
+    """A valid program with its evaluation.
 
     Attributes:
-        index: of the request that it answered: its place in the order of asking.
+        program: the program.
+        evaluation: its evaluation.
+        index: index of the request that brought it (`Request.index`).
     """
 
     program: Program
@@ -23,27 +25,28 @@ class Scored:
 
 
 def merit(candidate: Scored) -> float:
-    """The rank of candidates: f + prior / N, with N the positive train states.
+    """The number that ranks programs: f + prior / N, with fitness f and N positive training states.
 
-    N times it is the posterior: N f is the log-likelihood of the labels with both classes weighed alike, the prior
-    (at most 0) the log-probability that the program's proposer gives it. Proposers without an opinion have prior 0:
-    then the merit is the paper's fitness. With many states the prior hardly counts; with eight, it keeps a program
-    that explains chance from crowding out one that explains the data.
+    N times the merit is the log-posterior of the program up to a constant. N f is the log-likelihood of the labels with
+    equal weight for both classes. The prior, at most 0, is the log-probability that the proposer gives the program. If
+    the proposer gives none, the prior is 0 and the merit is the paper's fitness. With many states the prior has little
+    effect. With eight, it prevents that a program fitted to noise displaces one that explains the data.
     """
     evaluation = candidate.evaluation
     return evaluation.score + min(candidate.program.prior, 0.0) / max(evaluation.metrics.get("positives", 1.0), 1.0)
 
 
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:
-    """Best first: higher merit, then the likelier to its proposer, fewer nodes, the earlier request."""
+    """The programs sorted by merit, best first. Ties are broken by higher prior, fewer nodes, the earlier request."""
     return _within_equals(sorted(candidates, key=lambda c: -merit(c)), merit, _tie)
 
 
 def winner(candidates: Iterable[Scored]) -> Scored | None:
-    """The best program; None without candidates.
+    """The best program, or None without candidates.
 
-    Among those that train data cannot tell apart (equal merit, or all of them separate expert from negative
-    states) held-out data decides: accuracy first, then fitness; then the prior, fewer nodes, the earlier request.
+    Programs count as equal on training data if their merit equals the best, or if they and the best one all separate
+    expert from negative states. Among these, the order is by held-out accuracy, held-out fitness, higher prior, fewer
+    nodes, the earlier request.
     """
     order = ranked(candidates)
     if not order:
@@ -59,7 +62,7 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
 
 
 def winners(candidates: Iterable[Scored]) -> list[Scored]:
-    """All candidates: the winner, the winner of the rest, and so on."""
+    """All candidates in order: the winner, then the winner of the others, and so on."""
     left, order = list(candidates), []
     while (best := winner(left)) is not None:
         order.append(best)
@@ -84,7 +87,14 @@ def _metric(candidate: Scored, name: str) -> float:
 def _within_equals(
     ordered: list[Scored], value: Callable[[Scored], float], tie: Callable[[Scored], tuple[float, int, int]]
 ) -> list[Scored]:
-    """Reorders runs of equal value (within `EQUAL` of the run's first) by `tie`."""
+    """Sort programs of equal value by `tie`.
+
+    Args:
+        ordered: programs in falling order of `value`. A group of equal value starts at one program and takes all within
+            `EQUAL` of it.
+        value: from a program to the value.
+        tie: sort key within a group.
+    """
     result: list[Scored] = []
     run: list[Scored] = []
     for candidate in ordered:

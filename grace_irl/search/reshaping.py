@@ -1,4 +1,4 @@
-"""GRACE's reshaping (docs/runs.md, "Reshaping"): versions of the best program that rise more steadily."""
+"""Reshaping of GRACE's best program: versions whose reward rises more steadily (docs/runs.md, "Reshaping")."""
 
 from __future__ import annotations
 
@@ -11,60 +11,65 @@ from grace_irl.search.evolution import Evolution
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from grace_irl.search.ranks import Scored
 
-STEADIEST = 1.0  # Kendall's tau of a reward that rises at every step: nothing rises more
+STEADIEST = 1.0  # maximum Kendall's tau: the reward rises at every step
 
 
 class Reshaping:
-    """Runs a search to its end, then asks for `count` versions of its best program with operator "reshape".
+    """A search that runs another search to its end and then requests `count` versions of its best program.
 
-    The search ends by itself or by `conclude` (a stop rule of the search is met). It still takes in the results of its
-    own requests. A version is kept if it is more monotone than the best program and neither accuracy on training data
-    nor, if there is any, on held-out data falls, nor the separation of expert from negative states is lost. Kept
-    versions come before every other program (`heirs`), the most monotone first. Every draw happens in `ask`, so that
-    the state depends on nothing but the order of asking.
+    The operator of these requests is "reshape". The inner search ends by itself or by `conclude`, when a stop rule
+    applies. It still gets the results of its own requests. A version is kept if three conditions hold:
+
+    - its reward is more monotone than that of the best program;
+    - its accuracy on training data, and on held-out data if there is any, is not lower;
+    - expert and negative states stay separated if they were.
+
+    Kept versions rank before every other program, the most monotone first (`heirs`). All random draws happen in `ask`,
+    so that they depend only on the order of calls.
 
     Args:
-        search: the one to run first; it works as if it were alone.
-        count: requests, unless there is nothing to gain: no program, or one that rises at every step.
-        samples: requests in a row that ask the same, so that a model answers them in one call.
-        seed: of the requests' seeds.
+        search: the inner search.
+        count: number of requests to reshape. There are none without a best program, or if its reward rises at every
+            step already.
+        samples: number of identical requests in a row, which a model answers in one call.
+        seed: seed of the generator that draws the requests' seeds.
     """
 
     def __init__(self, search: Evolution, count: int, samples: int, seed: int) -> None:
         self._search = search
         self._count = count
         self._samples = samples
-        self._rng = np.random.default_rng([seed, 1])  # not the stream of the search itself
-        self._scored: dict[str, Scored] = {}  # valid programs of the search
+        self._rng = np.random.default_rng([seed, 1])  # independent of the inner search's generator
+        self._scored: dict[str, Scored] = {}  # valid programs of the inner search by id
         self._seen: set[str] = set()
         self._asked = 0
         self._told = 0
         self._first = 0  # index of the first request to reshape
         self._concluded = False
         self._parent: Scored | None = None
-        self._over = False  # the search has ended, and has all its results
+        self._over = False  # whether the inner search has ended and has all its results
         self._kept: list[Scored] = []
-        self._fates: list[Fate] = []  # of the search's end, not yet handed over
+        self._fates: list[Fate] = []  # fates from the end of the inner search, not yet returned
         self._same = Request(0, "reshape")
 
     @property
     def best(self) -> tuple[str, ...]:
-        """See `Search`: kept versions, then the search's own."""
+        """See `Search`. Kept versions come before the best programs of the inner search."""
         return (*self.heirs, *self._search.best)
 
     @property
     def heirs(self) -> tuple[str, ...]:
-        """Ids of the versions kept, the most monotone first."""
+        """Ids of the kept versions, the most monotone first."""
         return tuple(scored.program.id for scored in self._kept)
 
     @property
     def generation(self) -> int:
-        """See `Generational`: the search's own; reshaping is none."""
+        """See `Generational`. It is that of the inner search; reshaping adds none."""
         return self._search.generation
 
     @property
     def bar(self) -> Bar:
-        """See `Barred`: a version need not be fitter than anything; it is scored whole and checked as an elite is."""
+        """See `Barred`. A version has no minimum fitness and always runs in strict mode, like elites."""
         return Bar() if self._over else self._search.bar
 
     @property
@@ -119,7 +124,7 @@ class Reshaping:
         return self._search.finish()
 
     def _begin(self) -> None:
-        """The search has ended: its best program is what is reshaped."""
+        """Begin the reshaping of the inner search's best program."""
         self._over, self._first = True, self._asked
         self._fates = self._search.finish()
         best = next((self._scored[name] for name in self._search.best), None)
@@ -144,7 +149,10 @@ class Reshaping:
 
 
 def compared(old: Evaluation, new: Evaluation) -> tuple[str, str]:
-    """The reason to drop a version: worse shaped, or worse otherwise ("" if it is kept); and the changes of scores."""
+    """Compare a version with the program that it reshapes. Return two texts.
+
+    The first is the reason to drop the version, "" if it is kept. The second lists the changes of scores.
+    """
     was, now = old.metrics, new.metrics
     before, after = was.get("monotonicity", 0.0), now.get("monotonicity")
     changes = [_change("monotonicity", before, after)]
@@ -169,7 +177,7 @@ def _change(name: str, before: float, after: float | None) -> str:
 
 
 def _preference(scored: Scored) -> tuple[float, float, int, int]:
-    """Most monotone first; among equals the better on held-out data, then the shorter, then the earlier."""
+    """Sort key: the most monotone first. Ties: higher held-out accuracy, fewer nodes, the earlier request."""
     metrics = scored.evaluation.metrics
     return (
         -round(metrics.get("monotonicity", 0.0), 9),
