@@ -34,6 +34,7 @@ from grace_irl.rl.ppo import CURVE, POLICY, STATE, TENSORBOARD, Training, train
 from grace_irl.rl.rollouts import demonstrations, play
 from grace_irl.rl.trained import load_policy
 from grace_irl.rl.views import SpaceView
+from grace_irl.states.vector import VECTOR
 
 FAST = Hyperparameters("test", n_envs=4, n_steps=32, batch_size=32, n_epochs=4, learning_rate=3e-3, net_arch=(32,))
 
@@ -69,7 +70,7 @@ class Reward:
 
 def lamp() -> tuple[Any, StateView]:
     environment = Lamp()
-    return environment, SpaceView("", environment.observation_space)
+    return environment, SpaceView("", environment.observation_space, VECTOR)
 
 
 class Sign(Lamp):
