@@ -127,7 +127,7 @@ def histogram(
         least, most: range of rewards. The outermost bars include rewards outside it.
         level: threshold on the reward, or None.
         label: description for screen readers.
-        share: share at the top and at the bottom of the frame.
+        share: share that reaches the upper and the lower edge of the frame.
     """
     low, high = _apart(least, most)
     width, height = NARROW, 250

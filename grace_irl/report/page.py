@@ -41,7 +41,7 @@ def fixed(value: float | None, digits: int = 4) -> str:
     """A number as text with `digits` decimal places, for columns. Very large numbers have a power of ten."""
     if value is None or math.isnan(value):
         return "–"
-    written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # + 0.0 turns -0 to 0
+    written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # + 0.0: no -0
     return written.replace("-", "\u2212")
 
 
