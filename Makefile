@@ -10,6 +10,9 @@ NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 PYTHON ?= $(shell for each in python3.11 python3; do $$each $(NEW_ENOUGH) && { echo $$each; break; }; done)
 # Passed on to the command behind fit, test and bench: make test ARGS="-k resume -x"
 ARGS ?=
+# Tests run in one process for each core, at most four: each keeps simulators, and zygotes of its sandboxes, in memory.
+# Whoever is done takes tests of another; ARGS="-n 0" runs them in one process, in order.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist worksteal
 # Which benchmark `make bench` runs; it lists them without.
 NAME ?=
 # The room that `make check` looks at: a folder of grace_irl, with its tests in the folder of that name in tests.
@@ -31,7 +34,7 @@ fit: $(CORE) ## Recover a reward from the demonstrations that ship, and print it
 	$(BIN)/grace-irl fit --demos datasets/babyai-go-to-obj $(ARGS)
 
 test: $(FULL) ## Run all tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 # Tests of a room leave those out that are marked slow: `make test` runs them. The suites of grace_irl.testing come with
 # every room, because whoever changes one may break what another promises.
@@ -43,7 +46,7 @@ check: room $(FULL) ## Check one room, in under two minutes: make check ROOM=sea
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m 'not slow' $(wildcard tests/$(ROOM)) $(SUITES) $(ARGS)
+	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m 'not slow' $(wildcard tests/$(ROOM)) $(SUITES) $(ARGS)
 
 room:
 	@test -d 'grace_irl/$(or $(ROOM),-)' || { echo "make: ROOM=$(ROOM); expected one of $(ROOMS)" >&2; exit 2; }

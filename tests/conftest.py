@@ -19,6 +19,13 @@ pytest_plugins = ["tests.propose.vllm"]
 pytest.register_assert_rewrite("tests.demos.equality", "tests.fakes", "tests.hostile", "tests.sandbox.conformance")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Number of processes for `-n auto`: one for each core that this one may use, and none beside it for one core."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if cores > 1 else 0
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Which runs are this user's is noted in a folder of the tests' own."""

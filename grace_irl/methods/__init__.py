@@ -1,1 +1,1 @@
-"""Methods: each is one object that says what it searches, how it scores, and what it asks a model."""
+"""Methods of inverse RL. A method is one object that combines a search, an evaluator and prompts for a model."""

@@ -1,4 +1,4 @@
-"""The account that a method gives of its evaluations, to people and to programs that read its output."""
+"""Accounts: how a method presents its evaluations, in tables, sentences and JSON."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Column:
     """A metric in tables.
 
     Attributes:
-        metric: its name in `Evaluation.metrics`.
-        title: the heading of its column.
-        key: its name in JSON; "" for the metric's own.
-        digits: behind the point.
+        metric: name of the metric in `Evaluation.metrics`.
+        title: heading of the column.
+        key: name in JSON; "" for the name of the metric.
+        digits: number of decimal places.
     """
 
     metric: str
@@ -26,23 +26,23 @@ class Column:
 
     @property
     def name(self) -> str:
-        """Its name in JSON."""
+        """The name in JSON."""
         return self.key or self.metric
 
     def cell(self, metrics: Mapping[str, float]) -> str:
-        """The metric as a table shows it."""
+        """The metric as the text of a table cell, "-" if it is missing."""
         value = metrics.get(self.metric)
         return "-" if value is None else f"{value:.{self.digits}f}"
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A table of words and numbers: a terminal and the report draw it, each in its own way.
+    """A table of texts, which the terminal and the report render in their own ways.
 
     Attributes:
-        head: headings; the first column names the rows.
-        rows: cells, as many as headings.
-        title: above the table, or "".
+        head: column headings. The first column names the rows.
+        rows: rows of cells, one per heading.
+        title: title above the table, or "".
     """
 
     head: tuple[str, ...]
@@ -52,11 +52,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Numbers that an exported file carries beside its program.
+    """Calibration and threshold that an export writes below a program.
 
     Attributes:
-        scale, offset: of the calibration; 1 and 0 without one.
-        threshold: above which a reward counts as an expert's; None: not known.
+        scale, offset: calibration of the reward; 1 and 0 without one.
+        threshold: reward above which a state is classified as an expert's; None if unknown.
     """
 
     scale: float = 1.0
@@ -65,15 +65,16 @@ class Calibrated:
 
 
 class Account:
-    """The words and tables for evaluations that have a score and metrics. A method with evidence overrides more.
+    """Texts and tables for evaluations with a score and metrics. A method overrides what it wants to present.
 
     Attributes:
-        score: what the score is called.
-        columns: metrics that tables of programs show.
-        progress: metrics of the best program that tables of generations show.
-        curves: metrics between 0 and 1 that the report draws over the search, in one picture, with the name of each
-            line; `drawn` is what the picture shows.
-        note: what to know of the score, for the report; or "".
+        score: name of the score.
+        columns: metrics in tables of programs.
+        progress: metrics of the best program in tables of generations.
+        curves: metrics between 0 and 1 that the report draws over the search as lines of one chart. The title of a
+            column is the name of its line.
+        drawn: name of the quantity in this chart.
+        note: remark on the score for the report, or "".
     """
 
     score = "score"
@@ -84,12 +85,12 @@ class Account:
     note = ""
 
     def headline(self, evaluation: Evaluation) -> str:
-        """The best program so far, in a few words."""
+        """A short summary of the best program so far."""
         named = [f"{title} {cell}" for title, cell in self._cells(evaluation) if cell != "-"]
         return ", ".join([f"best {self.score} {shown(evaluation.score)}", *named])
 
     def verdict(self, evaluation: Evaluation) -> str:
-        """The quality of a reward, in a sentence."""
+        """A sentence on the quality of a reward."""
         return f"{self.headline(evaluation).capitalize()}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
@@ -97,40 +98,41 @@ class Account:
         head = ("", self.score, *(each.title for each in self.columns))
         return [Figures(head, (("reward", shown(evaluation.score), *(cell for _, cell in self._cells(evaluation))),))]
 
-    def remarks(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - others read it
-        """Lines below those tables."""
+    def remarks(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - overriding methods use it
+        """Lines below the tables of `figures`."""
         return []
 
     def details(self, evaluation: Evaluation) -> list[str]:
-        """Lines below those tables for one program that somebody asks for."""
+        """Lines below the tables of `figures`, if the user asks for this one program."""
         return self.remarks(evaluation)
 
-    def cautions(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - others read it
-        """Lines below tables of programs that name what a reader should not overlook."""
+    def cautions(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - overriding methods use it
+        """Warnings below tables of several programs."""
         return []
 
     def values(self, evaluation: Evaluation) -> dict[str, object]:
-        """A program in `--json`."""
+        """The evaluation as values of `--json`, by name."""
         return {
             self.score: evaluation.score,
             **{each.name: evaluation.metrics.get(each.metric) for each in self.columns},
         }
 
-    def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:  # noqa: ARG002 - others read them
-        """Lines of an exported file's head: a name and a text each.
+    def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use them
+        """Pairs of name and text for the docstring of an exported file.
 
         Args:
-            settings: every setting of the run by its name, `section.key`.
+            evaluation: evaluation of the exported program.
+            settings: all settings of the run by `section.key`.
         """
         named = [(title, cell) for title, cell in self._cells(evaluation) if cell != "-"]
         return [(self.score, shown(evaluation.score)), *named]
 
-    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - others read it
-        """Further lines of that head: about the numbers of `calibrated`."""
+    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
+        """Further pairs for this docstring, which explain the numbers of `calibrated`."""
         return []
 
-    def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - others read it
-        """The numbers that an exported file carries, if the method fits a discriminator."""
+    def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it
+        """The numbers that an export writes below the program. None if the method fits no discriminator."""
         return None
 
     def _cells(self, evaluation: Evaluation) -> list[tuple[str, str]]:

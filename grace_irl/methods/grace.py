@@ -1,4 +1,4 @@
-"""GRACE: evolution on the discriminator's fitness, offline (section 4, phase 2, and table 6)."""
+"""The method GRACE: evolution on the discriminator's fitness, offline (section 4, phase 2, and table 6)."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class FitnessConfig(Section):
 
 
 def evolution(config: Config) -> Search:
-    """GRACE's evolution under these settings, and what reshapes its best program if that is wanted."""
+    """GRACE's evolution, followed by the reshaping of its best program if the settings ask for it."""
     from grace_irl.search.evolution import Evolution, EvolutionSettings
     from grace_irl.search.reshaping import Reshaping
 
     search = config.own(EvolutionConfig)
     settings = EvolutionSettings(
         population=search.population,
-        elite=min(search.elite, search.population // 2),  # if all were safe, nothing better could enter
+        elite=min(search.elite, search.population // 2),  # if all were elites, no better program could enter
         generations=search.generations,
         include_expert=search.include_expert,
         incorrect_only=search.incorrect_only,
@@ -88,10 +88,10 @@ def evolution(config: Config) -> Search:
 
 
 def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
-    """The discriminator's fitness (equation 4.1).
+    """The evaluator by the discriminator's fitness (GRACE, eq. 4.1), as a function that opens it on a workbench.
 
     Raises:
-        InputError: log pi cannot be found in these data.
+        InputError: the data lacks what the chosen log pi needs.
     """
     from grace_irl.evaluate.log_pi import log_pi
 
@@ -114,21 +114,21 @@ def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Eva
 
 
 def operators() -> Mapping[str, Operator]:
-    """Initialise, mutate, reshape."""
+    """The operators initialise, mutate and reshape."""
     from grace_irl.methods.grace_operators import OPERATORS
 
     return OPERATORS
 
 
 def course(config: Config) -> Course:
-    """The first population, rounds of mutation, and versions that rise more steadily."""
+    """The phases of a run: the first population, rounds of mutation, and reshaping."""
     from grace_irl.search.evolution import ATTEMPTS
 
     search, plateau = config.own(EvolutionConfig), config.stop.plateau
     size, rounds = search.population, search.generations
     usual = rounds if plateau is None else min(rounds, plateau)
     reshaping = [Phase("reshape", search.reshape, search.reshape)] if search.reshape else []
-    retries = 0 if search.steady else (ATTEMPTS - 1) * size  # at worst one by one
+    retries = 0 if search.steady else (ATTEMPTS - 1) * size  # in the worst case one after another
     first = Phase("initialise", size, size)
     end = (
         f"ends after {usual} generations without improvement (plateau)"

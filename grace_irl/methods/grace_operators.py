@@ -22,27 +22,34 @@ from grace_irl.propose.tokens import cut
 from grace_irl.propose.views.trajectory import Shown
 
 EXPERTS_PER_NEGATIVE = 2
-"""Ratio if not all trajectories fit: expert trajectories hold negative states, too, negative ones no positive."""
+"""Expert trajectories per negative trajectory, if not all fit into a prompt.
+
+Expert trajectories are more informative. They can also hold negative states, but negative trajectories hold no
+positive ones."""
 
 
 MAX_TASKS_SCORED = 12
 
 
 FOCUS = 5
-"""Wrong states of a trajectory that are shown in any case."""
+"""Number of misclassified states of a trajectory that a prompt never omits."""
 
 
 def initialise(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for a program from a random subset of expert and negative trajectories. Reads `seed`."""
+    """A prompt for a program, with a random subset of expert and negative trajectories.
+
+    Of the material it reads only `seed`.
+    """
     items = _subset(briefing, np.random.default_rng(material.seed))
     shown = [shown_item(briefing, item, material) for item in items]
     return compose(briefing, "initialise", {"trajectories": shown})
 
 
 def mutate(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for a better version of a program, given trajectories on which it is wrong.
+    """A prompt for a better version of a program, with trajectories on which the program is wrong.
 
-    Reads `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`, `overall` and the chances.
+    Of the material it reads `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`, `overall` and the three
+    options `expert_only`, `incorrect_only` and `include_expert`.
     """
     return compose(
         briefing,
@@ -56,12 +63,15 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
 
 
 def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
-    """The trajectories that `mutate` shows, by section: drawn by `seed`, whatever `debug` holds.
+    """The trajectories that `mutate` shows, by section of the prompt. The choice depends on `seed`, not on `debug`.
 
-    Table 6's chances as we read them: `expert_only` shows wrong expert states only, if there are any;
-    `incorrect_only` shows of a wrong trajectory only wrong states, each with the one before it; `include_expert` adds
-    an expert trajectory. Of a trajectory with many wrong states all are marked, and `FOCUS` of them, drawn at random,
-    stay when others are left out.
+    A state is wrong if the program misclassifies it. All wrong states are marked. If a trajectory is too long to show,
+    `FOCUS` of its wrong states, drawn at random, are shown in any case. The material has three options, our reading of
+    GRACE's table 6:
+
+    - `expert_only`: take only wrong states that are positive, if there are any.
+    - `incorrect_only`: show only the wrong states of a trajectory, each with its predecessor.
+    - `include_expert`: add an expert trajectory.
     """
     rng = np.random.default_rng(material.seed)
     wrong = of_experts(briefing.items, material.wrong) if material.expert_only else material.wrong
@@ -86,7 +96,7 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
 
 
 def _told(briefing: Briefing, place: int, material: Material) -> Shown:
-    """A trajectory with what the parent makes of it."""
+    """A trajectory with the parent program's rewards, debug texts and wrong states."""
     item = briefing.items[place]
     digest = item.trajectory.digest
     debug = {step: text for (name, step), text in material.debug.items() if name == digest}
@@ -95,7 +105,10 @@ def _told(briefing: Briefing, place: int, material: Material) -> Shown:
 
 
 def reshape(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for a reward that rises along expert trajectories. Reads `seed`, `source`, `evaluation`, `rewards`."""
+    """A prompt for a version of a program whose reward rises along expert trajectories.
+
+    Of the material it reads `seed`, `source`, `evaluation` and `rewards`.
+    """
     rng = np.random.default_rng(material.seed)
     experts = [item for item in of_role(briefing, "expert") if item.trajectory.digest in material.rewards]
     experts = experts or of_role(briefing, "expert")
@@ -125,11 +138,16 @@ OPERATORS: Mapping[str, Operator] = {
     "mutate": Operator(mutate, debugged=mutation),
     "reshape": Operator(reshape),
 }
-"""By the name that a request carries."""
+"""The operators by the name in a request."""
 
 
 def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
-    """Scores of a program on training data: the whole first, then its tasks by neutral names, worst first."""
+    """Scores of a program on training data, as text: first over all tasks, then per task, the worst first.
+
+    Args:
+        evaluation: evaluation of the program.
+        names: from a task to its neutral name in prompts.
+    """
     found = Separation.of(evaluation)
     if found is None:
         return "not known"
@@ -151,7 +169,10 @@ def _metrics(metrics: Metrics) -> str:
 
 
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
-    """A random subset by importance: task by task in turn, two experts to a negative."""
+    """A random subset of trajectories, the most important first.
+
+    Tasks take turns, and `EXPERTS_PER_NEGATIVE` experts come before each negative trajectory.
+    """
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []
     for role, count in (("expert", budget.experts), ("negative", budget.negatives)):

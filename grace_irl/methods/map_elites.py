@@ -1,6 +1,7 @@
-"""MAP-Elites (Mouret and Clune 2015) on the discriminator's fitness: the fittest program of each niche, offline.
+"""The method MAP-Elites (Mouret and Clune 2015) on the discriminator's fitness, offline.
 
-Niches are a program's size (its nodes, by powers of two) and how steadily its reward rises along expert trajectories.
+It keeps the fittest program of each niche. A niche is a range of two properties: the program's size (nodes, by powers
+of two) and how steadily its reward rises along expert trajectories.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class MapElitesSettings(Section):
 
 
 class MapElites:
-    """An archive of one program for each niche. Parents are drawn from all niches alike.
+    """A search with an archive of one program per niche. Parents are drawn uniformly from all niches.
 
-    It never waits: each result changes the archive at once.
+    Each result changes the archive at once, so `ask` never returns `Wait`.
 
     Args:
-        settings: see `MapElitesSettings`.
-        samples: requests in a row that ask the same, so that a model answers them in one call.
-        seed: of every draw, all of which happen in `ask`.
+        settings: settings of the search.
+        samples: number of identical requests in a row, which a model answers in one call.
+        seed: seed of all random draws. They happen in `ask`.
     """
 
     def __init__(self, settings: MapElitesSettings, samples: int, seed: int) -> None:
@@ -87,11 +88,11 @@ class MapElites:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """See `Search`: the fittest niche first."""
+        """See `Search`. The order is that of `winners`."""
         return tuple(each.program.id for each in winners(self._archive.values()))
 
     def niche(self, scored: Scored) -> Niche:
-        """The niche of a program: the power of two of its nodes, and a step of its monotonicity."""
+        """The niche of a program: the bit length of its number of nodes, and the bin of its monotonicity."""
         tau = scored.evaluation.metrics.get("monotonicity", 0.0)  # from -1 to 1
         steps = self._settings.steps
         return scored.program.nodes.bit_length(), min(int((tau + 1) / 2 * steps), steps - 1)

@@ -1,4 +1,4 @@
-"""The protocol of a method: everything that tells one way of recovering a reward from another."""
+"""The interface of a method: everything that distinguishes one way of recovering a reward from another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Panel:
     """A section of the report that a method adds.
 
     Attributes:
-        title: its heading.
+        title: heading of the section.
         parts: paragraphs and tables, in order. The report escapes every text.
     """
 
@@ -37,7 +37,7 @@ class Needs:
     """Requirements of a method's runs.
 
     Attributes:
-        demonstrations: expert trajectories, and negative states.
+        demonstrations: whether runs need expert trajectories and negative states.
     """
 
     demonstrations: bool = True
@@ -45,12 +45,12 @@ class Needs:
 
 @dataclass(frozen=True)
 class Phase:
-    """Requests of one operator, one after the other.
+    """Consecutive requests of one operator.
 
     Attributes:
-        operator: its name; "initialise" has no parent.
-        programs: how many.
-        together: how many in a row may share calls of a model; the next ones share others.
+        operator: name of the operator; "initialise" has no parent.
+        programs: number of requests, one program each.
+        together: maximum number of consecutive requests that may share calls of a model.
     """
 
     operator: str
@@ -60,12 +60,12 @@ class Phase:
 
 @dataclass(frozen=True)
 class Course:
-    """The programs that a run asks for, for estimates and the display of progress.
+    """The requests of a run in advance, for cost estimates and the display of progress.
 
     Attributes:
-        typical, most: phases of a run as it usually goes, and of the longest one.
-        typically, at_most: the same in words.
-        generations: of the longest run, as its search counts them.
+        typical, most: phases of a typical run and of the longest run.
+        typically, at_most: descriptions of these two runs.
+        generations: number of generations of the longest run.
     """
 
     typical: tuple[Phase, ...]
@@ -82,7 +82,7 @@ def _no_operators() -> Mapping[str, Operator]:
 def _repairs(config: Config) -> Following:
     from grace_irl.propose.protocol import repairs
 
-    # A recording holds every call of its run: it decides when the steps end.
+    # A replayed recording holds every repair of its run, so it sets the limit.
     most = 10**9 if config.proposer.name == "replay" else config.model.repairs if config.model.repair else 0
     return repairs(most)
 
@@ -95,26 +95,30 @@ def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequenc
 class Method:
     """A way of recovering a reward, as one object.
 
-    Its module is read for help texts, so that it imports what is heavy (NumPy, searches, evaluators) within functions.
+    A help text imports the method's module. To keep this fast, the module imports NumPy, searches and evaluators only
+    within functions.
 
     Attributes:
-        name: as in `--method`.
-        summary: one line for help.
-        search: from the settings of a run to its search.
-        evaluator: from data and settings to a function that opens the evaluator on a workbench. It checks first:
-            nothing is written before it returns.
-        account: how its evaluations read, to people and in JSON.
-        operators: prompts by the name that a request or a step carries; the synthesiser reads the names alone.
-        following: which further calls follow a first answer; by default a program that fails is sent back.
-        panels: sections of the report, from the best program's evaluation (or None) and from all.
-        needs: what a run cannot do without.
-        sections: its own settings by the name of their section (`grace_irl.settings`). A class that extends
-            `grace_irl.config.SearchConfig` takes the name `search`.
-        reads: sections and settings of every run that this method reads, of those that some methods do not
-            (`grace_irl.runs.config.OPTIONAL`). `fit` refuses a user who sets another of these.
-        width: how many programs it works with at once: those that a run may begin with, and as many fruitless answers
-            as end it twice.
-        course: the programs that a run asks for; by default nobody knows.
+        name: value of `--method`.
+        summary: one line for the help text.
+        search: function from the settings of a run to its search.
+        evaluator: function from data and settings to a second function, which opens the evaluator on a workbench. The
+            first function checks the data. A run calls it before it writes any file.
+        account: presentation of evaluations, in text and in JSON.
+        operators: function that returns the operators, which make prompts, by the name in a request or a step. The
+            synthesiser uses only the names.
+        following: function from settings to the rule for follow-up calls after a first answer. The default rule
+            requests repairs of invalid programs.
+        panels: function that returns sections of the report. Its arguments are the evaluation of the best program, or
+            None, and all evaluations.
+        needs: requirements of a run.
+        sections: the method's own settings by section name (`grace_irl.settings`). A class that extends
+            `grace_irl.config.SearchConfig` has the section name `search`.
+        reads: prefixes of common settings that this method reads, out of `grace_irl.runs.config.OPTIONAL`. `fit`
+            refuses a value for any other of these.
+        width: function from settings to the size of the population. A run can start from at most this number of given
+            programs. It ends after twice this number of answers in a row without a program.
+        course: function from settings to the requests of a run in advance, or to None if they are unknown.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Methods by name: ours, and those that other distributions bring (entry-point group `grace_irl.methods`)."""
+"""Methods by name: built-in ones, and those of other distributions (entry-point group `grace_irl.methods`)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from grace_irl.methods.method import Method
 GROUP = "grace_irl.methods"
 
 METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (grace, map_elites)}
-"""Those of this distribution."""
+"""The built-in methods by name."""
 
 
 def method(name: str) -> Method:
     """The method of this name.
 
     Raises:
-        InputError: no method has this name, or the distribution that brings it cannot be read.
+        InputError: no method has this name, or the distribution that provides it cannot be loaded.
     """
     if name in METHODS:
         return METHODS[name]
@@ -29,7 +29,7 @@ def method(name: str) -> Method:
 
 
 def names() -> list[str]:
-    """All names, ours first."""
+    """The names of all methods, built-in ones first."""
     return [*METHODS, *sorted({each.name for each in entry_points(group=GROUP)} - set(METHODS))]
 
 
@@ -38,7 +38,7 @@ def _brought(name: str) -> Method:
     (entry,) = list(entry_points(group=GROUP, name=name))[:1]
     try:
         found = entry.load()
-    except Exception as error:  # whatever a stranger's module raises
+    except Exception as error:  # another distribution's module may raise anything
         said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"method {name!r} ({entry.value}) cannot be loaded: {said}; repair its distribution") from None
     if not isinstance(found, Method) or found.name != name:

@@ -1,4 +1,4 @@
-"""The account of the discriminator's evaluations: how a reward separates expert from negative states."""
+"""The presentation of the discriminator's evaluations: how well a reward separates expert from negative states."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ HEAD = ("", "fitness", "auc", "accuracy", "separated", "positive", "negative")
 
 
 def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures:
-    """A table of metrics, one named row each."""
+    """A table of metrics. Each row has a name and metrics, or None for a row of "-"."""
     return Figures(HEAD, tuple(_row(name, metrics) for name, metrics in rows), title)
 
 
 def accuracy_line(threshold: float | None) -> str:
-    """The threshold that the accuracies of a run's program are at, in a line."""
+    """A line that explains the threshold of the accuracies."""
     if threshold is None:
         return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
     return f"accuracy: a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
 
 
 class SeparationAccount(Account):
-    """See `Account`: metrics of the discriminator (docs/fitness.md) on training and held-out data."""
+    """The account of the discriminator's metrics on training and held-out data (docs/fitness.md)."""
 
     score = "fitness"
     columns = (
@@ -57,7 +57,7 @@ class SeparationAccount(Account):
         return f"On held-out data, which no proposer saw, the reward {_parts(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
-        """See `Account`: all tasks, then each of several."""
+        """See `Account`. The first table is over all tasks; if there are several, one table per task follows."""
         found = Separation.of(evaluation)
         if found is None:
             return []
@@ -78,13 +78,13 @@ class SeparationAccount(Account):
         return [*self.remarks(evaluation), *rising]
 
     def cautions(self, evaluation: Evaluation) -> list[str]:
-        """See `Account`: held-out accuracies of runs that an older version made."""
+        """See `Account`. It warns about held-out accuracies of runs from older versions."""
         found = Separation.of(evaluation)
         old = found is not None and found.held_out is not None and found.threshold is None
         return [accuracy_line(None)] if old else []
 
     def values(self, evaluation: Evaluation) -> dict[str, object]:
-        """See `Account`: metrics on both splits and for each task, and the calibration."""
+        """See `Account`. The values are metrics on both splits and per task, and the calibration."""
         found = Separation.of(evaluation)
         return {
             "fitness": evaluation.score,
@@ -158,7 +158,7 @@ def _parts(metrics: Metrics) -> str:
 
 
 def states(count: int, name: str) -> str:
-    """A number of states in words."""
+    """A number of states as text, such as "1 positive state"."""
     return f"{count:,} {name} state{'' if count == 1 else 's'}"
 
 

@@ -1,1 +1,1 @@
-"""Reward programs as texts: their contract, static checks, and the files that they are exported to."""
+"""Reward programs as source texts: the contract, static checks, and exported files."""

@@ -1,8 +1,8 @@
 """Static checks of a source: early, friendly errors before anything runs.
 
-The checks tell an author, human or model, at once and with a line number what cannot work. They are no boundary: a
-hostile author gets around them in a line. The layers of the sandbox are the boundary (docs/sandbox.md). The checks run
-inside the sandbox child, because parsing is work that a hostile source controls.
+The checks tell the author, a person or a model, what cannot work and in which line. They are no security boundary, as a
+hostile author can easily avoid them. The boundary is the sandbox (docs/sandbox.md). The checks themselves run in the
+sandbox child, because a hostile source can attack the parser.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Bindings:
     """The names that a source's import statements bind.
 
     Attributes:
-        modules: names that stand for a module (`np` of `import numpy as np`).
-        numpy: those of them that stand for numpy or a part of it.
-        members: names imported from a module, which may be modules themselves.
-        refusals: imports that are not allowed.
+        modules: names of modules, such as `np` from `import numpy as np`.
+        numpy: names in `modules` that stand for numpy or a part of it.
+        members: names imported from a module. They may stand for modules, too.
+        refusals: problems with imports that are not allowed.
     """
 
     modules: frozenset[str]
@@ -34,7 +34,7 @@ class Bindings:
 
 
 def bindings(nodes: Iterable[ast.AST]) -> Bindings:
-    """Read every import statement among the nodes of a tree."""
+    """The names that the import statements among the nodes of a tree bind."""
     modules: set[str] = set()
     numpy: set[str] = set()
     members: set[str] = set()
@@ -59,14 +59,14 @@ def bindings(nodes: Iterable[ast.AST]) -> Bindings:
 
 
 def root_name(node: ast.expr) -> str:
-    """The name that a chain of attributes and subscripts starts from (`np` in `np.linalg.norm`), or ""."""
+    """The first name in a chain of attributes and subscripts (`np` in `np.linalg.norm`), or ""."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _refusal(module: str) -> str | None:
-    """The refusal of an import, or None if it is allowed."""
+    """The reason to refuse the import of a module, or None if it is allowed."""
     root = module.partition(".")[0]
     if root not in contract.ALLOWED_MODULES:
         allowed = "numpy, lxml and the standard library's pure parts (docs/contract.md)"
@@ -79,7 +79,7 @@ def _refusal(module: str) -> str | None:
 
 
 def _member_refusal(module: str, name: str) -> str | None:
-    """The refusal of a name that is imported from an allowed module, or None."""
+    """The reason to refuse the import of a name from an allowed module, or None if it is allowed."""
     if (said := _refusal(f"{module}.{name}")) is not None:
         return said
     if module.partition(".")[0] == "numpy" and name in contract.NUMPY_FILES:
@@ -115,25 +115,25 @@ FORBIDDEN_ATTRIBUTES = frozenset(
         *("__subclasses__", "__bases__", "__mro__", "__reduce__", "__reduce_ex__", "__loader__", "__spec__"),
     }
 )
-"""Ways from a value to the interpreter's frames, code objects and class tree."""
+"""Attributes that lead from a value to the interpreter's frames, code objects and class tree."""
 
 FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
-"""Ways from a module or an array to more than was handed over; on `self` they are an author's own names."""
+"""Attributes that lead from a module or an array to other modules or memory. On `self` they are the author's own."""
 
 UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
-"""Generators that seed themselves anew in every run without a given seed."""
+"""Random generators that get a new seed in every run if the program gives none."""
 
 _REPORTED = 20
 
 
 @dataclass(frozen=True)
 class SourceReading:
-    """Facts about a source that need no run of it.
+    """The result of the static checks of a source.
 
     Attributes:
         tree: the syntax tree, or None for a source that does not parse.
-        problems: first come those of syntax, then refusals by line, then what the contract misses.
-        takes_action: reward_fn takes (state, action, next_state).
+        problems: syntax problems first, then refusals by line, then missing parts of the contract.
+        takes_action: whether reward_fn takes (state, action, next_state).
     """
 
     tree: ast.Module | None
@@ -142,7 +142,7 @@ class SourceReading:
 
 
 def read(source: str) -> SourceReading:
-    """Parse and check a source. Never raises for what the source contains."""
+    """Parse and check a source. No content of the source raises an exception."""
     source = canonical(source)
     size = len(source.encode("utf-8", "surrogatepass"))
     if (problem := too_long(size)) is not None:
@@ -162,14 +162,14 @@ def read(source: str) -> SourceReading:
 
 
 def too_long(size: int) -> SourceProblem | None:
-    """The refusal of a source of `size` UTF-8 bytes, or None. The host checks this, too."""
+    """The problem with a source of `size` UTF-8 bytes, or None. The host also calls this, outside the sandbox."""
     if size <= contract.MAX_SOURCE_BYTES:
         return None
     return SourceProblem(0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it")
 
 
 def _refusals(nodes: list[ast.AST]) -> list[SourceProblem]:
-    """Everything among a tree's nodes that the checks ban, in no particular order."""
+    """All problems with forbidden imports, names, attributes and calls among a tree's nodes, in no particular order."""
     bound = bindings(nodes)
     found: list[SourceProblem] = [*bound.refusals]
     for node in nodes:
@@ -217,7 +217,7 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
 
 
 def _contract(tree: ast.Module) -> tuple[list[SourceProblem], bool]:
-    """The parts of the contract that a tree lacks, and whether its reward_fn takes actions."""
+    """Problems with class Reward and reward_fn in a tree, and whether reward_fn takes actions."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     reward = classes.get(contract.REWARD_CLASS)
     if reward is None:
@@ -246,7 +246,7 @@ def _no_class(tree: ast.Module) -> str:
 def _method(
     owner: ast.ClassDef, classes: dict[str, ast.ClassDef], name: str
 ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """A class's method, its own or inherited within the source; the last definition wins, as in Python."""
+    """A method of a class, its own or inherited from a class of the source. As in Python, the last definition wins."""
     seen: set[str] = set()
     waiting = [owner]
     while waiting:
@@ -263,7 +263,7 @@ def _method(
 
 
 def _arity(method: ast.FunctionDef) -> tuple[int, int]:
-    """The fewest and the most positional arguments that a method takes, without self."""
+    """The minimum and maximum number of positional arguments that a method takes, without self."""
     arguments = method.args
     most = len(arguments.posonlyargs) + len(arguments.args)
     least = most - len(arguments.defaults)

@@ -1,7 +1,7 @@
 """The contract of a reward program: the names it defines, the modules it may import, the arguments it gets.
 
-Pure data and functions: the sandbox child reads them to check a source, an exported reward reads them to
-be fed the same states online as offline. The text for people is docs/contract.md.
+The module holds pure data and functions. The sandbox child uses them to check a source. Code that runs an exported
+reward uses them to pass the same arguments online as offline. The contract in words is docs/contract.md.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any, Literal
 import numpy as np
 
 MAX_SOURCE_BYTES = 64 * 1024
-"""Longest source, UTF-8 bytes."""
+"""Maximum length of a source, UTF-8 bytes."""
 
 FILENAME = "reward.py"
 """The file name of a program's own lines in a traceback."""
 
 MODULE = "reward"
-"""`__name__` of the module that a source becomes, so that `if __name__ == "__main__":` blocks stay quiet."""
+"""`__name__` of a program's module, so that its `if __name__ == "__main__":` blocks do not run."""
 
 REWARD_CLASS = "Reward"
 REWARD_METHOD = "reward_fn"
 DEBUG_METHOD = "debug_fn"
 DEBUG_SETS = "debug"
-"""The module-level function that compares sets of states, if a program has one."""
+"""Name of the optional module-level function that compares sets of states."""
 
 ALLOWED_MODULES = frozenset(
     {
@@ -34,7 +34,7 @@ ALLOWED_MODULES = frozenset(
         *("difflib", "html", "json", "lxml", "re", "string", "textwrap", "unicodedata", "xml"),
     }
 )
-"""Top-level modules a program may import: the pure parts of the standard library, numpy and lxml."""
+"""Top-level modules that a program may import: the pure parts of the standard library, numpy and lxml."""
 
 FORBIDDEN_SUBMODULES = frozenset(
     {"numpy.ctypeslib", "numpy.distutils", "numpy.f2py", "numpy.lib.format", "numpy.testing", "xml.sax"}
@@ -51,11 +51,11 @@ NUMPY_FILES = frozenset(
 
 
 ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
-"""The type in which actions reach a program, discrete ones too."""
+"""The dtype of the actions that a program gets, also of discrete ones."""
 
 
 def as_action(action: Any) -> Any:
-    """One action as a program gets it: a fresh array of float64, or a number if the action is one."""
+    """One action in the form that a program gets: a new float64 array, or a number if the action is a number."""
     found = np.array(action, dtype=ACTION_DTYPE, order="C")
     return found if found.ndim else found[()]
 
@@ -65,12 +65,12 @@ ProblemKind = Literal["syntax", "rejected", "contract"]
 
 @dataclass(frozen=True, order=True)
 class SourceProblem:
-    """One thing that a source may not do, or lacks.
+    """A violation of the contract by a source.
 
     Attributes:
-        line: its line, from 1; 0 for the source as a whole.
-        text: what it is and what to do instead.
-        kind: the `Status` that a run of the source gives.
+        line: line number, from 1; 0 for the source as a whole.
+        text: description and remedy.
+        kind: sandbox `Status` of a run of this source.
     """
 
     line: int

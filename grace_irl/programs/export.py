@@ -1,7 +1,7 @@
-"""Writes a program as one file that needs nothing of ours: provenance above, calibration below.
+"""Export of a program as one self-contained file: provenance, program, calibration.
 
-Sources are split into tokens, and never parsed or run here. What is written is the last of its file, so whatever a
-program says before it, in a string or by names of its own, is not taken for it.
+This module only splits programs into tokens; it never parses or runs them. The calibration is the end of the file. So
+nothing in the program, such as a string or a variable, can be mistaken for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grace_irl.programs.parsing import (
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"
-"""The first line of the part that an export puts below a program."""
+"""Beginning of the part that an export adds below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
 
 Numbers = tuple[float, float, float | None]  # scale, offset, threshold
@@ -37,7 +37,7 @@ Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 _LEVEL = """# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.
 {threshold} = <threshold>
 """
-"""Left out if no threshold is known."""
+"""Part of an export with a known threshold."""
 _END = '''
 
 {about}: D(s) = sigmoid({scale} * reward + {offset} - log pi).
@@ -60,23 +60,23 @@ def export_source(
     offset: float = 0.0,
     threshold: float | None = None,
 ) -> str:
-    """The program as a module of its own.
+    """The source of a module with the program, its provenance and its calibration.
 
-    The module's docstring is the title, the facts (one `name: value` each) and the program's own docstring.
-    At its end it defines `SCALE`, `OFFSET` and `discriminator_logit(reward, log_pi=0.0)`: the logit of D, the
-    probability that a state is an expert's; and `THRESHOLD`, of the reward as it comes. A program that uses one of
-    these names itself gets `CALIBRATION_SCALE`, `CALIBRATION_OFFSET`, `CALIBRATION_THRESHOLD` and `calibrated_logit`
-    instead, with a number behind them if need be.
+    The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring.
+    The end of the module defines the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated reward, and
+    `discriminator_logit(reward, log_pi=0.0)`. This is the logit of D, the probability that a state is an expert's. If
+    the program uses one of these names, they are `CALIBRATION_SCALE`, `CALIBRATION_OFFSET`, `CALIBRATION_THRESHOLD`
+    and `calibrated_logit` instead, with a number appended if necessary.
 
     Args:
         source: a program that compiles.
         title: first line of the docstring.
-        facts: provenance.
-        scale, offset: the calibration; 1 and 0 without one. Without a scale the module defines none of these.
-        threshold: above which a reward counts as an expert's; None: not known.
+        facts: provenance as pairs of name and value.
+        scale, offset: the calibration; 1 and 0 without one. If the scale is None, none of these names are defined.
+        threshold: reward above which a state is classified as an expert's; None if unknown.
 
     Raises:
-        GraceError: a calibration or a threshold that is no number.
+        GraceError: a calibration or a threshold that is not a finite number.
     """
     if scale is not None and not (math.isfinite(scale) and math.isfinite(offset)):
         raise GraceError(f"calibration: scale {scale}, offset {offset}; expected finite numbers: the run is damaged")
@@ -102,19 +102,19 @@ def export_source(
 
 
 def calibration_of(source: str) -> tuple[float, float] | None:
-    """Scale and offset that an exported file carries, or None; nothing is run or parsed.
+    """Scale and offset in an exported file, or None. The file is neither run nor parsed.
 
-    They stand in the file's last lines, as an export writes them. Of a file that was written by hand, or changed, the
-    last pair counts that is assigned on lines of its own at the left margin.
+    An export has them in its last lines. In a file that a user wrote or changed, the last assigned pair counts. The
+    assignments must begin at the left margin, each on its own line.
     """
     found = _numbers(source)
     return None if found is None else found[:2]
 
 
 def threshold_of(source: str) -> float | None:
-    """The threshold on the reward that an exported file carries beside its calibration, or None; as `calibration_of`.
+    """The threshold on the reward in an exported file, or None. See `calibration_of`.
 
-    Of a file that was written by hand, or changed, it counts if it is assigned right behind the pair.
+    In a file that a user wrote or changed, the assignment must follow directly after those of scale and offset.
     """
     found = _numbers(source)
     return None if found is None else found[2]
@@ -131,7 +131,7 @@ def _numbers(source: str) -> Numbers | None:
 
 
 def _number(text: str | None) -> float | None:
-    """A finite number, or None: there is none, or it is in another base."""
+    """The finite decimal number in a text, or None."""
     try:
         found = float(text or "")
     except ValueError:
@@ -140,23 +140,23 @@ def _number(text: str | None) -> float | None:
 
 
 def program_of(source: str) -> str:
-    """The program that an exported file holds, without provenance and calibration; any other source as it is."""
+    """The program in an exported file, without provenance and calibration. Any other source is returned unchanged."""
     text = normalised(source)
     written = _ending(text)
     if written is None:
         return source
     said, body = _take_docstring(normalised(text[: written.start()]))
-    own = "".join(said.split("\n\n", 2)[2:])  # behind the title and the facts
+    own = "".join(said.split("\n\n", 2)[2:])  # the program's docstring follows the title and the facts
     own = "\n".join(plain(line) for line in own.splitlines())
     docstring = f'"""{own}{chr(10) if chr(10) in own else ""}"""\n\n\n' if own else ""
     return normalised(f"{docstring}{body}")
 
 
 def sound(text: str, what: str) -> str:
-    """The text of a file that is about to be written, unchanged.
+    """Check the text of a Python file before it is written. Return it unchanged.
 
     Raises:
-        InputError: it hides something, or does not compile: the run that it comes from is old, damaged or forged.
+        InputError: the text has invisible characters or does not compile. Its run is then old, damaged or forged.
     """
     hidden = unseen(text)
     why = str(hidden[0]) if hidden else why_not_compiled(text, what)
@@ -166,13 +166,13 @@ def sound(text: str, what: str) -> str:
 
 
 def plain(line: str) -> str:
-    """A line that can stand in a docstring or a comment: no quotes or escapes, and nothing that is not seen."""
+    """The line without double quotes, backslashes and invisible characters, so that a docstring can hold it."""
     clean = "".join(c if c.isprintable() else " " for c in seen(line))
     return clean.replace("\\", "/").replace('"', "'")
 
 
 def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
-    """Names to choose from, the usual ones first."""
+    """Candidates for the four names that an export defines, the usual ones first."""
     yield NAMES
     yield SPARE
     for number in itertools.count(2):
@@ -181,17 +181,18 @@ def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _names(text: str) -> set[str]:
-    """The names of a program, as Python reads them: letters of other widths are the usual ones."""
+    """The names of a program in NFKC form, which Python uses to compare them."""
     every = every_token(text)
-    if not every or every[-1].type != tokenize.ENDMARKER:  # it goes on at the end of its tokens
+    if not every or every[-1].type != tokenize.ENDMARKER:  # the tokens end before the text does
         return set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
     return {unicodedata.normalize("NFKC", token.string) for token in every if token.type == tokenize.NAME}
 
 
 def _ending(text: str) -> re.Match[str] | None:
-    """The part that an export put below a program.
+    """A match of the part that an export added below a program, or None.
 
-    A string or a bracket that were open before it would still be open at the end of the file, which would not compile.
+    This part cannot lie within a string or brackets: they would be open at the end of the file, which would then not
+    compile.
     """
     name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
     pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", level="<T>", logit="<L>"))
@@ -211,8 +212,9 @@ def _ending(text: str) -> re.Match[str] | None:
 
 
 def _assigned(text: str) -> tuple[str, str, str]:
-    """The last scale and offset that belong together and are assigned at the left margin, and a threshold that is
-    assigned right behind them; "" without them.
+    """The last pair of scale and offset assigned at the left margin, and a threshold assigned directly after it.
+
+    Missing ones are "".
     """
     found: dict[str, tuple[int, str]] = {}
     for row, line in enumerate(statements(tokens(text))):
@@ -229,10 +231,10 @@ def _assigned(text: str) -> tuple[str, str, str]:
 
 
 def _take_docstring(text: str) -> tuple[str, str]:
-    """The module's docstring, in brackets or not, and the text without it: whatever compiled still does."""
+    """The module's docstring, in brackets or not, and the text without it. If the text compiles, the rest does."""
     every = every_token(text)
     found = [token for token in every if matters(token)]
-    layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)  # of a line that ends in "\\", above a comment
+    layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)  # from a line that ends in "\\" above a comment
     found = list(itertools.dropwhile(lambda token: token.type in layout, found))
     opened = list(itertools.takewhile(lambda token: token.string == "(", found))
     strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, found[len(opened) :]))
@@ -248,7 +250,7 @@ def _take_docstring(text: str) -> tuple[str, str]:
         own = str(literal(f"({' '.join(token.string for token in strings)})"))
     except (SyntaxError, ValueError):
         return "", text.strip("\n")
-    # What follows on its line stays: a comment, or further statements behind a semicolon.
+    # The rest of the docstring's line stays: a comment, or statements after a semicolon.
     stay = every[every.index(found[end - 1]) + 1]
     if after[0].string == ";":
         stay = every[every.index(after[0]) + 1]

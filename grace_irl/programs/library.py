@@ -1,4 +1,4 @@
-"""The functions and classes that the programs of a run share (docs/runs.md, "Reuse")."""
+"""Functions and classes that several programs of a run share (docs/runs.md, "Reuse")."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from grace_irl.programs.export import plain
 from grace_irl.programs.parsing import names, normalised, statements, tokens
 from grace_irl.programs.program import Definition, Program
 
-SHARED = 2  # valid programs from which a function counts as reusable
+SHARED = 2  # minimum number of valid programs that contain a reusable function
 
 
 @dataclass(frozen=True)
 class Known:
-    """A function or class, as the first program of the run that contains it wrote it.
+    """A function or class, with its text in the first program of the run that contains it.
 
     Attributes:
-        digest: of its normalised syntax tree.
-        name: qualified, in that program.
-        program: that program's id.
-        source: its lines there, as they stand.
+        digest: hash of the normalised syntax tree.
+        name: qualified name in that program.
+        program: id of that program.
+        source: lines of the definition in that program, unchanged.
     """
 
     digest: str
@@ -36,10 +36,10 @@ class Usage:
 
     Attributes:
         known: the function.
-        programs: different programs that contain it.
-        valid: of those, how many have a score.
-        calls: places that call it by name in the sources of those programs, added up; not calls at run time.
-        best: the best valid program that contains it; "" without one.
+        programs: number of different programs that contain it.
+        valid: number of these programs that are valid.
+        calls: number of places in their sources that call it by name. Calls at run time do not count.
+        best: id of the best valid program that contains it; "" without one.
     """
 
     known: Known
@@ -50,22 +50,22 @@ class Usage:
 
 
 def segment(source: str, definition: Definition) -> str:
-    """The lines of a definition. Lines end as Python's parser ends them; a range that is not there gives less."""
+    """The lines of a definition in a source. If its range exceeds the source, only existing lines are returned."""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(lines[max(definition.first - 1, 0) : max(definition.last, 0)])
 
 
 def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
-    """The use of each function, those of the best programs first.
+    """The use of each function by the programs of a run, in a ranking.
 
     Args:
         known: the functions of a run.
-        programs: every scored program, by id.
-        order: ids of the valid ones, best first.
+        programs: all scored programs by id.
+        order: ids of the valid programs, best first.
 
     Returns:
-        By the place of the best valid program with it (none: last), then by the number of valid programs, then by
-        name and digest.
+        The usages, sorted by the rank of the best valid program that contains the function, then by the number of valid
+        programs, name and digest. Functions of no valid program come last.
     """
     place = {name: n for n, name in enumerate(order)}
     users: dict[str, dict[str, int]] = {}
@@ -84,10 +84,10 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
 
 
 def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
-    """Those that at least `SHARED` valid programs contain, in the order given.
+    """The usages of functions that at least `SHARED` valid programs contain, in the given order.
 
-    Left out are parts that never occur without the same whole (the methods of a class that is shared itself), and
-    functions within functions, which may need the variables around them.
+    Two kinds are omitted. The first are functions that always occur in the same enclosing definition, such as the
+    methods of a shared class. The second are functions within functions, which may need the enclosing variables.
     """
     owners: dict[str, set[str]] = {}
     free: set[str] = set()
@@ -108,7 +108,7 @@ def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequ
 
 
 FUTURE = "from __future__ import annotations"
-MAX_CONSTANT = 2_000  # characters; a longer one is named only
+MAX_CONSTANT = 2_000  # maximum length of a copied constant, characters; a comment names longer ones
 
 
 @dataclass
@@ -116,8 +116,8 @@ class _Module:
     """The statements at the left margin of a program.
 
     Attributes:
-        imports: by the names that they bind.
-        constants: simple assignments, by the name that they bind.
+        imports: import statements by the names that they bind.
+        constants: simple assignments by the name that they bind.
         definitions: names of functions and classes.
     """
 
@@ -134,18 +134,19 @@ def library_source(
     title: str,
     facts: Iterable[str],
 ) -> str:
-    """One module: the imports that its functions need, then each function under a comment that names its programs.
+    """The source of a module with functions of a run's programs.
 
-    A method stands as a function whose first argument is `self`. Of several functions of one name the later ones are
-    numbered, in themselves, too. A constant of a program comes before the first function that needs it; what else a
-    function needs of its program is named in its comment.
+    The imports come first. Each function follows a comment that names its programs. A method becomes a function whose
+    first argument is `self`. If several functions have the same name, the later ones get a number, also in their own
+    recursive calls. A constant comes before the first function that needs it. The comment names everything else that
+    the function needs from its program.
 
     Args:
-        uses: what to write, best first.
-        programs: at least those that the functions are from.
-        scores: what to say of a program's score, by id.
+        uses: functions to write, best first.
+        programs: programs by id, at least those that the functions are from.
+        scores: text about the score of a program, by id.
         title: first line of the docstring.
-        facts: further lines of it.
+        facts: further lines of the docstring.
     """
     taken: dict[str, int] = {}
     written = []
@@ -179,7 +180,7 @@ def library_source(
 
 
 def dedented(text: str) -> str:
-    """A definition moved to the left margin. The inside of a string keeps its text, that of a docstring moves along."""
+    """A definition moved to the left margin. Strings of several lines stay unchanged, except docstrings."""
     lines = text.split("\n")
     width = len(lines[0]) - len(lines[0].lstrip())
     inside: set[int] = set()
@@ -193,7 +194,7 @@ def dedented(text: str) -> str:
 
 
 def renamed(text: str, old: str, new: str) -> str:
-    """A definition under another name, both in its definition and in its own calls (`old`, `self.old`)."""
+    """A definition under another name. Its uses of its own name (`old`, `self.old`) change, too."""
     if old == new:
         return text
     lines = text.split("\n")
@@ -217,7 +218,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 
 def _closure(used: set[str], constants: Mapping[str, str]) -> set[str]:
-    """With the names that the constants among them need."""
+    """The names in `used`, and all names that the constants among them need."""
     while True:
         more = {name for each in used & constants.keys() for name in names(constants[each])}
         if more <= used:
@@ -253,7 +254,7 @@ def _module(source: str) -> _Module:
 
 
 def _bound(words: Sequence[str]) -> Iterable[str]:
-    """The names that an import binds."""
+    """The names that an import statement binds."""
     after = list(words[words.index("import") + 1 :])
     for part in " ".join(word for word in after if word not in "()").split(" , "):
         pieces = part.split()

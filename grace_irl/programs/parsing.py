@@ -1,10 +1,11 @@
-"""Parses Python, one thread at a time, and looks at the characters of a source.
+"""Parsing of Python sources, one thread at a time, and a check of their characters.
 
-Up to Python 3.11.7 an interpreter keeps one count of the depth of syntax trees for all its threads: if two parse at
-once, one of them may end in a SystemError (python/cpython#106905).
+Up to Python 3.11.7 all threads of an interpreter share one counter for the depth of syntax trees. If two threads parse
+at once, one of them may raise a SystemError (python/cpython#106905).
 
-What hides in a source or reorders it makes a reader approve another program than the one that runs (CVE-2021-42574),
-and steers the terminal that shows it. A scan of the text finds them, so the host may make it, too.
+Characters that are invisible, or that reorder a text, can make a reader approve a different program than the one that
+runs (CVE-2021-42574). They can also control the terminal that shows it. The check only scans the text, so it is safe
+outside the sandbox, too.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ _REPORTED = 20
 
 
 def canonical(source: str) -> str:
-    """The source as it is kept: lines end in LF, as Python's parser has them, and no byte order mark begins it."""
+    """The source in the form that is stored: with LF line ends and without a byte order mark."""
     return source.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def unseen(source: str) -> tuple[SourceProblem, ...]:
-    """Characters of a canonical source that a reader does not see: each once on a line, the first of them only.
+    """Problems with invisible characters in a canonical source: one per character and line, at most `_REPORTED`.
 
-    Refused are control characters but LF and tab, direction marks, characters without width, line and paragraph
-    separators, letters and marks that show nothing, and characters that Unicode leaves private or unassigned; also
-    variation selectors behind a letter or a digit, if they tell equal names apart. Spaces of other widths stay.
+    Refused are control characters except LF and tab, direction marks, characters without width, line and paragraph
+    separators, letters and marks without a glyph, and private or unassigned characters. Variation selectors are
+    refused after a letter or a digit, where they make names differ that look equal. Spaces of other widths are allowed.
     """
     if source.isascii() and source.replace("\n", "").replace("\t", "").isprintable():
         return ()
@@ -60,7 +61,7 @@ def unseen(source: str) -> tuple[SourceProblem, ...]:
 
 
 def seen(text: str) -> str:
-    """A text with a space in the place of each character that a source may not hold."""
+    """The text with a space for each character that `unseen` refuses."""
     signs = list(text)
     for place, _ in _refused(text):
         signs[place] = " "
@@ -97,19 +98,19 @@ def parse(source: str, filename: str = "<unknown>") -> ast.Module:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
     """
     with _LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes that a later Python refuses
+        warnings.simplefilter("ignore")  # invalid escapes warn; later Python versions refuse them
         return ast.parse(source, filename)
 
 
 def literal(text: str) -> object:
-    """The value of literals; raises as `parse`."""
+    """The value of a Python literal. It raises the errors of `parse`, and a ValueError for any other expression."""
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.literal_eval(text)
 
 
 def why_not_compiled(source: str, filename: str) -> str:
-    """The reason why a file with this text does not compile, in a line; "" if it does. A new process tries it."""
+    """The reason why this text does not compile, in one line; "" if it does. A separate process compiles it."""
     python = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _COMPILE, filename]
     try:
         tried = subprocess.run(
@@ -125,13 +126,13 @@ TokenInfo = tokenize.TokenInfo
 
 
 def normalised(source: str) -> str:
-    """The source with line ends as Python's parser counts them, and one at the end."""
+    """The canonical source without empty lines around it, and with a line end after the last line."""
     text = canonical(source).strip("\n") + "\n"
-    return f"{text}\n" if text.endswith("\\\n") else text  # a line that goes on needs one that it goes on to
+    return f"{text}\n" if text.endswith("\\\n") else text  # a line that ends in a backslash needs a next line
 
 
 def every_token(text: str) -> list[TokenInfo]:
-    """All tokens, comments and empty lines among them; those up to the mistake if the text is no Python."""
+    """All tokens, including comments and empty lines. If the text is not valid Python, those before the error."""
     found: list[TokenInfo] = []
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -140,7 +141,7 @@ def every_token(text: str) -> list[TokenInfo]:
 
 
 def tokens(text: str) -> list[TokenInfo]:
-    """Those that matter: no comments, no empty lines."""
+    """All tokens except comments and empty lines."""
     return [token for token in every_token(text) if matters(token)]
 
 
@@ -150,7 +151,11 @@ def matters(token: TokenInfo) -> bool:
 
 
 def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
-    """The logical lines at the left margin, from tokens that matter."""
+    """The logical lines that begin at the left margin, each as a list of tokens.
+
+    Args:
+        found: the result of `tokens`.
+    """
     line: list[TokenInfo] = []
     for token in found:
         if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
@@ -162,5 +167,5 @@ def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
 
 
 def names(text: str) -> set[str]:
-    """Every name and keyword in a text."""
+    """All names and keywords in a text."""
     return {token.string for token in tokens(text) if token.type == tokenize.NAME}

@@ -1,4 +1,4 @@
-"""A program: source text, identity and lineage."""
+"""A reward program: source text, identity and lineage."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Within = Literal["module", "class", "function"]
 
 @dataclass(frozen=True)
 class Definition:
-    """One function or class, as the sandbox found it in a source. Its place in the source does not count.
+    """One function or class that the sandbox found in a source. Comparisons ignore its lines.
 
     Attributes:
-        name: qualified, such as "near" or "Reward.near".
-        digest: hash of its normalised syntax tree (16 hex digits).
-        within: "module", "class" for a method, "function" if a function is around it, however far out.
-        calls: places in the source that call it by its name: `near(…)`, `self.near(…)`, `Reward.near(…)`, its own
-            body included. Calls at run time are not counted, and what the evaluation calls has none.
-        first, last: its lines, from 1, decorators included.
+        name: qualified name, such as "near" or "Reward.near".
+        digest: hash of the normalised syntax tree (16 hex digits).
+        within: "function" if any enclosing definition is a function, else "class" for a method, else "module".
+        calls: number of places in the source that call it by name, such as `near(…)`, `self.near(…)` or
+            `Reward.near(…)`. Recursive calls count. Calls by the evaluation do not.
+        first, last: first and last line, from 1, decorators included.
     """
 
     name: str
@@ -38,16 +38,15 @@ class Program:
     """A reward program.
 
     Attributes:
-        id: hash of the normalised syntax tree (16 hex digits), computed by the parser of the source: in the
-            sandbox.
+        id: hash of the normalised syntax tree (16 hex digits). The sandbox computes it when it parses the source.
         source: Python text that defines `class Reward` (docs/contract.md).
-        nodes: size of the syntax tree; the shorter of two equals wins.
-        operator: what made it ("initialise", "mutate", …).
-        parents: ids of the programs it was made from.
-        prior: how plausible its proposer finds it, log-probability relative to the proposer's best, nats; 0 without
-            an opinion. Decides what few demonstrations leave open.
-        functions: its functions and classes, found by the parser of the source.
-        takes_action: reward_fn takes (state, action, next_state), found by the parser, too.
+        nodes: size of the syntax tree. Of two equally good programs the smaller one ranks higher.
+        operator: operator that made the program ("initialise", "mutate", …).
+        parents: ids of the programs from which it was made.
+        prior: log-probability that the proposer gives the program, relative to its best one, nats; 0 if it gives none.
+            It matters if few demonstrations leave several programs equally good.
+        functions: functions and classes of the program, found when the sandbox parses the source.
+        takes_action: whether reward_fn takes (state, action, next_state), also found then.
     """
 
     id: str
@@ -60,7 +59,7 @@ class Program:
     takes_action: bool = False
 
     def defines(self, name: str, within: Within) -> bool:
-        """Whether it has a function or method of this plain name, its module's own or a class's."""
+        """Whether the program has a function, method or class with this unqualified name in such a scope."""
         return any(each.within == within and each.name.rpartition(".")[2] == name for each in self.functions)
 
 
@@ -69,7 +68,7 @@ DIGEST_CHARS = 16
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SKIPPED_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_ignores"})
 _LATER_FIELDS = frozenset({"type_params", "default_value"})
-"""Fields that trees of Python 3.11 do not have: they count if they hold something."""
+"""Fields that are missing in syntax trees of Python 3.11. A digest covers them only if they are not empty."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,8 @@ class Identity:
 
     Attributes:
         id: digest of the whole normalised tree, 16 hex digits.
-        nodes: number of its nodes, docstrings and load/store marks left out.
-        functions: every function and class, in order of appearance.
+        nodes: number of nodes, without docstrings and load/store contexts.
+        functions: all functions and classes, in order of appearance.
     """
 
     id: str
@@ -89,12 +88,12 @@ class Identity:
 
 @dataclass
 class _Found:
-    """Definitions and calls that a pass over a tree meets.
+    """Definitions and calls in a tree, collected in one pass.
 
     Attributes:
-        functions: without their calls, in order of appearance.
-        classes: qualified names.
-        calls: scope, owner ("" for a plain name) and name of each call by name.
+        functions: functions and classes in order of appearance. Their `calls` are still 0.
+        classes: qualified names of classes.
+        calls: each call by name as its scope, owner ("" for a plain name) and name.
     """
 
     functions: list[Definition] = field(default_factory=list)
@@ -103,10 +102,10 @@ class _Found:
 
 
 def identify(tree: ast.Module) -> Identity:
-    """Hash a tree bottom-up, so that the digests of all functions fall out of one pass.
+    """The identity of a syntax tree. It is hashed bottom-up, so one pass yields the digests of all functions.
 
     Raises:
-        RecursionError: for a tree deeper than the interpreter's recursion limit.
+        RecursionError: the tree is deeper than the interpreter's recursion limit.
     """
     found = _Found()
     digest, nodes = _digest(tree, "", found)
@@ -116,13 +115,13 @@ def identify(tree: ast.Module) -> Identity:
 
 
 def text_id(source: str) -> str:
-    """The id of a source that does not parse: the hash of its text, never equal to a tree's."""
+    """The id of a source that does not parse: a hash of its text, which differs from the id of any tree."""
     text = b"text:" + source.encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:DIGEST_CHARS]
 
 
 def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
-    """Digest and node count of a subtree; adds what it defines and calls to `found`."""
+    """Digest and node count of a subtree. Its definitions and calls are added to `found`."""
     inner, slot = scope, -1
     if isinstance(node, _DEFINITIONS):
         inner = f"{scope}.{node.name}" if scope else node.name
@@ -152,8 +151,8 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
                 parts.append(b"\x01" + child_digest.hex().encode())
                 count += child_count
             else:
-                # Tells 1 from 1.0 from True, and -0.0 from 0.0. `repr` spells a letter or escapes it as its Python
-                # knows it or not.
+                # `ascii` distinguishes 1, 1.0 and True, and 0.0 and -0.0. So does `repr`, but its text for a letter
+                # depends on the Unicode version of the interpreter.
                 parts.append(b"\x02" + ascii(child).encode())
     digest = hashlib.blake2b(b"\x03".join(parts), digest_size=16).digest()
     if slot >= 0:
@@ -162,7 +161,7 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
 
 
 def _joined(values: list[ast.expr]) -> list[ast.expr]:
-    """Parts of an f-string, without the empty and the neighbouring texts that some parsers leave."""
+    """Parts of an f-string, with neighbouring texts merged and empty ones omitted. Not all Python versions do this."""
     joined: list[ast.expr] = []
     for value in values:
         last = joined[-1] if joined else None
@@ -174,14 +173,14 @@ def _joined(values: list[ast.expr]) -> list[ast.expr]:
 
 
 def _within(scope: str, classes: set[str]) -> Within:
-    """The enclosing kind of a definition in this scope."""
+    """The value of `Definition.within` for a definition in this scope."""
     parts = scope.split(".") if scope else []
     around = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
     return "module" if not around else "class" if classes.issuperset(around) else "function"
 
 
 def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
-    """Owner and name of what is called, if the call says them."""
+    """Owner ("" for a plain name) and name of the called function, if the call names it."""
     match function:
         case ast.Name(id=name):
             yield "", name
@@ -198,9 +197,9 @@ def _called(found: _Found) -> Counter[str]:
     for scope, owner, name in found.calls:
         parts = scope.split(".") if scope else []
         around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-        if owner == "":  # a name is looked up outwards, past the bodies of classes
+        if owner == "":  # look a name up in the enclosing scopes, innermost first, except in bodies of classes
             wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
-        elif owner in ("self", "cls", "super"):  # its own class's method, else one that it inherits
+        elif owner in ("self", "cls", "super"):  # a method of the enclosing class, else one of another class
             own = [f"{outer}.{name}" for outer in around if outer in found.classes]
             others = sorted(f"{each}.{name}" for each in found.classes)
             wanted = others if owner == "super" else own + others
@@ -213,7 +212,7 @@ def _called(found: _Found) -> Counter[str]:
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A body without its docstring; `pass` if nothing else is left, as its author would have to write."""
+    """A body without its docstring, or `pass` if it holds nothing else."""
     if not body or not isinstance(body[0], ast.Expr):
         return body
     value = body[0].value

@@ -1,1 +1,1 @@
-"""Proposers: who answers a search's requests with programs (a model, a person, a recording)."""
+"""Proposers: sources of programs for a search, such as a model, a person or a recording."""

@@ -1,7 +1,7 @@
-"""From a model's raw answer to a program, or to a named failure.
+"""Parser of a model's raw answer: a program, or a named failure.
 
-The text comes from outside and is not trusted: nothing here runs or parses it as Python. Finding a program is
-done by its looks; whether it compiles is found out in the sandbox.
+The text comes from outside and is not trusted. Nothing here runs or compiles it: regular expressions find the
+program, and the sandbox finds out whether it compiles.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _ELIDED = re.compile(
     r"|(?:existing|previous|other) (?:code|methods?|helpers?) (?:here|unchanged|as)))",
     re.MULTILINE | re.IGNORECASE,
 )
-# Of assignments only constants: a block that shows how to use the program assigns names in lower case.
+# Only assignments of constants: a block that shows how to use the program assigns lower-case names.
 _DEFINED = re.compile(r"^(?:class|def|async def)[ \t]+(\w+)|^([A-Z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _IMPORTED = re.compile(r"^(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
 
 MAX_BLOCKS = 64
-"""Blocks that are looked at, from the beginning."""
+"""Maximum number of blocks that `blocks` returns; it starts at the beginning of the text."""
 
-_MAX_LINE = 500  # characters of a line with a fence
-_MAX_DOCSTRING = 400  # lines between a fence within a docstring and the one that closes the block
+_MAX_LINE = 500  # characters of a line that can open a block
+_MAX_DOCSTRING = 400  # lines after a fence inside a docstring that are searched for the real end of the block
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Block:
     """A fenced block.
 
     Attributes:
-        language: what stands behind the opening fence, lower case; "" for nothing.
-        text: what is in it, its common indentation removed, with a line's end.
-        closed: False if the answer ended before the fence did.
-        start, stop: lines of the answer that it takes, fences included.
+        language: the word after the opening fence, in lower case; "" if there is none.
+        text: the content without its common indentation. It ends with a line break.
+        closed: False if the answer ends before a closing fence.
+        start, stop: line numbers of the block in the answer, fences included; `stop` is exclusive.
     """
 
     language: str
@@ -55,7 +55,7 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """Every fenced block, in order: backticks or tildes, any length from three, indented or not."""
+    """Find the fenced blocks in order: three or more backticks or tildes, indented or not."""
     lines = text.split("\n")
     found: list[Block] = []
     at = 0
@@ -76,9 +76,9 @@ def blocks(text: str) -> list[Block]:
 
 
 def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | None]:
-    """The line that closes a block, and the code before the fence on that line, if any.
+    """Find the line that closes a block, and the code before the fence on that line, if any.
 
-    A fence inside a docstring does not close its block, unless nothing else does.
+    A fence inside a docstring closes its block only if there is no other closing fence.
     """
     first: tuple[int, str | None] | None = None
     quotes = 0
@@ -98,10 +98,11 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
 
 
 def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
-    """The program among blocks: the last whole one that matches, with what it needs from the others; "" for none.
+    """Join the program from the blocks; "" if no block matches.
 
-    Models put imports and helpers into blocks of their own, show an earlier version first, or repeat a part
-    with "rest unchanged". A block joins if it defines a name that the program uses and lacks.
+    The program is the last complete block that matches `wanted`. Models put imports and helpers into separate
+    blocks, show an earlier version first, or repeat a part with "rest unchanged". Another block is added if it
+    defines a name that the program uses but does not define.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -123,7 +124,7 @@ def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
 
 
 def _names(code: str) -> set[str]:
-    """Names that a piece of code defines at its top level, by its looks."""
+    """Names that a piece of code defines at its top level, found without parsing it."""
     names = {one or two for one, two in _DEFINED.findall(code)}
     for listed in _IMPORTED.findall(code):
         for entry in listed.strip("() ").split(","):
@@ -134,7 +135,7 @@ def _names(code: str) -> set[str]:
 
 
 MAX_CHARS = 1_000_000
-"""Longer answers are not searched: no program may be longer than 64 KB."""
+"""Maximum length of an answer that is searched. A program has at most 64 KB."""
 
 MAX_REASONING = 4_000
 
@@ -151,15 +152,15 @@ _CODE_LINE = re.compile(
 
 @dataclass(frozen=True)
 class Answer:
-    """Content of an answer.
+    """The content of an answer.
 
     Attributes:
         source: the program, which defines class Reward; "" if there is none.
-        reasoning: the model's text beside it.
-        failure: one line that begins with its kind; "" with a program. The kinds: "length", cut by the token limit
-            before the program was whole; "refusal", the model, or a filter before it, declined; "empty", nothing but
-            white space and thoughts; "unparsable", meant as JSON, and neither an object nor a program can be got out
-            of it; "no_class", text or code without class Reward.
+        reasoning: the model's text beside the program.
+        failure: one line that begins with the kind of failure; "" if there is a program. The kinds are "length"
+            (the token limit cut the program), "refusal" (the model or a filter declined), "empty" (only white space
+            and thoughts), "unparsable" (JSON without a program, or a text longer than `MAX_CHARS`) and "no_class"
+            (no class Reward).
     """
 
     source: str
@@ -168,13 +169,13 @@ class Answer:
 
 
 def parse(text: str, finish: Finish = "stop") -> Answer:
-    """Reads an answer in either format, whichever the prompt wanted: models do not always obey.
+    """Read an answer in either format. The requested format does not matter, because models do not always obey.
 
-    A program that is whole counts even if the answer was cut after it.
+    A complete program is accepted even if the token limit cut the answer after it.
 
     Args:
-        text: as the model sent it; of any size, with any content.
-        finish: why the model stopped.
+        text: the answer as the model sent it, of any size and content.
+        finish: the reason why the model stopped.
     """
     if finish == "refusal":
         return _failed("refusal", "the model or a filter declined", text.strip())
@@ -198,20 +199,21 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 
 
 def tidy(text: str) -> str:
-    """The text with plain line ends and spaces: chat windows hand out others, which Python refuses.
+    """The text with plain line breaks and spaces: Python refuses some characters that chat windows insert.
 
-    Joiners stay: texts of screens mean something by them, and the checks of a program ask for an escape.
+    Zero-width joiners stay: they have a meaning in texts of screens, and the check of a program requests an escape
+    for them.
     """
-    text = text.encode("utf-8", "replace").decode()  # lone surrogates
+    text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
     return re.sub("[\u200b\u2060\ufeff\x00]", "", text)
 
 
 def without_thoughts(text: str) -> tuple[str, str]:
-    """The text behind a model's thoughts, and the thoughts. A thought that never ends leaves no text."""
+    """The text after a model's thoughts, and the thoughts. If the thoughts never end, the text is empty."""
     opened = _THOUGHT.match(text)
     for name in (opened[1],) if opened else ("think", "thinking"):
-        # Servers whose chat template opens the thought send only its end.
+        # Some servers put the opening tag into the prompt, so the answer has only the closing one.
         before, end, after = text.partition(f"</{name}>")
         if end:
             return after, before[opened.end() if opened else 0 :].strip()
@@ -220,7 +222,14 @@ def without_thoughts(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Found:
-    """A program ("" for none), whether it is whole, what stands beside it, and whether JSON was meant."""
+    """A program found in an answer.
+
+    Attributes:
+        source: the program; "" if there is none.
+        whole: whether the program is complete.
+        reasoning: the text beside the program.
+        as_json: whether the answer was meant as JSON.
+    """
 
     source: str
     whole: bool = True
@@ -229,7 +238,7 @@ class _Found:
 
 
 def _find(text: str) -> _Found:
-    """The program of an answer. JSON goes first if the answer begins with it: its code may hold fences."""
+    """Find the program of an answer. If the answer begins with JSON, JSON is tried first: its code may hold fences."""
     begins = text.lstrip().removeprefix("```json").lstrip("`~ \n").startswith("{")
     found = _in_json(text) if begins else _in_fences(text)
     if not found.source:
@@ -258,7 +267,7 @@ def _in_fences(text: str) -> _Found:
 
 
 def _bare(text: str, otherwise: _Found) -> _Found:
-    """A program without fences: the lines around class Reward that look like code."""
+    """A program without fences: the lines around class Reward that look like code. `otherwise` if there is none."""
     match = CLASS.search(text)
     if match is None or otherwise.as_json:
         return otherwise

@@ -1,4 +1,4 @@
-"""The part that every prompt of a run has in common."""
+"""The part that all prompts of a run share."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from grace_irl.propose.views.vector import HELPER
 
 
 def neutral_names(tasks: Iterable[str]) -> dict[str, str]:
-    """A letter for each task, in order of first appearance: A, B, …, Z, AA, AB, …"""
+    """Map each task to a letter, in order of first appearance: A, B, …, Z, AA, AB, …"""
     return {task: _letters(number) for number, task in enumerate(dict.fromkeys(tasks))}
 
 
 def renamed(items: Sequence[Labelled], names: Mapping[str, str]) -> tuple[Labelled, ...]:
-    """The items under other names of their tasks; the trajectories are the same objects."""
+    """The items with their tasks renamed; the trajectories are the same objects."""
     return tuple(replace(item, demonstration=replace(item.demonstration, task=names[item.task])) for item in items)
 
 
 def _letters(number: int) -> str:
-    """The number as a spreadsheet names its columns."""
+    """The name of a column in a spreadsheet: 0 is A, 26 is AA."""
     text = ""
     number += 1
     while number:
@@ -37,38 +37,38 @@ def _letters(number: int) -> str:
 
 
 HELPER_FROM = 8_000
-"""Tokens of a whole prompt from which the helper is offered."""
+"""Smallest budget in tokens for which prompts contain the helper function."""
 
 TERSE_BELOW = 0.5
-"""Scale below which prompts do without advice, debug functions and the list of instructions."""
+"""Scale below which prompts omit advice, debug functions and the list of instructions."""
 
 SECTIONS = {
-    "legend": (1_500, 1 / 8),  # how states are written, codes, statistics
-    "instructions": (500, 1 / 20),  # the list of instructions
-    "words": (500, 1 / 20),  # what their words go with
-    "context": (3_000, 1 / 8),  # text of the user's own
-    "source": (6_000, 1 / 4),  # of a parent
-    "debug": (1_000, 1 / 20),  # the text of debug(expert_states, negative_states)
-    "traceback": (800, 1 / 20),  # of a repair
+    "legend": (1_500, 1 / 8),  # notation of states, codes, statistics
+    "instructions": (500, 1 / 20),  # list of instructions
+    "words": (500, 1 / 20),  # table of words and the codes or nodes that go with them
+    "context": (3_000, 1 / 8),  # the user's own text
+    "source": (6_000, 1 / 4),  # source of a parent
+    "debug": (1_000, 1 / 20),  # text of debug(expert_states, negative_states)
+    "traceback": (800, 1 / 20),  # fault in a repair prompt
 }
-"""Most tokens of a section, and the largest share of a whole prompt, so that a small total shrinks every part."""
+"""Maximum tokens of a section, and its maximum share of the prompt, so that a small total shrinks every section."""
 
 
 @dataclass(frozen=True)
 class PromptBudget:
-    """Longest prompts and parts of them, in tokens as `tokens.estimate` counts them.
+    """Limits of prompts and of their parts, in tokens as estimated by `tokens.estimate`.
 
     Attributes:
-        total: of a whole prompt, system part included: the model's context less its answer.
-        scale: of what a prompt would have otherwise, above 0 and at most 1; 0.25 asks for prompts of a quarter of the
-            tokens. Below 1 trajectories are thinned first and left out then; what never varies stays whole.
-        trajectories: of all trajectories in a prompt.
-        negative: of one negative trajectory, if expert trajectories hold negative states, too (rules "last" and
-            "goal"): random walks are long and say little.
-        negative_heavy: the same of kinds whose states are heavy: a screen takes as much as several grids.
-        dense: of one trajectory if every expert state is positive (rule "all"): the statistics say more.
-        experts, negatives: trajectories of either role in a prompt, at most; at least one for every task.
-        failures: wrong trajectories in a prompt, at most.
+        total: the whole prompt, system part included: the model's context minus the answer.
+        scale: length relative to the normal prompt, in (0, 1]. With 0.25 a prompt takes a quarter of the tokens.
+            Below 1, states of trajectories are omitted first, then whole trajectories. The fixed parts stay whole.
+        trajectories: all trajectories of a prompt together.
+        negative: one negative trajectory, if expert trajectories contain negative states as well (rules "last" and
+            "goal"). Random walks are long and say little.
+        negative_heavy: one negative trajectory with large states: a screen takes as many tokens as several grids.
+        dense: one trajectory if every expert state is positive (rule "all"). The statistics then say more.
+        experts, negatives: maximum number of trajectories of this role; each task has at least one.
+        failures: maximum number of trajectories with wrong states.
     """
 
     total: int = 24_000
@@ -82,7 +82,7 @@ class PromptBudget:
     failures: int = 4
 
     def of(self, section: str) -> int:
-        """Tokens of a section."""
+        """Maximum tokens of a section."""
         most, share = SECTIONS[section]
         return int(min(most, self.total * share))
 
@@ -91,8 +91,8 @@ class PromptBudget:
 
         Args:
             fixed: tokens of everything else.
-            wanted: what the trajectories would take whole.
-            spared: by how much everything else is shorter than at scale 1.
+            wanted: tokens of all trajectories without omissions.
+            spared: tokens by which everything else is shorter than at scale 1.
         """
         wanted = min(wanted, self.trajectories)
         return min(wanted, self.total - fixed, round(self.scale * (fixed + spared + wanted)) - fixed)
@@ -103,17 +103,16 @@ class Briefing:
     """The part that is the same in every prompt of a run, made once by `brief`.
 
     Attributes:
-        items: the training data, its tasks under neutral names. Held-out data is not in here, so that it cannot enter
-            a prompt.
+        items: the training data, with neutral names of tasks. Held-out data is absent, so it cannot enter a prompt.
         names: the neutral name of each task.
-        rule: which states are positive.
-        view: how states are written.
-        system: the system part of every operator that asks for a program.
+        rule: the rule that decides which states are positive.
+        view: the notation of states.
+        system: the system part of every operator that requests a program.
         clean_system: the system part of `clean`.
         preamble: the beginning of every user part.
         answer_format: "code" or "json".
-        budget: how long prompts may be.
-        images: pictures of states go with prompts that show trajectories.
+        budget: limits of prompts.
+        images: whether prompts with trajectories include pictures of states.
         spared: tokens by which system part and preamble are shorter than at scale 1.
     """
 
@@ -131,12 +130,12 @@ class Briefing:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Neutral names, in order of first appearance."""
+        """Neutral names of the tasks, in order of first appearance."""
         return tuple(dict.fromkeys(item.task for item in self.items))
 
     @property
     def instructed(self) -> bool:
-        """Whether any trajectory carries an instruction."""
+        """Whether any trajectory has an instruction."""
         return any(item.trajectory.extra_info for item in self.items)
 
 
@@ -148,17 +147,17 @@ def brief(
     budget: PromptBudget | None = None,
     images: bool = False,
 ) -> Briefing:
-    """Looks through the training data of a problem once, for all prompts of a run.
+    """Make the common part of all prompts of a run from the training data of a problem.
 
     Args:
-        problem: only `problem.train` is read, and the names of tasks.
-        answer_format: how programs are to be answered.
-        context: what the user knows and the data do not say (`--context FILE`); "" for none.
-        budget: None: the default.
-        images: pictures of states go with prompts that show trajectories.
+        problem: the problem. Only task names and roles are read from held-out data.
+        answer_format: the requested format of programs.
+        context: the user's own knowledge, which the data do not show (`--context FILE`); "" for none.
+        budget: limits of prompts; None for the default.
+        images: whether prompts with trajectories include pictures of states.
 
     Raises:
-        InputError: no training data, or a state kind that no view knows.
+        InputError: states of a kind without a view.
     """
     budget = budget or PromptBudget()
     names = neutral_names(item.task for item in (*problem.train, *problem.held_out))
@@ -206,9 +205,9 @@ def brief(
 
 
 def _action(problem: Problem, items: Sequence[Labelled]) -> str:
-    """Description of an action, if a program may read them; else "".
+    """The description of an action if programs may read actions; else "".
 
-    Kinds whose actions say nothing that two states in a row do not say go without (`StateKind.prompts_actions`).
+    Actions are left out for kinds in which two successive states show the action (`StateKind.prompts_actions`).
     """
     if not items:
         return ""
@@ -219,7 +218,7 @@ def _action(problem: Problem, items: Sequence[Labelled]) -> str:
 
 
 def _distinct(instructions: Sequence[str], tokens: int) -> str:
-    """The different instructions, most frequent first, each with its count if that is more than one."""
+    """The distinct instructions, most frequent first, each with its count if that is above 1."""
     lines: list[str] = []
     counted = sorted(Counter(instructions).items(), key=lambda entry: (-entry[1], entry[0]))
     for text, count in counted:

@@ -1,4 +1,4 @@
-"""GRACE's cleaning: asks in which states of expert trajectories the goal is reached (docs/runs.md, "Goal states")."""
+"""GRACE's cleaning: a model names the goal states of expert trajectories (docs/runs.md, "Goal states")."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from grace_irl.propose.llm import Asking
 from grace_irl.propose.prompter import Prompter
 from grace_irl.propose.protocol import Prompt
 
-ANSWERS = 3  # to one trajectory, before it is given up
+ANSWERS = 3  # maximum number of answers about one trajectory
 
 
 class Cleaner:
-    """Asks about each trajectory alone, several at once, and again if an answer cannot be read.
+    """A dialogue with a model about the goal states of each trajectory, several trajectories in parallel.
+
+    If an answer is invalid, the question is repeated with the reason.
 
     Args:
-        asking: puts the prompts.
-        keep: is handed each answer as it comes, good or not: it was paid for.
-        in_flight: trajectories that are asked about at once, at most.
+        asking: sends the prompts.
+        keep: callback that stores each answer at once, valid or not, since each answer costs money.
+        in_flight: maximum number of trajectories in parallel.
     """
 
     def __init__(self, asking: Asking, keep: Callable[[GoalAnswer], None], in_flight: int) -> None:
@@ -30,18 +32,18 @@ class Cleaner:
         self._slots = asyncio.Semaphore(in_flight)
 
     async def clean(self, items: Sequence[Labelled], said: Mapping[str, int]) -> dict[str, str]:
-        """Asks about trajectories, whatever their split.
+        """Ask for the goal states of trajectories of any split.
 
         Args:
             items: expert trajectories, all different.
-            said: by digest, how many answers there were before.
+            said: number of earlier answers by trajectory digest.
 
         Returns:
-            By digest why a trajectory still has no goal states, for those that the model gave up on.
+            The last failure by trajectory digest, for the trajectories that still have no goal states.
 
         Raises:
-            InputError: a prompt that cannot be made short enough, a key that is refused.
-            GraceError: nobody answers any more.
+            InputError: a prompt cannot be made short enough, or the server refuses the key.
+            GraceError: the server is gone.
         """
         tasks = [asyncio.create_task(self._one(item, said.get(item.trajectory.digest, 0))) for item in items]
         try:

@@ -1,4 +1,4 @@
-"""Feedback on a parent: its rewards, its mistakes, and the texts of its debug functions."""
+"""Feedback on a parent: its rewards, its mistakes, and the output of its debug functions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from grace_irl.propose.views.trajectory import Shown, foremost
 from grace_irl.sandbox.protocol import DebugRequest
 from grace_irl.search.protocol import Request
 
-SET_STATES = 400  # states of either side that debug(expert_states, negative_states) is shown
+SET_STATES = 400  # maximum number of states in each argument of debug(expert_states, negative_states)
 
 
 def material(
     bench: Workbench, briefing: Briefing, request: Request, parents: Sequence[Parent], operator: Operator
 ) -> Material:
-    """The material of a prompt for this request. Only training data is looked at.
+    """Collect the material of a prompt for a request, from training data only.
 
     Args:
-        parents: of the request, then its ancestors.
-        operator: that writes the prompt.
+        parents: the parents of the request, then its ancestors.
+        operator: the operator that writes the prompt.
     """
     count = len(parents) - len(request.ancestors)
     known = [_known(bench, briefing, each, request.seed if n < count else None) for n, each in enumerate(parents)]
@@ -57,7 +57,7 @@ def material(
 
 
 def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
-    """Facts about a program; without a seed its debug function is not run."""
+    """Facts about a program. With seed None, its debug(expert_states, negative_states) does not run."""
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
     wrong = wrong_states(briefing.items, rewards)
@@ -67,7 +67,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:
-    """Texts of debug_fn by digest and step: at wrong states, at those beside them, at the ends and at goals."""
+    """Output of debug_fn by digest and step, for the steps in `foremost`."""
     trajectories = [each.item.trajectory for each in shown]
     requests = [DebugRequest(place, step) for place, each in enumerate(shown) for step in sorted(foremost(each))]
     handle = bench.sandbox.put(trajectories)
@@ -75,14 +75,14 @@ def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[
         outcome = bench.sandbox.run(source, handle, range(len(shown)), limits=bench.limits, debug=requests)
     finally:
         bench.sandbox.drop(handle)
-    if outcome.status != "ok":  # a program that runs out of time in its debug function still has its score
+    if outcome.status != "ok":  # a program whose debug function runs out of time keeps its score
         return {}
     asked = [(trajectories[request.position].digest, request.step) for request in requests]
     return dict(zip(asked, outcome.debug, strict=True))
 
 
 def _overall(bench: Workbench, source: str, seed: int) -> str:
-    """The text of the program's debug(expert_states, negative_states) on a sample of the training states."""
+    """Output of the program's debug(expert_states, negative_states) on a sample of the training states."""
     train = bench.problem.train
     sides: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for position, item in enumerate(train):

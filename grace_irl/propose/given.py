@@ -1,4 +1,4 @@
-"""Proposers around answers of others: programs to begin with, a recording, and one that works in a thread."""
+"""Proposers that do not ask a model: given programs, a recording, and a wrapper that runs a proposer in a thread."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from grace_irl.work import Job, LocalExecutor
 
 @dataclass(frozen=True)
 class GivenProgram:
-    """A program to begin with.
+    """A program that the user gives to a search as a start.
 
     Attributes:
-        source: its text.
-        origin: where it comes from, for people.
-        prior: as its proposer had it; 0 without an opinion.
+        source: the program's text.
+        origin: the place that the program comes from, for messages.
+        prior: log-prior from the proposer that wrote it, in nats below that proposer's best; 0 if unknown.
     """
 
     source: str
@@ -29,7 +29,10 @@ class GivenProgram:
 
 
 class Given:
-    """Answers request i with program i; beyond the last one with the failure "no more given programs"."""
+    """A proposer that answers request i with program i.
+
+    After the last program the answer is the failure "no more given programs".
+    """
 
     def __init__(self, programs: Sequence[GivenProgram]) -> None:
         self._programs = tuple(programs)
@@ -43,7 +46,10 @@ class Given:
 
 
 class Seeded:
-    """The first `count` requests to initialise go to `first`, as far as it has programs; the rest to `then`."""
+    """A proposer that sends the first `count` requests to initialise to `first`.
+
+    All other requests, and requests that `first` fails, go to `then`.
+    """
 
     def __init__(self, first: Proposer, then: Proposer, count: int) -> None:
         self._first = first
@@ -74,19 +80,21 @@ class Seeded:
 
 
 class Recording(Protocol):
-    """Answers of a run's proposer."""
+    """Recorded answers of a run's proposer."""
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The answer to request `index`; attempts from 1 on are further calls about it."""
+        """The answer to request `index`. Attempt 0 is the first answer, and later attempts are further calls."""
         ...
 
 
 class Replay:
-    """Answers each request as the recorded run was answered, repairs included: no server, no model, the same run.
+    """A proposer that repeats a recorded run, without a server or model.
+
+    Each request gets the recorded answer, repairs included.
 
     Args:
-        recording: of the run.
-        name: of the recording, for messages.
+        recording: the recorded answers.
+        name: name of the recording in messages.
     """
 
     def __init__(self, recording: Recording, name: str) -> None:
@@ -94,7 +102,7 @@ class Replay:
         self._name = name
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        """See `Proposer`. What the recording lacks is a failure: the recorded run went no further."""
+        """See `Proposer`. A request that the recording lacks fails, because the recorded run ended before it."""
         del parents
         missing = f"exhausted: {self._name} holds no answer to request {request.index}"
         return self._recording.proposal(request.index) or Proposal("", failure=missing, exhausted=True)
@@ -102,22 +110,22 @@ class Replay:
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """See `Follower`: the call that the recorded run made there."""
+        """See `Follower`. Return the recorded answer of this call."""
         del step, parents, version
         return self._recording.proposal(request.index, attempt)
 
 
 def require_answers(recording: Recording, name: str) -> None:
-    """Raises InputError for a recording without a first answer."""
+    """Raise InputError if the recording has no first answer."""
     if recording.proposal(0) is None:
         raise InputError(f"{name}: no recorded answers; expected the folder of a run, or a recording made by export")
 
 
 class InThread:
-    """Runs a proposer that computes rather than waits in one thread of its own, request by request in order.
+    """A wrapper that runs a proposer in a separate thread, one request at a time.
 
-    The event loop stays free for evaluations meanwhile. A run that is stopped or interrupted does not wait for an
-    answer that nobody wants any more.
+    It is for proposers that compute instead of waiting for a server. The event loop stays free for evaluations. A run
+    that is stopped or interrupted does not wait for a pending answer.
     """
 
     def __init__(self, proposer: Proposer) -> None:
@@ -131,7 +139,7 @@ class InThread:
         return proposal
 
     async def stop(self) -> None:
-        """See `Stoppable`: drops what waits; what runs ends by itself."""
+        """See `Stoppable`. Drop waiting requests; a request in progress ends by itself."""
         self._executor.close()
 
     def _proposal(self, request: Request, parents: tuple[Parent, ...]) -> Proposal:

@@ -1,4 +1,4 @@
-"""From a model's raw answer to goal states (docs/runs.md, "Goal states")."""
+"""Parser of a model's raw answer: goal states of trajectories (docs/runs.md, "Goal states")."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GOALS_SCHEMA: dict[str, object] = {
     "required": ["reasoning", "trajectories"],
     "additionalProperties": False,
 }
-"""JSON schema of an answer to `clean` in the format "json"."""
+"""JSON schema of an answer to the operator `clean` in the format "json"."""
 
 _STATE_KEYS = ("goal_states", "goal_state_indexes", "goals", "states")
 _LINE = re.compile(r"^[\W_]*trajectory\s*#?(\d+)[\W_]*?[:=][ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
@@ -42,15 +42,14 @@ _RANGE = re.compile(r"(\d+)(?:\s*(?:-|\.\.)\s*(\d+))?")
 
 @dataclass(frozen=True)
 class Goals:
-    """Goal states of the trajectories that were asked about.
+    """Goal states of the trajectories in a prompt.
 
     Attributes:
-        indices: for each trajectory, in the order asked, its goal states: sorted, counted from 0 as in
-            `Demonstration.goals`, () if there is none; None if the answer gives no valid one.
-        failure: one line that begins with its kind; "" if every trajectory has its answer. The kinds, of which the
-            first that applies counts: "refusal"; "empty"; "range", a state that the trajectory does not have;
-            "length", cut by the token limit before every trajectory had its answer; "missing", a trajectory without
-            an answer.
+        indices: sorted goal states of each trajectory, in the prompt's order. They count from 0 as in
+            `Demonstration.goals`. () means that the trajectory has no goal state, None that the answer is invalid.
+        failure: one line that begins with the kind of failure; "" if every trajectory has a valid answer. The first
+            kind that applies is used: "refusal"; "empty"; "range" (the trajectory does not have this state);
+            "length" (the token limit cut the answer); "missing" (a trajectory without an answer).
     """
 
     indices: tuple[tuple[int, ...] | None, ...]
@@ -58,12 +57,12 @@ class Goals:
 
 
 def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> Goals:
-    """Reads the answer to `operators.clean`, lines or JSON, whichever the prompt wanted.
+    """Read the answer to the operator `clean`: lines or JSON, whichever format was requested.
 
     Args:
-        text: as the model sent it.
-        lengths: number of states of each trajectory that was asked about, in order.
-        finish: why the model stopped.
+        text: the answer as the model sent it.
+        lengths: number of states of each trajectory in the prompt, in order.
+        finish: the reason why the model stopped.
     """
     if finish == "refusal":
         return Goals((None,) * len(lengths), "refusal: the model or a filter declined")
@@ -90,7 +89,7 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
 
 
 def _of_json(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states, counted from 1, by trajectory number; {} if the text holds no such object."""
+    """Goal states by trajectory number, both counted from 1; {} if the text holds no such object."""
     for value in objects(text):
         entries = value.get("trajectories")
         if isinstance(entries, list):
@@ -115,7 +114,7 @@ def _states(entry: Mapping[str, object]) -> list[int] | None:
 
 
 def _of_lines(text: str, count: int) -> dict[int, list[int]]:
-    """The same of lines `trajectory 1: 4, 7`; of several for one trajectory the last that can be read."""
+    """Goal states by trajectory number, from lines such as `trajectory 1: 4, 7`. The last readable line wins."""
     said: dict[int, list[int]] = {}
     for number, rest in _LINE.findall(text):
         states = _listed(rest.strip())
@@ -135,7 +134,7 @@ def _listed(text: str) -> list[int] | None:
     states: list[int] = []
     for first, last in _RANGE.findall(text):
         one, other = int(first), int(last or first)
-        # Ends are enough to find a range that leads out of the trajectory.
+        # A huge range leads out of the trajectory, and its ends suffice to find that.
         states += range(one, other + 1) if 0 <= other - one < 10_000 else [one, other]
     return states
 
@@ -148,14 +147,14 @@ class GoalAnswer:
     """An answer about the goal states of one expert trajectory.
 
     Attributes:
-        digest: of the trajectory.
-        attempt: number of the answer, from 0; the last one counts.
-        origin: "file" (a person's), "data" (their own marks) or "model".
-        indices: 1-based goal states, () for none; None if the answer gives no valid ones.
-        failure: why not, in one line; "" otherwise.
-        prompt: what was asked, as sent; "" unless a model was.
+        digest: digest of the trajectory.
+        attempt: number of the answer, from 0. The last valid answer is used.
+        origin: "file" (the user's file), "data" (marks in the demonstrations) or "model".
+        indices: goal states, counted from 1, () for none; None if the answer is invalid.
+        failure: one line that says why the answer is invalid; "" otherwise.
+        prompt: the prompt as sent to a model; "" for other origins.
         raw: the raw answer.
-        tokens_in, tokens_out, seconds: of the call.
+        tokens_in, tokens_out, seconds: cost of the call.
     """
 
     digest: str
@@ -171,5 +170,5 @@ class GoalAnswer:
 
 
 def last_words(answers: Iterable[GoalAnswer]) -> dict[str, tuple[int, ...]]:
-    """Goal states by digest, 1-based: the last valid answer on each trajectory."""
+    """Goal states by digest, counted from 1, from the last valid answer on each trajectory."""
     return {answer.digest: answer.indices for answer in answers if answer.indices is not None}

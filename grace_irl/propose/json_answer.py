@@ -1,4 +1,4 @@
-"""JSON objects in a model's answer, whole or broken."""
+"""JSON objects in a model's answer, complete or broken."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
 REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
-"""Keys of either part that models use; of several the first counts."""
+"""Keys that models use for the code and for the reasoning. The first key that is present is used."""
 
 MAX_ATTEMPTS = 16
-"""Places at which an object is looked for: each attempt may read to the end of the answer."""
+"""Maximum number of places where the search for an object starts. Each attempt may read to the end of the answer."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
@@ -20,12 +20,12 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": 
 
 @dataclass(frozen=True)
 class JsonAnswer:
-    """Content of an answer in JSON.
+    """The content of an answer in JSON.
 
     Attributes:
-        code: value of the first code key; "" if it is no text.
+        code: value of the first code key.
         reasoning: value of the first reasoning key, or "".
-        whole: False if the end of the object is missing.
+        whole: whether the object is complete.
     """
 
     code: str
@@ -34,14 +34,14 @@ class JsonAnswer:
 
 
 def read_object(text: str) -> JsonAnswer | None:
-    """The object that carries code, also within fences, before or behind other text; None if there is none."""
+    """Find the object that has code, even inside fences or among other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
-    # If line breaks stand in a string as they are, `\n` belongs to the code: only the careful way knows that.
+    # If a string contains raw line breaks, `\n` belongs to the code. Only `_broken` handles that case.
     return whole or _broken(text) or _carrying(objects(text))
 
 
 def _carrying(values: Iterable[dict[str, object]]) -> JsonAnswer | None:
-    """The first object that carries code."""
+    """The first object that has code."""
     for value in values:
         for each in _inner(value):
             for key in CODE_KEYS:
@@ -52,11 +52,11 @@ def _carrying(values: Iterable[dict[str, object]]) -> JsonAnswer | None:
 
 
 def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
-    """The JSON objects that begin somewhere in a text, outermost first.
+    """Find the JSON objects in a text, outermost objects only.
 
     Args:
-        text: anything.
-        strict: refuse line breaks in strings.
+        text: any text.
+        strict: whether to refuse raw line breaks in strings.
     """
     decoder = json.JSONDecoder(strict=strict)
     end = 0
@@ -74,7 +74,7 @@ def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
 
 
 def twice_escaped(code: str) -> str:
-    """Code whose line breaks were escaped twice, as code; any other as it is."""
+    """The code with its line breaks unescaped if they were escaped twice; otherwise the code as it is."""
     if "\n" in code or "\\n" not in code:
         return code
     try:
@@ -85,18 +85,18 @@ def twice_escaped(code: str) -> str:
 
 
 def unescape(raw: str) -> str:
-    """JSON's escapes replaced, those that JSON does not know left as they are."""
+    """Replace JSON's escapes, and leave all others as they are."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), raw)
 
 
 def _inner(value: dict[str, object]) -> Iterator[dict[str, object]]:
-    """An object and the objects right inside it."""
+    """An object and the objects directly inside it."""
     yield value
     yield from (each for each in value.values() if isinstance(each, dict))
 
 
 def _text(value: object) -> str:
-    """A text, or a list of lines as one."""
+    """A text as it is, a list of lines as one text, and "" for any other value."""
     if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
         return "\n".join(line.rstrip("\n") for line in value)
     return value if isinstance(value, str) else ""
@@ -107,7 +107,7 @@ def _first(value: dict[str, object], keys: Sequence[str]) -> str:
 
 
 def _broken(text: str) -> JsonAnswer | None:
-    """The rest of an object that is no JSON: bare or triple quotes around or in its code, its end missing."""
+    """Read an object that is invalid JSON: its code has bare or triple quotes, or its end is missing."""
     keys = "|".join(CODE_KEYS)
     start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
     if start is None:
@@ -120,7 +120,7 @@ def _broken(text: str) -> JsonAnswer | None:
     code = rest[:end] if whole else rest
     if code.count("\n") <= 2:
         code = unescape(code)
-    elif mark == '"':  # line breaks as they are: a `\n` belongs to the code's own strings
+    elif mark == '"':  # raw line breaks: a `\n` belongs to the code's own strings
         code = code.replace('\\"', '"')
     before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
     return JsonAnswer(code, unescape(before[1]) if before else "", whole)
@@ -132,7 +132,7 @@ ANSWER_SCHEMA: dict[str, object] = {
     "required": ["reasoning", "reward_class_code"],
     "additionalProperties": False,
 }
-"""JSON schema of an answer in the format "json" (GRACE's appendix: reasoning, reward_class_code)."""
+"""JSON schema of an answer in the format "json" (GRACE, appendix: reasoning, reward_class_code)."""
 
 NOTE_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -140,11 +140,11 @@ NOTE_SCHEMA: dict[str, object] = {
     "required": ["text"],
     "additionalProperties": False,
 }
-"""JSON schema of an answer that is a text and no program, in the format "json"."""
+"""JSON schema of an answer that is a text instead of a program, in the format "json"."""
 
 
 def read_note(text: str) -> str:
-    """The text of an answer that is no program, in either format."""
+    """The text of an answer that is no program, in the format "code" or "json"."""
     found = next(iter(objects(text)), {}) if text.lstrip().startswith("{") else {}
     said = found.get("text")
     return said if isinstance(said, str) else text

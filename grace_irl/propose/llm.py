@@ -1,6 +1,6 @@
-"""The proposer that asks a model, whoever stands behind `Chat`.
+"""The proposer that asks a model through any `Chat`.
 
-A prompt that is too long for the model is written again, shorter.
+If a prompt is too long for the model, it is written again with less content.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Chat, Completion, Parent, Prompt, Proposal, Question, Step
 from grace_irl.search.protocol import Request
 
-SHRINKS = 5  # times that a prompt is made shorter before the run ends
+SHRINKS = 5  # maximum number of attempts to write a prompt; each is shorter than the last
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A prompt and what it brought.
+    """A prompt and its answers.
 
     Attributes:
-        prompt: as it was sent.
-        completions: the requested number, or fewer with a failure.
-        failure: why some are missing; "" otherwise.
+        prompt: the prompt as sent.
+        completions: the answers; fewer than requested after a failure.
+        failure: the reason why answers are missing; "" otherwise.
     """
 
     prompt: Prompt
@@ -37,12 +37,12 @@ class Asked:
 
 
 class Asking:
-    """Asks, and writes a prompt that is too long for the model anew, shorter.
+    """Access to a model that shortens a prompt if it is too long for the model.
 
     Args:
-        chat: who answers.
+        chat: the model.
         bench: the data and the sandbox.
-        settings: what prompts may hold.
+        settings: limits and content of prompts.
     """
 
     def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings) -> None:
@@ -58,15 +58,15 @@ class Asking:
         n: int,
         schema: Mapping[str, object] = ANSWER_SCHEMA,
     ) -> Asked:
-        """`n` answers.
+        """Request `n` answers to a prompt.
 
         Args:
-            write: makes the prompt.
+            write: function that writes the prompt.
             name, n, schema: see `Question`.
 
         Raises:
-            InputError: a prompt that cannot be made short enough, a key that is refused.
-            GraceError: nobody answers any more.
+            InputError: a prompt cannot be made short enough, or the server refuses the key.
+            GraceError: the server is gone.
         """
         prompter = await self._opened()
         for _ in range(SHRINKS):
@@ -78,13 +78,13 @@ class Asking:
                 return Asked(prompt, failed.answers, f"no answer: {failed}")
             except ContextOverflow as overflow:
                 last = overflow
-                if prompter.version == version:  # else another call has shortened them meanwhile
+                if prompter.version == version:  # otherwise another call has shortened the prompts meanwhile
                     self._bench.note(f"{overflow}; later prompts are shorter")
                     prompter.shrink(prompt, overflow.limit, overflow.prompt_tokens)
         raise InputError(f"{last}; {SHRINKS} shorter prompts did not fit either")
 
     async def close(self) -> None:
-        """Ends what is open; it can be asked again."""
+        """Close the connections. Later calls open them again."""
         if self._prompter is not None:
             self._prompter.cancel()
             await asyncio.gather(self._prompter, return_exceptions=True)
@@ -92,7 +92,7 @@ class Asking:
         await self._chat.close()
 
     async def _opened(self) -> Prompter:
-        """The prompter, made once; the server is asked what it takes."""
+        """The prompter. The first call makes it, with the server's answer format and context length."""
         if self._prompter is None:
             self._prompter = asyncio.create_task(self._open())
         return await asyncio.shield(self._prompter)
@@ -104,23 +104,23 @@ class Asking:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call under way: the answers to the samples of a request, from number `first`."""
+    """One call in progress. Its answers belong to the samples of a request, starting at sample `first`."""
 
     first: int
     answers: asyncio.Task[list[Proposal]]
 
 
 class LlmProposer:
-    """Writes a prompt for each request and reads the answers.
+    """A proposer that writes a prompt for each request and reads the model's answers.
 
-    Requests that ask the same (`Request.samples`) are answered by one call. Answers that hold no program are
-    proposals with a failure that begins with its kind: "length", "refusal", "empty", "unparsable", "no_class",
+    One call answers all samples of a request (`Request.samples`). An answer without a program becomes a proposal
+    with a failure. The failure begins with its kind: "length", "refusal", "empty", "unparsable", "no_class" or
     "no answer".
 
     Args:
-        chat: who answers.
+        chat: the model.
         bench: the data and the sandbox.
-        settings: what prompts may hold.
+        settings: limits and content of prompts.
     """
 
     def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings) -> None:
@@ -131,12 +131,12 @@ class LlmProposer:
         """See `Proposer`.
 
         Raises:
-            InputError: a prompt that cannot be made short enough, a key that is refused.
-            GraceError: nobody answers any more.
+            InputError: a prompt cannot be made short enough, or the server refuses the key.
+            GraceError: the server is gone.
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # Requests come in order, so that what is missing of a call after a resume is its rest.
+            # Requests come in order, so after a resume only the last samples of a group are missing.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]
@@ -148,7 +148,7 @@ class LlmProposer:
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """See `Follower`. Raises as `propose` does."""
+        """See `Follower`. It raises the same errors as `propose`."""
         name = f"{request.index:04d}-{step.operator}" + (f"-{attempt}" if attempt > 1 else "")
         found = await self._asked(
             lambda prompter: prompter.follow(step, request, tuple(parents), version), name, 1, reads=step.writes
@@ -170,17 +170,17 @@ class LlmProposer:
     async def _asked(
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
     ) -> list[Proposal]:
-        """`n` proposals; with `reads`, each is a program."""
+        """Request `n` proposals. With `reads`, the answers are programs, otherwise texts."""
         asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         found = [_read(asked.prompt, each, reads=reads) for each in asked.completions]
-        # The prompt is kept once for all answers of a call.
+        # Only the first answer of a call stores the prompt.
         found[1:] = [replace(each, prompt="") for each in found[1:]]
         missing = Proposal("", failure=asked.failure, prompt=asked.prompt.text)
         return [*found, *[missing] * (n - len(found))]
 
 
 def _read(prompt: Prompt, completion: Completion, *, reads: bool) -> Proposal:
-    """The program of an answer, or with `reads` off its text."""
+    """A proposal from an answer: its program, or its text if `reads` is off."""
     answer = parse(completion.text, completion.finish) if reads else None
     return Proposal(
         source=answer.source if answer else "",

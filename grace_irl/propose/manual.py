@@ -1,4 +1,4 @@
-"""A person with a chat window as who answers prompts: prompt files out, answer files in."""
+"""A person with a chat window who answers prompts: prompts are written to files, and answers are read from files."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from pathlib import Path
 from grace_irl.atomic import write_atomically
 from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
-LOOK = 0.2  # seconds between two looks into the folder
-STILL = 3  # looks after which what has not changed is whole: an answer file, a batch of prompts
+LOOK = 0.2  # seconds between two checks of the folder
+STILL = 3  # checks without a change after which an answer file, or a batch of prompts, is complete
 PROMPT, ANSWER = ".prompt.md", ".answer.md"
-MAX_BYTES = 2_000_000  # of an answer; the parser takes less
+MAX_BYTES = 2_000_000  # maximum size of an answer file; the parser's limit is lower
 
 
 class Manual:
-    """Writes each prompt to `NAME.prompt.md` and waits for `NAME.answer.md` (`NAME-2.answer.md` … for more answers).
+    """A chat through files: it writes `NAME.prompt.md` and waits for `NAME.answer.md`.
 
-    Prompts and answers stay in the folder: a run that is interrupted and resumed finds answers that came meanwhile. A
-    prompt file that is there already is left as it is. An answer is taken once its file has stayed the same for some
-    looks, so that one that is still being written is not cut; an empty file waits.
+    Further answers to one prompt are `NAME-2.answer.md`, `NAME-3.answer.md`, …
+
+    Prompts and answers stay in the folder, so a resumed run finds answers that were written meanwhile. An existing
+    prompt file is not overwritten. An answer is read only after its file has stayed the same for `STILL` checks, so
+    that a file in progress is not cut. An empty file is not an answer.
 
     Args:
-        folder: for the files; made when the first prompt is written.
-        note: tells the person where prompts wait, once for all that come together, and once of each file that answers
-            nothing.
-        answer_format: how programs are to be answered.
+        folder: folder of the files; created with the first prompt.
+        note: callback that shows a message. It is called once for each batch of prompts, and once for each file that
+            belongs to no prompt.
+        answer_format: the requested format of programs.
     """
 
     def __init__(self, folder: Path, note: Callable[[str], None], answer_format: AnswerFormat = "code") -> None:
@@ -37,10 +39,10 @@ class Manual:
         self._note = note
         self._answer_format = answer_format
         self._waiting: set[str] = set()
-        self._asked: dict[str, int] = {}  # answers wanted, by prompt, in this sitting
+        self._asked: dict[str, int] = {}  # number of answers wanted, by prompt, since this object was made
         self._foreign: set[str] = set()
-        self._untold: list[str] = []  # prompts without an answer that the person does not know of yet
-        self._still = 0  # looks since the last of them came
+        self._untold: list[str] = []  # unanswered prompts that no message has named yet
+        self._still = 0  # checks since the last of these prompts
         self._looked = float("-inf")
 
     async def answer_format(self) -> AnswerFormat:
@@ -48,10 +50,10 @@ class Manual:
         return self._answer_format
 
     async def room(self) -> None:
-        """See `Chat`: a person's chat window does not say."""
+        """See `Chat`. The limit of a person's chat window is unknown."""
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:
-        """See `Chat`. Waits as long as the person takes."""
+        """See `Chat`. There is no time limit."""
         names = [question.name if n == 0 else f"{question.name}-{n + 1}" for n in range(question.n)]
         self._write(question.name, question.prompt)
         self._asked[question.name] = question.n
@@ -91,7 +93,7 @@ class Manual:
             await asyncio.sleep(LOOK)
 
     def _look(self) -> None:
-        """Checks that concern all prompts: once in a while, however many wait."""
+        """Check all prompts. The rate does not depend on the number of waiting prompts."""
         now = time.monotonic()
         if now - self._looked < LOOK / 2:
             return
@@ -100,7 +102,7 @@ class Manual:
         self._look_for_foreign_files()
 
     def _tell_of_prompts(self) -> None:
-        """Names the folder of the waiting prompts, once no more of them come."""
+        """Name the waiting prompts in one message, once the batch is complete."""
         if not self._untold:
             return
         self._still += 1
@@ -119,7 +121,7 @@ class Manual:
         self._note(said + (f", and further ones into {first}-2{ANSWER} to {first}-{most}{ANSWER}" if most > 1 else ""))
 
     def _look_for_foreign_files(self) -> None:
-        """Says once of each file that it answers nothing: most often a name with a slip in it."""
+        """Report each file that belongs to no prompt, once; most often its name has a typing error."""
         for entry in os.scandir(self._folder):
             name = entry.name
             if name in self._foreign or name.startswith(".") or name.endswith((PROMPT, ".png")):
@@ -131,7 +133,7 @@ class Manual:
             self._note(f"{entry.path} answers no prompt here; expected a name such as {example}{ANSWER}: rename it")
 
     def _is_answer(self, stem: str) -> bool:
-        """Whether a prompt has this answer, as far as is known of prompts of an earlier sitting."""
+        """Whether a prompt wants this answer. For prompts of an earlier process the number of answers is unknown."""
         base, _, number = stem.rpartition("-")
         for prompt, place in ((stem, 1), (base, int(number) if number.isascii() and number.isdigit() else 0)):
             if place and (self._folder / f"{prompt}{PROMPT}").exists():
@@ -140,7 +142,7 @@ class Manual:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """Size and time of change; (0, 0) for what is not there."""
+    """Size and modification time; (0, 0) if the file does not exist."""
     try:
         found = path.stat()
     except OSError:
@@ -149,7 +151,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _text(path: Path) -> str:
-    """An answer as an editor saved it: UTF-8, or UTF-16 with its mark; lines end in one character."""
+    """The text of an answer file: UTF-8, or UTF-16 with a byte order mark; line breaks become `\\n`."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES)
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

@@ -1,4 +1,4 @@
-"""The material of one prompt, and the workbench of a proposer: data, sandbox and memory of a run."""
+"""The material of one prompt, and a proposer's workbench: data, sandbox and memory of a run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Wrong = Mapping[int, NDArray[np.int64]]
-"""Wrong states by the place of their trajectory among the training items, in order; none of what has none."""
+"""Steps of wrong states by the position of their trajectory in the training items, in order of positions.
+Trajectories without wrong states are absent."""
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
-    """Positive states valued at most, and negative states valued above, the threshold of the best accuracy.
+    """Find the states on the wrong side of the threshold with the best accuracy.
+
+    A positive state is wrong if its reward is at most the threshold, a negative state if its reward is above it.
 
     Args:
         items: the training data.
-        rewards: by digest `(T+1,)`, NaN for a state without one; what is missing is passed over.
+        rewards: rewards `(T+1,)` by trajectory digest, NaN for a state without one. Trajectories without an entry are
+            skipped.
     """
     known = [place for place, item in enumerate(items) if item.trajectory.digest in rewards]
     if not known:
@@ -43,17 +47,17 @@ def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.flo
 
 
 def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
-    """The wrong states that are positive, or all of them if none is."""
+    """The wrong states that are positive, or all wrong states if none is positive."""
     found = {place: steps[items[place].positive[steps]] for place, steps in wrong.items()}
     return {place: steps for place, steps in found.items() if len(steps)} or wrong
 
 
 def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
-    """Places of `count` trajectories with wrong states, or of all if there are fewer.
+    """Draw the positions of `count` trajectories with wrong states, or of all if there are fewer.
 
-    Tasks take turns, in a random order that is another one in each round, so that a task that no program learns takes
-    no more than its share. In a task positive and negative states have the same chance, as both sides weigh the same
-    in the fitness; on a side each wrong state has the same chance, and its trajectory is shown.
+    Tasks take turns in rounds, in a random order in each round, so that a task that no program learns does not take
+    more than its share. Within a task, the positive and the negative states have the same chance, since both have the
+    same weight in the fitness. On either side each wrong state has the same chance, and its trajectory is chosen.
     """
     left: dict[str, dict[bool, dict[int, int]]] = {}
     for place, steps in wrong.items():
@@ -80,15 +84,15 @@ def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Ge
 
 @dataclass(frozen=True, eq=False)
 class ParentMaterial:
-    """Facts about the program of a prompt.
+    """Facts about a program in a prompt.
 
     Attributes:
-        source: its text.
-        evaluation: its score.
-        rewards: by trajectory digest `(T+1,)`: what it gave each state.
-        wrong: states on the wrong side of its threshold.
-        overall: what its debug(expert_states, negative_states) said.
-        notes: texts of further calls about it, by their steps.
+        source: the program's text.
+        evaluation: the program's score.
+        rewards: rewards `(T+1,)` by trajectory digest.
+        wrong: states on the wrong side of the program's threshold.
+        overall: output of its debug(expert_states, negative_states).
+        notes: texts of further calls about the program, by the operators of their steps.
     """
 
     source: str
@@ -104,13 +108,13 @@ class Material:
     """Input of an operator. Each operator names the attributes that it reads.
 
     Attributes:
-        seed: of every draw (`Request.seed`).
-        source, evaluation, rewards, wrong, overall: of the first parent, as in `ParentMaterial`.
-        parents: all of them.
-        ancestors: what the request names besides.
-        debug: by trajectory digest and step (from 0): what the parent's debug_fn said.
-        include_expert, incorrect_only, expert_only: the chances of GRACE's table 6, drawn by the search.
-        trajectories: what is to be cleaned.
+        seed: seed of all random draws (`Request.seed`).
+        source, evaluation, rewards, wrong, overall: facts about the first parent, as in `ParentMaterial`.
+        parents: all parents.
+        ancestors: the ancestors in the request.
+        debug: output of the first parent's debug_fn by trajectory digest and step, from 0.
+        include_expert, incorrect_only, expert_only: random choices of the search (GRACE, table 6).
+        trajectories: the trajectories whose goal states are requested.
     """
 
     seed: int = 0
@@ -133,13 +137,13 @@ class Workbench:
     """The data, the sandbox and the memory of a run.
 
     Attributes:
-        problem: labelled demonstrations; proposers look at `problem.train` only.
-        sandbox: for what programs say of themselves (debug functions).
-        seed: of the run.
-        limits: of one run in the sandbox.
-        rewards: what programs that were scored gave each state, by trajectory digest.
-        folder: of the run, for files that belong to it.
-        note: tells the user something in one line.
+        problem: labelled demonstrations; proposers read `problem.train` only.
+        sandbox: the sandbox that runs debug functions.
+        seed: seed of the run.
+        limits: limits of one sandbox run.
+        rewards: rewards that scored programs gave to each state, by trajectory digest.
+        folder: folder of the run.
+        note: callback that shows one line to the user.
     """
 
     problem: Problem

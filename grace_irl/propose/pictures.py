@@ -1,4 +1,4 @@
-"""States as pictures, for models that see."""
+"""States as pictures, for multimodal models."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.text import line
 
-PICTURES = 6  # in one prompt
-TRAJECTORIES = 3  # without wrong states, of which a prompt has pictures
-CELL = 40  # pixels: room for three codes, one below the other
+PICTURES = 6  # maximum number in one prompt
+TRAJECTORIES = 3  # maximum number of trajectories without wrong states that have pictures
+CELL = 40  # pixels: side of a cell with room for three codes, one below the other
 LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
-LEAST_NUMBERED = 36
-ENLARGED = 512  # pixels up to which small images are drawn larger
-NAMED = 80  # characters of the names of parts in a caption
+LEAST_NUMBERED = 36  # pixels: smallest cell with numbers
+ENLARGED = 512  # pixels to which small images are enlarged
+NAMED = 80  # maximum number of characters for the names of parts in a caption
 APART = 8  # pixels between the images of a record
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures that go with a prompt.
+    """Pictures of a prompt.
 
     Attributes:
-        files: PNG.
-        captions: what each shows.
-        legend: how they are drawn.
+        files: PNG files.
+        captions: the caption of each file.
+        legend: explanation of the drawings.
     """
 
     files: tuple[bytes, ...]
@@ -58,17 +58,17 @@ class Pictures:
 
 
 def require_pictures(problem: Problem) -> None:
-    """Raises InputError if states have no picture, or the library that draws is missing."""
+    """Raise InputError if the states have no picture, or if Pillow is missing."""
     trajectory = problem.items[0].trajectory if problem.items else None
     require_kind(problem.metadata.kind, trajectory)
 
 
 def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
-    """Raises InputError if states of a kind have no picture, or the library that draws is missing.
+    """Raise InputError if states of a kind have no picture, or if Pillow is missing.
 
     Args:
-        kind: its name.
-        trajectory: of this kind, whose states need a picture.
+        kind: name of the kind.
+        trajectory: a trajectory of this kind, whose states need a picture; None to check the kind alone.
     """
     objection = "" if trajectory is None or kind not in PAINTERS else PAINTERS[kind].objection(trajectory)
     if kind not in PAINTERS or objection:
@@ -85,16 +85,16 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 
 
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
-    """Pictures of states of the trajectories that a prompt shows, `PICTURES` at most.
+    """Draw states of the trajectories in a prompt, at most `PICTURES`.
 
-    Wrong states come first, of each trajectory in turn; then the last and the first states of experts. Where nobody
-    knows yet which states are goals, the last state, the first, and ever more between them.
+    Wrong states come first, from each trajectory in turn, then the last and the first states of experts. If the goal
+    states are unknown, the order is the last state, the first, then ever finer subdivisions between them.
 
     Args:
-        titles: what the prompt calls each of them.
+        titles: the trajectories by their titles in the prompt.
 
     Raises:
-        InputError: a screenshot that is gone or cannot be decoded.
+        InputError: a screenshot is missing or cannot be decoded.
     """
     failing = {title: list(shown.focus) for title, shown in titles.items() if shown.focus}
     others = {title: _steps(shown) for title, shown in titles.items() if title not in failing and _tells(shown)}
@@ -118,27 +118,27 @@ def pictures(titles: Mapping[str, Shown]) -> Pictures:
 
 
 def most_of_captions(kind: str) -> int:
-    """Tokens that the captions of a prompt take at most."""
+    """Upper bound on the tokens of a prompt's captions."""
     longest = "screenshot of state 1000 of Trajectory 10, positive, WRONG"
     return estimate(Pictures((), (longest,) * PICTURES, PAINTERS[kind].legend).text)
 
 
 def _tells(shown: Shown) -> bool:
-    """Whether a trajectory says by its ends what the task is."""
+    """Whether the ends of a trajectory show the task."""
     return not shown.marks or shown.item.demonstration.role == "expert"
 
 
 def _steps(shown: Shown) -> list[int]:
-    """The states of a trajectory without wrong ones, what says most first."""
+    """Steps of a trajectory without wrong states, most informative first."""
     last = len(shown.item.positive) - 1
     return list(dict.fromkeys((last, 0) if shown.marks else (last, 0, *halves(last + 1))))
 
 
 def portrait(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
-    """A state as a PNG file, and what to say before its caption: which screens are drawn, and which shot.
+    """Draw a state as a PNG file, with the beginning of its caption, such as "screenshot of ".
 
     Raises:
-        InputError: a screenshot that is gone or cannot be decoded.
+        InputError: a screenshot is missing or cannot be decoded.
     """
     return PAINTERS[trajectory.kind].paint(trajectory, step)
 
@@ -166,7 +166,7 @@ def png(state: NDArray[np.integer]) -> bytes:
 
 
 def _colour(code: tuple[int, ...]) -> tuple[int, int, int]:
-    """A light colour of the code's own."""
+    """A light colour that depends on the code."""
     number = int.from_bytes(hashlib.sha256(repr(code).encode()).digest()[:4])
     red, green, blue = colorsys.hsv_to_rgb((number % 997) / 997, 0.2 + 0.3 * (number % 7) / 6, 1.0)
     return round(255 * red), round(255 * green), round(255 * blue)
@@ -185,7 +185,7 @@ def _sized(image: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _record(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
-    """The images among the parts of a record, side by side."""
+    """Draw the images among the parts of a record, side by side."""
     names, state = RECORD.images(trajectory.states), trajectory.states[step]
     drawn = [pixels.coloured(_sized(state[name])) for name in names]
     height = max(len(image) for image in drawn)
@@ -214,12 +214,12 @@ def _screen(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
 
 @dataclass(frozen=True)
 class Painter:
-    """Draws states of one kind for a model.
+    """Painter of states of one kind.
 
     Attributes:
-        legend: how they are drawn.
-        paint: a state as `portrait` gives it.
-        objection: the reason why the states of a trajectory have no picture, or "".
+        legend: explanation of the drawings.
+        paint: function that draws a state, as `portrait` returns it.
+        objection: function that returns why the states of a trajectory have no picture, or "".
     """
 
     legend: str

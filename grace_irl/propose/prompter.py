@@ -1,4 +1,4 @@
-"""From a request to a prompt, within what the model takes."""
+"""From a request to a prompt that fits into the model's context."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from grace_irl.propose.rendering import COMMON, Operator
 from grace_irl.propose.tokens import estimate
 from grace_irl.search.protocol import Request
 
-SPARE = 0.95  # of the context that is left; counting tokens without the model's tokenizer errs by a few per cent
-LEAST_CUT = 0.8
+SPARE = 0.95  # usable share of the context, since the estimate of tokens errs by a few per cent
+LEAST_CUT = 0.8  # largest factor by which a prompt that did not fit is shortened
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class PromptSettings:
 
     Attributes:
         budget: see `PromptBudget`.
-        context: text of the user's own, for every prompt; "" for none.
-        images: pictures of states go with prompts that show trajectories.
-        operators: of the method, by the name that a request or a step carries.
+        context: the user's own text, for every prompt; "" for none.
+        images: whether prompts with trajectories include pictures of states.
+        operators: the method's operators, by their names in requests and steps.
     """
 
     budget: PromptBudget = field(default_factory=PromptBudget)
@@ -37,16 +37,16 @@ class PromptSettings:
 
 
 class Prompter:
-    """Writes the prompts of a run. What a prompt holds depends on the request and its parents alone.
+    """The writer of a run's prompts. The content of a prompt depends only on the request and its parents.
 
     Args:
         bench: the data and the sandbox.
-        settings: what prompts may hold.
-        answer_format: how programs are to be answered.
-        room: most tokens of a prompt that the model takes, if that is known.
+        settings: limits and content of prompts.
+        answer_format: the requested format of programs.
+        room: maximum tokens of a prompt for this model; None if unknown.
 
     Attributes:
-        version: counts how often prompts were made shorter.
+        version: number of times that prompts were shortened.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Prompter:
         """The prompt of a request.
 
         Raises:
-            InputError: the prompt cannot be made short enough, or no prompt has this operator's name.
+            InputError: the prompt cannot be made short enough, or this operator has no prompt.
         """
         operators = self._settings.operators
         if request.operator not in operators:
@@ -72,17 +72,17 @@ class Prompter:
         return operator(self._briefing, material(self._bench, self._briefing, request, parents, operator))
 
     def follow(self, step: Step, request: Request, parents: Sequence[Parent], version: Parent) -> Prompt:
-        """The prompt of a further call about a program: its material is the program, then the request's parents.
+        """The prompt of a further call about a program. Its material is the program, then the request's parents.
 
         Raises:
-            InputError: the prompt cannot be made short enough, or no prompt has this operator's name.
+            InputError: the prompt cannot be made short enough, or this operator has no prompt.
         """
         if step.operator == "repair":
             return self.repair(request, version)
         return self.write(replace(request, operator=step.operator), (version, *parents))
 
     def repair(self, request: Request, failed: Parent) -> Prompt:
-        """The prompt that sends a program back.
+        """The prompt that requests a repair of an invalid program.
 
         Raises:
             InputError: the prompt cannot be made short enough.
@@ -91,7 +91,7 @@ class Prompter:
         return COMMON["repair"](self._briefing, evidence)
 
     def clean(self, item: Labelled) -> Prompt:
-        """The prompt that asks for the goal states of a trajectory, whatever its split: it asks for labels.
+        """The prompt that requests the goal states of a trajectory. The split does not matter.
 
         Raises:
             InputError: the prompt cannot be made short enough.
@@ -99,15 +99,15 @@ class Prompter:
         return COMMON["clean"](self._briefing, Material(trajectories=(item,)))
 
     def shrink(self, prompt: Prompt, limit: int | None, found: int | None) -> None:
-        """Makes later prompts shorter than this one.
+        """Make later prompts shorter than this one.
 
         Args:
-            prompt: the one that did not fit.
-            limit: tokens that the model takes; None if the server does not say.
-            found: tokens that it counted.
+            prompt: the prompt that did not fit.
+            limit: the model's context in tokens; None if the server does not report it.
+            found: tokens of the prompt as counted by the server; None if unknown.
 
         Raises:
-            InputError: what never varies already fills the smaller budget.
+            InputError: the fixed parts alone exceed the smaller budget.
         """
         self.version += 1
         share = min(LEAST_CUT, SPARE * limit / found) if limit and found else LEAST_CUT

@@ -1,4 +1,4 @@
-"""The protocols of proposers, who answer requests, and of chats, who answer prompts."""
+"""Protocols of proposers, which answer requests, and of chats, which answer prompts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ class Proposal:
     """A proposer's answer.
 
     Attributes:
-        source: the program, or "" if the answer holds none.
-        failure: why there is no program; "" otherwise.
-        reasoning: what the proposer says of it, for people.
-        prompt: what was asked, as sent; "" for proposers without prompts.
+        source: the program, or "" if the answer contains none.
+        failure: the reason why there is no program; "" otherwise.
+        reasoning: the proposer's explanation, for the reader of a run.
+        prompt: the prompt as sent; "" for proposers without prompts.
         raw: the raw answer.
-        sketch: opaque to the engine, kept in the store and handed back with the parent (the synthesiser's own form).
-        tokens_in, tokens_out: as counted by the server; 0 without one.
+        sketch: the proposer's own form of the program. The store keeps it, and the proposer gets it back with the
+            parent. Only the synthesiser uses it.
+        tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
-        prior: how plausible the proposer finds the program, nats below its best; 0 without an opinion.
-        exhausted: there is no program, because the proposer has nothing new to propose.
+        prior: log-prior of the program in nats below the proposer's best; 0 if unknown.
+        exhausted: whether there is no program because the proposer has nothing new to propose.
     """
 
     source: str
@@ -44,7 +45,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Parent:
-    """A program to work from, with its score, the sketch of its proposal, and the notes of its steps."""
+    """A program on which a new one builds, with its score, the sketch of its proposal, and the notes of its steps."""
 
     program: Program
     evaluation: Evaluation
@@ -53,13 +54,13 @@ class Parent:
 
 
 class Proposer(Protocol):
-    """Writes programs. Answers depend only on the request, the parents and the training data, never on timing.
+    """A source of programs. Answers depend only on the request, the parents and the training data, never on timing.
 
-    `parents` are those of the request, then its ancestors.
+    The argument `parents` holds the parents of the request, then its ancestors.
     """
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        """One answer. A failure of the proposer is a `Proposal` with `failure`, not an exception."""
+        """Return one answer. A failure is a `Proposal` with `failure` set, not an exception."""
         ...
 
 
@@ -68,9 +69,9 @@ class Step:
     """A further call about one request, after its first answer.
 
     Attributes:
-        operator: of the method, by name: "repair", "align", …
-        writes: the answer is a new version of the program, which replaces it if it can be read; else a text, which the
-            search and later prompts find under the operator's name.
+        operator: name of one of the method's operators: "repair", "align", …
+        writes: whether the answer is a new version of the program. If it can be read, it replaces the program.
+            Otherwise the answer is a text, which the search and later prompts find under the operator's name.
     """
 
     operator: str
@@ -78,11 +79,11 @@ class Step:
 
 
 Following = Callable[[Request, Result, Sequence[Step]], Step | None]
-"""The step after those that are done about a result; None: the search gets it as it is."""
+"""Rule that returns the next step after the steps taken for a result, or None if the search gets the result."""
 
 
 def repairs(most: int) -> Following:
-    """Sends a program that fails back with what went wrong, at most `most` times."""
+    """Return a rule that requests a repair of an invalid program, at most `most` times."""
 
     def following(request: Request, result: Result, done: Sequence[Step]) -> Step | None:
         del request
@@ -99,12 +100,12 @@ class Follower(Protocol):
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """An answer to a step, of which `raw` counts if the step writes no program; None ends the steps.
+        """Return an answer to a step, or None to end the steps. If the step writes no program, only `raw` is used.
 
         Args:
-            step: of the method.
-            request, parents: of the first answer.
-            version: the program as it is now; its evaluation says why it fails.
+            step: a step of the method.
+            request, parents: the arguments of the first answer.
+            version: the current version of the program; its evaluation says why it fails.
             attempt: number of this call about the request, from 1.
         """
         ...
@@ -112,15 +113,15 @@ class Follower(Protocol):
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A proposer with work under way that has to be ended with the run."""
+    """A proposer with background work that has to end with the run."""
 
     async def stop(self) -> None:
-        """Ends what is under way."""
+        """End the background work."""
         ...
 
 
 AnswerFormat = Literal["code", "json"]
-"""A fenced block after a short paragraph, or an object by schema (docs/models.md)."""
+"""A fenced block after a short paragraph ("code"), or an object by schema ("json") (docs/models.md)."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +129,10 @@ class Prompt:
     """One question to a chat model.
 
     Attributes:
-        system: who answers and the contract of a reward program: the same for every call of a run, so that a
-            server's prefix cache holds it.
-        user: the task; what changes least comes first.
-        images: PNG files that go with `user`, for multimodal models.
+        system: the model's role and the contract of a reward program. It stays the same during a run, so the server
+            can cache it.
+        user: the task. The parts that change least come first.
+        images: PNG files for multimodal models, sent with `user`.
     """
 
     system: str
@@ -140,7 +141,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """As recorded in a run and as written for a person."""
+        """System and user part as one text, as stored in a run and shown to a person."""
         return f"{self.system}\n\n{self.user}"
 
 
@@ -152,11 +153,11 @@ class Completion:
     """One answer of a chat model.
 
     Attributes:
-        text: as the server sent it; may be empty.
+        text: the answer as the server sent it; may be empty.
         finish: "stop", "length" (cut by the token limit) or "refusal" (the model or a filter declined).
-        tokens_in: of the prompt. Of several answers to one call only the first carries them: a sum counts once.
-        tokens_out: of this answer (a server that only sums has its sum shared out).
-        seconds: wall time of the call; 0 for all but the first answer of a call.
+        tokens_in: tokens of the prompt. Only the first answer of a call has them, so that a sum is right.
+        tokens_out: tokens of this answer. If the server reports only a sum, it is divided among the answers.
+        seconds: wall time of the call; 0 for all but its first answer.
     """
 
     text: str
@@ -168,12 +169,13 @@ class Completion:
 
 @dataclass(frozen=True)
 class Question:
-    """A prompt on its way.
+    """A prompt that is sent to a chat.
 
     Attributes:
-        name: unique within the run and the same on every resume, such as "0012" or "0012-repair".
-        n: answers wanted.
-        schema: of answers in the format "json".
+        prompt: the prompt.
+        name: name that is unique within the run and the same on every resume, such as "0012" or "0012-repair".
+        n: number of answers wanted.
+        schema: JSON schema of answers in the format "json".
     """
 
     prompt: Prompt
@@ -183,25 +185,25 @@ class Question:
 
 
 class Chat(Protocol):
-    """Answers questions, several at once."""
+    """An interface that answers questions, several in parallel."""
 
     async def answer_format(self) -> AnswerFormat:
-        """The format of answers."""
+        """The format of the answers."""
         ...
 
     async def room(self) -> int | None:
-        """Most tokens of a prompt beside its answer; None if that is not known."""
+        """Maximum tokens of a prompt, with its answer's tokens reserved; None if unknown."""
         ...
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:
-        """Exactly `question.n` answers.
+        """Return exactly `question.n` answers.
 
         Raises:
-            CallFailed, ContextOverflow: of this question.
-            GraceError: nobody answers any more: the run ends, and can be resumed.
+            CallFailed, ContextOverflow: this question failed.
+            GraceError: the server is gone. The run ends, and can be resumed.
         """
         ...
 
     async def close(self) -> None:
-        """Ends what is open; it can be asked again."""
+        """Close the connections. Later calls open them again."""
         ...

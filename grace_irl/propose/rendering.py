@@ -1,4 +1,4 @@
-"""Prompts from templates: what every operator shares, and the two that serve all methods (docs/prompts.md)."""
+"""Prompts from templates: the part that all operators share, and the two operators of all methods (docs/prompts.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grace_irl.propose.views.trajectory import Shown
 
 
 def repair(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for a program that runs. Reads `source`, `evaluation` (message, traceback)."""
+    """Write the prompt that requests a repair. It reads `source` and `evaluation` (message, traceback)."""
     evaluation = material.evaluation
     parts: list[str] = []
     if evaluation is not None and not evaluation.valid:
@@ -35,9 +35,9 @@ def repair(briefing: Briefing, material: Material) -> Prompt:
 
 
 def clean(briefing: Briefing, material: Material) -> Prompt:
-    """Asks for the goal states of expert trajectories (docs/runs.md, "Goal states"). Reads `trajectories`.
+    """Write the prompt that requests goal states of expert trajectories (docs/runs.md, "Goal states").
 
-    The answer is read by `goals.parse_goals`.
+    It reads `trajectories`. The parser of the answer is `goals.parse_goals`.
     """
     shown = [Shown(item, marks=False) for item in renamed(material.trajectories, briefing.names)]
     return compose(briefing, "clean", {"trajectories": shown}, instructions=briefing.instructed)
@@ -45,12 +45,12 @@ def clean(briefing: Briefing, material: Material) -> Prompt:
 
 @dataclass(frozen=True)
 class Operator:
-    """The way from what a search asks for to a prompt. Pure: every draw is by `Material.seed`.
+    """Function from a briefing and material to a prompt. It is pure: every draw uses `Material.seed`.
 
     Attributes:
-        write: the prompt.
-        debugged: the trajectories that it shows, by section, if `Material.debug` shall hold what the first parent's
-            debug_fn says of their states.
+        write: function that writes the prompt.
+        debugged: function that returns the trajectories in the prompt, by section. Their states are the ones for which
+            `Material.debug` gets the output of the first parent's debug_fn. None if the prompt shows no such output.
     """
 
     write: Callable[[Briefing, Material], Prompt]
@@ -64,12 +64,13 @@ class Operator:
 def compose(
     briefing: Briefing, template: str | Template, shown: Mapping[str, Sequence[Shown]], **values: object
 ) -> Prompt:
-    """A prompt from a template; the sections of trajectories share what the budget leaves. Pictures of them go along.
+    """Write a prompt from a template. The sections with trajectories share the rest of the budget, and pictures follow.
 
     Args:
-        template: the name of one of ours, or one of `templates.from_text`.
-        shown: trajectories by the variable of the template that takes their text.
-        **values: of the template's other variables.
+        briefing: the common part of all prompts.
+        template: name of a template under `prompts/`, or a template from `templates.from_text`.
+        shown: trajectories by the template variable that receives their text.
+        **values: values of the template's other variables.
 
     Raises:
         InputError: the prompt does not fit into the budget's total.
@@ -81,7 +82,7 @@ def compose(
     def user(sections: Mapping[str, str]) -> str:
         return render(template, preamble=briefing.preamble, **values, **sections)
 
-    # Every list has a text in its place: a section that would be empty is left out by its template.
+    # Every section with trajectories gets a placeholder, since the template leaves out empty sections.
     fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
     if briefing.images and any(shown.values()):
         fixed += most_of_captions(briefing.items[0].trajectory.kind)
@@ -114,7 +115,7 @@ def of_role(briefing: Briefing, role: str) -> list[Labelled]:
 
 
 def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
-    """A trajectory to learn from, with the rewards of the first parent, if there is one."""
+    """A training trajectory for a prompt, with the rewards of the first parent, if there is one."""
     budget, negative = briefing.budget, item.demonstration.role == "negative"
     sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
     limit = budget.dense if briefing.rule == "all" else sparse if negative else None
@@ -122,4 +123,4 @@ def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
 
 
 COMMON: Mapping[str, Operator] = {"repair": Operator(repair), "clean": Operator(clean)}
-"""Operators of all methods, by the name that a request or a step carries."""
+"""Operators of all methods, by their names in requests and steps."""

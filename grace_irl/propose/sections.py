@@ -1,4 +1,4 @@
-"""Several trajectories in one section of a prompt, within a number of tokens."""
+"""A prompt section with several trajectories, within a token limit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown, head, least, write
 from grace_irl.propose.views.view import View
 
-_LEFT_OUT = 12  # tokens of the line that counts what is left out
-_TITLE = 6  # tokens of "### Negative 12: " and the line's end
+_LEFT_OUT = 12  # tokens of the line that gives the number of omitted trajectories
+_TITLE = 6  # tokens of "### Negative 12: " and the line break
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class PromptSection:
     """A section of a prompt.
 
     Attributes:
-        text: its lines.
-        titles: the trajectories that are in it, by what they are called there, in that order.
-        numbers: by role ("Expert", "Negative", "Trajectory") the number of its last trajectory.
+        text: the lines of the section.
+        titles: the trajectories in the section by their titles, in order.
+        numbers: the last number in titles, by role ("Expert", "Negative", "Trajectory").
     """
 
     text: str
@@ -29,29 +29,29 @@ class PromptSection:
 
 
 def wanted(view: View, shown: Sequence[Shown]) -> int:
-    """Tokens that the trajectories take whole."""
+    """Tokens of the trajectories without omissions."""
     return _tasks(shown) + sum(_head(each) + estimate(write(view, each)) for each in shown)
 
 
 def needed(view: View, shown: Sequence[Shown]) -> int:
-    """Tokens of the first trajectory in its shortest form: without them a section says nothing."""
+    """Tokens of the first trajectory in its shortest form, the minimum of a useful section."""
     return _tasks(shown) + _LEFT_OUT + _head(shown[0]) + least(view, shown[0]) if shown else 0
 
 
 def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> PromptSection:
-    """Trajectories under headings, by task and role, in about `tokens` tokens.
+    """Write trajectories under headings by task and role, in about `tokens` tokens.
 
-    If not everything fits, goal states are no longer written twice. Then as many trajectories as fit in
-    their shortest form are taken, in the order given, but always the first; the tokens that are left go to all
-    of them alike. What is left out is counted.
+    If not everything fits, goal states are written only once. Then the trajectories in their shortest form are
+    added in the given order, until one does not fit; the first is always added. The remaining tokens are divided evenly
+    among them. A last line gives the number of omitted trajectories.
 
     Args:
-        view: of the states.
-        shown: by importance.
-        tokens: for all of it.
-        numbers: of the section before, so that no two trajectories of a prompt have one title.
+        view: the notation of states.
+        shown: trajectories, most important first.
+        tokens: limit of the section.
+        numbers: numbers of the previous section, so that no two trajectories of a prompt have the same title.
     """
-    if wanted(view, shown) > tokens:  # what stands there twice goes first
+    if wanted(view, shown) > tokens:  # omit repetitions first
         shown = [replace(each, restate=False) for each in shown]
     kept: list[Shown] = []
     shortest: list[int] = []
@@ -85,9 +85,9 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
 
 
 def share(whole: Sequence[int], shortest: Sequence[int], tokens: int) -> list[int]:
-    """Splits tokens: nobody gets more than it wants (`whole`) or less than its `shortest`, the rest alike.
+    """Divide tokens evenly, so that each share lies between `shortest` and `whole`.
 
-    If even the shortest forms exceed `tokens`, those are the shares.
+    If the shortest forms together exceed `tokens`, they are the shares.
     """
     shares = list(shortest)
     left = tokens - sum(shares)
@@ -110,7 +110,7 @@ def _role(shown: Shown) -> str:
 
 
 def _tasks(shown: Sequence[Shown]) -> int:
-    """Tokens of the headings of tasks, if there are several."""
+    """Tokens of the task headings; 0 if there is only one task."""
     names = {each.item.task for each in shown}
     return sum(estimate(f"## Task {name}\n") for name in names) if len(names) > 1 else 0
 

@@ -1,4 +1,4 @@
-"""Templates of texts that are no pages: prompts, programs, and what methods of other distributions write."""
+"""Loader of Jinja templates for plain texts: prompts, programs, and texts of methods from other distributions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import jinja2
 
 @cache
 def environment(package: str, folder: str = "templates") -> jinja2.Environment:
-    """The templates of one room."""
-    # No escaping: these are plain texts. What is undefined is a mistake of ours, never an empty string.
+    """The templates in a folder of a package."""
+    # Plain texts need no escaping. An undefined variable is a bug in our code, so it raises instead of being "".
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
         undefined=jinja2.StrictUndefined,
@@ -22,7 +22,7 @@ def environment(package: str, folder: str = "templates") -> jinja2.Environment:
 
 
 def written(package: str, template: str, values: Mapping[str, object]) -> str:
-    """The text of a room's template, which ends with a line's end."""
+    """The rendered text of a package's template. It ends with a line break."""
     return environment(package).get_template(template).render(values).strip() + "\n"
 
 
@@ -31,11 +31,11 @@ def _prompts() -> jinja2.Environment:
 
 
 def from_text(text: str) -> jinja2.Template:
-    """A template of a method's own. It may begin with `{{ preamble }}`, which all prompts of a run share."""
+    """A method's own prompt template. It may begin with `{{ preamble }}`, the common part of all prompts of a run."""
     return _prompts().from_string(text)
 
 
 def render(template: str | jinja2.Template, **values: object) -> str:
-    """A prompt's template, by its name under `prompts/` or itself, with its values, without white space at its ends."""
+    """Render a prompt template, given by its name under `prompts/` or as an object; outer white space is stripped."""
     found = _prompts().get_template(f"{template}.j2") if isinstance(template, str) else template
     return found.render(**values).strip()

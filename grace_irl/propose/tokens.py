@@ -1,4 +1,4 @@
-"""An estimate of the tokens of a text that needs no tokenizer."""
+"""An estimate of the number of tokens of a text, without a tokenizer."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import re
 
 _PIECES = re.compile(
     r"\d"  # tokenizers of current code models spend one token on each digit
-    r"|[A-Za-z]{1,10}|[^\W\d_]"  # letters of other alphabets seldom share a token with many others
+    r"|[A-Za-z]{1,10}|[^\W\d_]"  # a letter outside ASCII seldom shares a token with others
     r"|[^\w\s]{1,3}|_+"
-    r"|\s*\n| +(?= \d)| (?=\d)|  +"  # a line's end, an indentation, a space that no word swallows
+    r"|\s*\n| +(?= \d)| (?=\d)|  +"  # a line break, an indentation, a space that does not belong to a word's token
 )
 
 
 def estimate(text: str) -> int:
-    """About how many tokens a text has, rather too many than too few.
+    """Estimate the number of tokens of a text, rather too high than too low.
 
-    Counts digits, words, runs of punctuation and of white space. Characters by a constant would not do: grids
-    written as numbers have 1.6 to 2.1 characters a token, programs 3.0 to 3.8. Against Qwen's byte-pair
-    encoding the estimate is 1.02 to 1.10 times the true count on prompts with grids, 1.05 to 1.35 times on
-    programs and prose. Tokenizers that join digits need fewer still.
+    The estimate counts digits, words, runs of punctuation and runs of white space. A constant number of characters
+    per token would be wrong: grids as numbers have 1.6 to 2.1, programs 3.0 to 3.8. Compared with Qwen's byte-pair
+    encoding, the estimate is 1.02 to 1.10 times the true number on prompts with grids, and 1.05 to 1.35 times on
+    programs and prose. Tokenizers that join digits need fewer tokens.
     """
     return len(_PIECES.findall(text))
 
 
 def cut(text: str, tokens: int) -> str:
-    """The beginning of a text, at most `tokens` of them (estimated), in whole lines if possible.
+    """Cut a text to `tokens` tokens (estimated), at a line break if possible.
 
-    What is left out is counted at the end; that line comes on top of the limit.
+    A last line, on top of the limit, gives the number of omitted characters.
     """
     if estimate(text) <= tokens:
         return text

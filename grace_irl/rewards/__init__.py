@@ -1,7 +1,7 @@
 """Uses of a recovered reward: its file, the two runners, and wrappers for Gymnasium, SB3 and imitation.
 
-A runner takes the program over trajectories or along running episodes (`runner`). A `Payment` gives what it says in the
-form that a learner wants (`scale`).
+A runner (`runner`) applies the program to trajectories or to running episodes. A `Payment` (`scale`) converts the
+rewards to the form that the learner trains on.
 """
 
 from grace_irl.rewards.file import RewardFile, load_reward

@@ -1,4 +1,4 @@
-"""Loads a recovered reward for use."""
+"""Loading of a recovered reward from its file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grace_irl.rewards.view import StateView
 from grace_irl.sandbox.candidate import Candidate, ContractError
 from grace_irl.sandbox.protocol import Sandbox
 
-if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here does
+if TYPE_CHECKING:  # only the wrappers need the extra "rl"
     from grace_irl.rewards.gymnasium import RewardEnv, RewardVectorEnv
     from grace_irl.rewards.imitation import ImitationReward
     from grace_irl.rewards.sb3 import RewardVecEnv
@@ -29,19 +29,22 @@ if TYPE_CHECKING:  # the wrappers need the extra "rl", which nothing else here d
 class RewardFile:
     """A reward file, ready to be used.
 
-    `rewards(trajectories)` runs it in the sandbox, and is always allowed. Calling the object
-    (`reward(extra_info)`) gives the program's own `Reward` object for one trajectory, in this process, with
-    everything that this process may do: only for a file that you have read and trust, and said so
-    (`load_reward(path, trust=True)`). `wrap`, `wrap_vec` and `imitation_reward` train on it: in this process where it
-    is trusted, else in a locked-down process of its own (docs/training.md).
+    `rewards(trajectories)` runs the program in the sandbox, and is always allowed.
+
+    Calling the object, `reward(extra_info)`, returns the program's own `Reward` object for one trajectory. That object
+    runs in this process, with all of its permissions. So it requires `load_reward(path, trust=True)`: read the file
+    first.
+
+    `wrap`, `wrap_vec` and `imitation_reward` serve training. They run a trusted program in this process, and any other
+    in a separate, locked-down process (docs/training.md).
 
     Attributes:
-        path: of the file.
-        source: its text.
-        trust: whether it may run in this process.
-        scale, offset: the calibration that an exported file carries; 1 and 0 if it carries none.
-        threshold: above which a reward, as the program gives it, counts as an expert's: of the best accuracy on
-            training data. None if the file carries none.
+        path: the file.
+        source: the text of the file.
+        trust: whether the program may run in this process.
+        scale, offset: the calibration in an exported file; 1 and 0 if the file has none.
+        threshold: threshold on the raw reward with the best balanced accuracy on the training data. A higher reward
+            counts as the expert's. None if the file has no threshold.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -52,16 +55,17 @@ class RewardFile:
         self.threshold = threshold_of(source)
 
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
-        """One `Reward` object for one trajectory; states go to its `reward_fn` in order.
+        """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
 
-        It gives the rewards that the sandbox gives (docs/contract.md), however many others live beside it.
+        The rewards equal those of the sandbox (docs/contract.md). Other `Reward` objects in this process do not affect
+        them.
 
         Args:
-            extra_info: the instruction; None is "", as in the sandbox.
+            extra_info: the instruction; None means "", as in the sandbox.
 
         Raises:
             InputError: the file is not trusted, or defines no class Reward.
-            GraceError: its module or its constructor fails.
+            GraceError: the program's module or constructor fails.
         """
         candidate = self._candidate
         try:
@@ -74,7 +78,7 @@ class RewardFile:
     def discriminator_logit(
         self, reward: float | NDArray[np.float64], log_pi: float | NDArray[np.float64] = 0.0
     ) -> Any:
-        """Logit of D = sigmoid(scale * reward + offset - log pi); any shape."""
+        """Logit of the discriminator D = sigmoid(scale * reward + offset - log pi), for arrays of any shape."""
         return self.scale * reward + self.offset - log_pi
 
     def rewards(
@@ -88,12 +92,12 @@ class RewardFile:
         """Rewards `(T+1,)` of each trajectory, in order, computed in the sandbox even if the file is trusted.
 
         Args:
-            trajectories: whose states count.
-            workers, allow_weak_sandbox: of the sandbox that is opened (and closed) here.
-            sandbox: one that is open, in place of that.
+            trajectories: the trajectories to reward.
+            workers, allow_weak_sandbox: settings of the sandbox that this call opens and closes.
+            sandbox: an open sandbox to use instead.
 
         Raises:
-            GraceError: the program fails, or gives something that is not a finite number.
+            GraceError: the program fails, or returns something that is not a finite number.
         """
         return SandboxedRunner(
             self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
@@ -108,14 +112,14 @@ class RewardFile:
         terms: bool = True,
         allow_weak_sandbox: bool = False,
     ) -> RewardEnv:
-        """A Gymnasium environment that pays this reward; `view`, `scale` as for `rewards.gymnasium.RewardEnv`.
+        """A Gymnasium environment that returns this reward; `view` and `scale` as for `rewards.gymnasium.RewardEnv`.
 
         Args:
-            terms: ask for the components of `terms_fn` at every step.
+            terms: call `terms_fn` at every step, for the components of the reward.
             allow_weak_sandbox: accept tier E (docs/sandbox.md) for a file that is not trusted.
 
         Raises:
-            InputError: not a Gymnasium environment.
+            InputError: `environment` is not a Gymnasium environment.
         """
         from grace_irl.rewards.gymnasium import RewardEnv
 
@@ -125,13 +129,13 @@ class RewardFile:
     def wrap_vec(
         self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
     ) -> RewardVecEnv | RewardVectorEnv:
-        """A vector environment that pays this reward; see `wrap`.
+        """A vector environment that returns this reward; see `wrap`.
 
-        Of a Gymnasium `VectorEnv` (`gymnasium.make_vec`) a `rewards.gymnasium_vector.RewardVectorEnv`, of a
-        Stable-Baselines3 `VecEnv` a `rewards.sb3.RewardVecEnv`.
+        A Gymnasium `VectorEnv` (`gymnasium.make_vec`) becomes a `rewards.gymnasium.RewardVectorEnv`. A
+        Stable-Baselines3 `VecEnv` becomes a `rewards.sb3.RewardVecEnv`.
 
         Raises:
-            InputError: neither.
+            InputError: `venv` is neither of the two.
         """
         from grace_irl.rewards.gymnasium import vector_wrapped
 
@@ -153,7 +157,7 @@ class RewardFile:
         return SandboxedRunner(self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox)
 
     def scaled(self, form: Form = "raw") -> Scale:
-        """The form in which a learner gets this reward, with the file's own calibration."""
+        """The conversion of this reward to a form for the learner, with the file's calibration."""
         return Scale(form, self.scale, self.offset)
 
     @cached_property
@@ -171,14 +175,14 @@ class RewardFile:
 
 
 def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
-    """Loads a reward file.
+    """Load a reward file.
 
     Args:
-        path: a file that `fit` or `grace-irl export` wrote, or any program of docs/contract.md.
-        trust: let it run in this process. Read it first.
+        path: a file that `fit` or `grace-irl export` wrote, or any program that follows docs/contract.md.
+        trust: allow the program to run in this process. Read the file first.
 
     Raises:
-        InputError: no such file, not text, or text that hides something.
+        InputError: the file is missing, is not text, or has characters that a reader cannot see.
     """
     file = Path(path)
     return RewardFile(file, read_reward(file), trust=trust)
@@ -188,7 +192,7 @@ def read_reward(path: Path) -> str:
     """The source of a reward file.
 
     Raises:
-        InputError: no such file, not text, or text that hides something.
+        InputError: the file is missing, is not text, or has characters that a reader cannot see.
     """
     try:
         source = canonical(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Gymnasium environments, single and vectorised, that pay a recovered reward."""
+"""Wrappers of Gymnasium environments, single and vectorised, that return a recovered reward."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from grace_irl.rewards.scale import Payment, Scale
 from grace_irl.rewards.view import INSTRUCTION, StateView, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
-if TYPE_CHECKING:  # Stable-Baselines3 is a package of its own, which Gymnasium's vector environments do without
+if TYPE_CHECKING:  # Gymnasium's vector environments do not need Stable-Baselines3
     from grace_irl.rewards.sb3 import RewardVecEnv
 
 MASK, FINAL = "reset_mask", "final_obs"
-"""Keys of Gymnasium: of the options of `reset`, and of the information about a step."""
+"""Gymnasium's keys: `MASK` in the options of `reset`, `FINAL` in the `infos` of a step."""
 
 
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Pays the program's reward in place of the environment's.
+    """An environment with the program's reward instead of its own.
 
-    The reward of a step is `reward_fn(state reached)`, or `reward_fn(state, action, state reached)`. Programs that
-    reward states are shown the first state at `reset`, as they see every state in order. Each episode has a `Reward`
-    object of its own. `info["original_reward"]` holds what the environment pays, `info["reward_terms"]` the
+    The reward of a step is `reward_fn(next_state)`, or `reward_fn(state, action, next_state)`. Programs that reward
+    states also receive the first state, at `reset`, so they see every state in order. Each episode has its own
+    `Reward` object. `info["original_reward"]` holds the reward of the environment. `info["reward_terms"]` holds the
     components by name if the program has `terms_fn`.
 
     Args:
-        environment: what is wrapped.
-        runner: runs the program; this wrapper's alone, and closed with it.
+        environment: the environment to wrap.
+        runner: the runner of the program. No other object may use it, and `close` closes it.
         scale: the form of the reward.
-        view: makes states of observations; None if the observation is the state, or a dict that holds it under
-            "state". Instructions come from the view, else from `info["instruction"]` of `reset`, else from a
-            `mission` of the environment.
+        view: the conversion of observations to states. None if the observation is the state, or a dict with the state
+            under "state". Instructions come from the view, else from `info["instruction"]` of `reset`, else from the
+            environment's attribute `mission`.
 
     Raises:
-        InputError: not an environment.
+        InputError: `environment` is not a Gymnasium environment.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             view.prepare(environment)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new episode, and a new `Reward` for it."""
+        """Start an episode, with a new `Reward` object."""
         observation, info = self.env.reset(seed=seed, options=options)
         begin = Begin(0, self._state(observation), self._instruction(info))
         self._payment.turn((), None, (), (begin,))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step, paid by the program."""
+        """One step, with the program's reward."""
         observation, original, terminated, truncated, info = self.env.step(action)
         answer = self._payment.turn((0,), np.asarray(action)[None], (self._state(observation),))
         info["original_reward"] = float(original)
@@ -75,7 +75,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, float(answer.rewards[0]), terminated, truncated, info
 
     def close(self) -> None:
-        """Ends the program, then the environment."""
+        """Close the program, then the environment."""
         self._payment.close()
         super().close()
 
@@ -89,26 +89,28 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class RewardVectorEnv(VectorWrapper):
-    """Pays the program's reward in place of the environments', one message to the program per vector step.
+    """A vector environment with the program's reward instead of its own. Each vector step sends one message.
 
-    As `RewardEnv`, for each of its environments, in every mode of starting again (`metadata["autoreset_mode"]`):
+    Every sub-environment behaves as in `RewardEnv`. All modes of automatic reset are supported
+    (`metadata["autoreset_mode"]`):
 
-    - `NEXT_STEP`: the step after an episode's last one shows the first state of the next episode. It takes no action
-      and pays 0.
-    - `SAME_STEP`: the old episode's object rewards the state that it reached (`infos["final_obs"]`); the observation
-      starts a new one.
-    - `DISABLED`: whoever steps resets, by `options={"reset_mask": ...}`.
+    - `NEXT_STEP`: after the last step of an episode, the next step returns the first state of the next episode. It
+      ignores the action, and its reward is 0.
+    - `SAME_STEP`: the `Reward` object of the old episode rewards its last state (`infos["final_obs"]`). A new object
+      starts from the returned observation.
+    - `DISABLED`: the caller resets, by `options={"reset_mask": ...}`.
 
-    `infos["original_reward"]` holds what the environments pay, `infos["reward_terms"]` the components by name.
+    `infos["original_reward"]` holds the rewards of the environments, `infos["reward_terms"]` the components by name.
 
     Args:
-        venv: what is wrapped; its observations are states, or dicts that hold them under "state". Instructions come
-            from `infos["instruction"]` as an episode begins, else from a `mission` of the environments.
-        runner: runs the program; this wrapper's alone, and closed with it.
+        venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
+            Instructions come from `infos["instruction"]` at the beginning of an episode, else from the attribute
+            `mission` of the environments.
+        runner: the runner of the program. No other object may use it, and `close` closes it.
         scale: the form of the reward.
 
     Raises:
-        InputError: observations are normalised underneath: programs expect them as the environment gives them.
+        InputError: an inner wrapper normalises observations. Programs expect them as the environment returns them.
     """
 
     def __init__(
@@ -132,7 +134,7 @@ class RewardVectorEnv(VectorWrapper):
         self._missions: bool | None = None
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """New episodes, and a new `Reward` for each: everywhere, or for the ones of a mask in the options."""
+        """Start episodes, each with a new `Reward` object: all of them, or those of a mask in the options."""
         chosen = np.ones(self.num_envs, bool)
         if options is not None and MASK in options:
             chosen = np.array(options[MASK], bool)
@@ -146,7 +148,7 @@ class RewardVectorEnv(VectorWrapper):
     def step(
         self, actions: Any
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """One step everywhere, paid by the program."""
+        """One step of all environments, with the program's rewards."""
         observations, originals, terminated, truncated, infos = self.env.step(actions)
         states = states_of(observations, self.num_envs)
         over = np.asarray(terminated, bool) | np.asarray(truncated, bool)
@@ -173,12 +175,12 @@ class RewardVectorEnv(VectorWrapper):
         return observations, rewards, terminated, truncated, infos
 
     def close(self, **kwargs: Any) -> None:
-        """Ends the program, then the environments."""
+        """Close the program, then the environments."""
         self._payment.close()
         super().close(**kwargs)
 
     def _reached(self, states: NDArray[Any], ended: NDArray[np.int64], infos: dict[str, Any]) -> NDArray[Any]:
-        """The states that the episodes reached that have started again since."""
+        """The states that this step reached. For episodes that ended, these are the last states before the reset."""
         found = infos.get(FINAL)
         if found is None or any(found[slot] is None for slot in ended):
             raise InputError(
@@ -191,7 +193,7 @@ class RewardVectorEnv(VectorWrapper):
         return reached
 
     def _begins(self, slots: NDArray[np.int64], states: NDArray[Any], infos: dict[str, Any]) -> list[Begin]:
-        """Episodes that begin in these slots."""
+        """The episodes that begin in these slots."""
         if not len(slots):
             return []
         nobody = np.zeros(self.num_envs, bool)
@@ -203,7 +205,7 @@ class RewardVectorEnv(VectorWrapper):
         ]
 
     def _mission(self) -> tuple[Any, ...]:
-        """The `mission` of each environment, or (); asked so that none of them fails."""
+        """The `mission` of each environment; () unless all have one, because Gymnasium would fail otherwise."""
         inner: Any = self.env.unwrapped
         if self._missions is None:
             self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))
@@ -211,10 +213,10 @@ class RewardVectorEnv(VectorWrapper):
 
 
 def vector_wrapped(venv: Any, runner: RewardRunner, scale: Scale) -> RewardVecEnv | RewardVectorEnv:
-    """The wrapper that fits a vector environment.
+    """Wrap a vector environment in the wrapper for its library.
 
     Raises:
-        InputError: neither one of Gymnasium nor one of Stable-Baselines3.
+        InputError: `venv` is neither a `VectorEnv` of Gymnasium nor a `VecEnv` of Stable-Baselines3.
     """
     if isinstance(venv, VectorEnv):
         return RewardVectorEnv(venv, runner, scale)

@@ -1,4 +1,4 @@
-"""A recovered reward as the `imitation` library takes rewards: (state, action, next_state, done) -> (batch,)."""
+"""A recovered reward for the `imitation` library, as a function (state, action, next_state, done) -> (batch,)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from grace_irl.sandbox.session import Begin
 
 
 class ImitationReward:
-    """A reward function of `imitation` (its `RewardFn`), for example of its `RewardVecEnvWrapper`.
+    """A reward function for `imitation` (its `RewardFn`), for example for its `RewardVecEnvWrapper`.
 
-    That protocol has no notion of an episode, and a program has: row i is taken as the next step of the episode that
-    row i was in at the call before, as a vector environment gives them. A row whose `state` is not the one reached
-    last, or that follows `done`, starts an episode: its `state` is shown to a new `Reward`, and the step is rewarded.
-    So batches in any other order (a replay buffer, say) are rewarded step by step, each step as an episode of its own:
-    right for programs that look at no more than a transition, and short of history for the rest.
+    That protocol has no episodes, but a program needs them. So row i is treated as the next step of the episode of
+    row i in the previous call, which is right for batches from a vector environment. A row starts a new episode if
+    its `state` differs from the last `next_state` of that row, or if that row was `done`. A new `Reward` object then
+    receives `state` and rewards the step.
 
-    Observations of a `Dict` space are records, or hold the state under "state", as for the wrappers. Of imitation
-    itself, `RewardVecEnvWrapper` and BC take such observations, GAIL and AIRL do not.
+    In batches of another order, for example from a replay buffer, each step becomes an episode of its own. The rewards
+    are then right for programs that depend on one transition only. Programs that use the history lack it.
+
+    Observations of a `Dict` space are records, or hold the state under "state", as for the wrappers. In `imitation`,
+    `RewardVecEnvWrapper` and BC accept such observations; GAIL and AIRL do not.
 
     Args:
-        runner: runs the program.
+        runner: the runner of the program.
         scale: the form of the reward.
-        extra_info: the instruction of every episode; the protocol carries none.
+        extra_info: the instruction of every episode, because the protocol has no field for it.
     """
 
     def __init__(self, runner: RewardRunner, scale: Scale = Scale(), extra_info: str = "") -> None:
@@ -48,15 +50,15 @@ class ImitationReward:
         """Rewards of a batch.
 
         Args:
-            state: `(batch, ...)`, as the environment gives them, without normalisation; of a `Dict` space a dict of
-                such arrays.
-            action: `(batch, ...)`.
-            next_state: likewise; the final observation if an episode ended.
-            done: `(batch,)`.
-            update_stats: part of the protocol's relabelling; nothing here keeps statistics.
+            state: states `(batch, ...)` as the environment returns them, without normalisation; a dict of such arrays
+                for a `Dict` space.
+            action: actions `(batch, ...)`.
+            next_state: next states, in the form of `state`; the final observation if an episode ended.
+            done: ends of episodes, `(batch,)`.
+            update_stats: ignored, because this function keeps no statistics. The protocol requires the argument.
 
         Returns:
-            `(batch,)` float32.
+            Rewards `(batch,)`, float32.
         """
         rows = range(len(done))
         before, reached = states_of(state, len(done)), states_of(next_state, len(done))
@@ -72,12 +74,12 @@ class ImitationReward:
         return answer.rewards.astype(np.float32)
 
     def close(self) -> None:
-        """Ends the program."""
+        """Close the program."""
         self._payment.close()
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two states are equal; records are dicts of arrays, of one form in all rows."""
+    """Whether two states are equal. Records are dicts of arrays with the same keys in all rows."""
     if isinstance(one, dict):
         return all(_same(part, other[name]) for name, part in one.items())
     return bool(np.array_equal(one, other))

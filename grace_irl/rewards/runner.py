@@ -1,4 +1,4 @@
-"""Runners of one reward program: in this process, if somebody trusts it, else in the sandbox."""
+"""Runners of one reward program: in this process if the user trusts the program, else in the sandbox."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from grace_irl.states.layout import StateLayout
 Floats = NDArray[np.float64]
 
 _OFFLINE = -1
-"""Slot of trajectories that are over; running episodes have slots from 0."""
+"""Slot number of recorded trajectories. Slots of running episodes are numbered from 0."""
 
 
 class RewardRunner(Protocol):
-    """Runs one program, over trajectories or along running episodes. Both ways give the same rewards.
+    """A runner of one program, for trajectories and for running episodes. Both ways return the same rewards.
 
-    It holds one `Reward` object for each running episode, known by its slot number.
+    It holds one `Reward` object for each running episode, under the number of its slot.
     """
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
         """Rewards `(T+1,)` of each trajectory, in order.
 
-        A program that rewards transitions gives NaN for the first state.
+        A program that rewards transitions has no reward for the first state: NaN.
 
         Raises:
-            GraceError: the program fails, or gives something that is not a finite number.
+            GraceError: the program fails, or returns something that is not a finite number.
         """
         ...
 
@@ -53,26 +53,26 @@ class RewardRunner(Protocol):
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """Rewards the steps of running episodes, then starts those that begin.
+        """Reward one step of running episodes, then start new episodes.
 
         Args:
-            slots: of the episodes that step, `(n,)`.
-            actions: `(n, ...)`; used by programs that reward transitions.
-            states: the states reached, one per slot.
-            begins: episodes to start after the steps are rewarded. One that runs in the same slot is over.
+            slots: slots of the episodes that made a step, `(n,)`.
+            actions: actions of these steps, `(n, ...)`; only programs that reward transitions use them.
+            states: next states, one per slot.
+            begins: episodes to start after the steps are rewarded. A new episode replaces the one in its slot.
 
         Raises:
-            GraceError: the program fails, or gives something that is not a finite number.
+            GraceError: the program fails, or returns something that is not a finite number.
         """
         ...
 
     def close(self) -> None:
-        """Frees what it holds; may be called twice."""
+        """Free all resources. A second call has no effect."""
         ...
 
 
 class _Closing:
-    """Closes a runner at the end of a `with` block."""
+    """Base of runners that are closed at the end of a `with` block."""
 
     def close(self) -> None:
         """See `RewardRunner`."""
@@ -87,15 +87,15 @@ class _Closing:
 
 
 class InProcessRunner(_Closing):
-    """Runs the program here, with everything that this process may do. Implements `RewardRunner`.
+    """A runner in this process, with all of its permissions. Implements `RewardRunner`.
 
-    Every episode gets a fresh module and object, and generators of its own if the program uses `random`. It gives the
-    rewards that the sandbox gives, and leaves nothing behind in the process's own generators.
+    Every episode has a new module and `Reward` object, and its own random generators if the program uses `random`. The
+    rewards equal those of the sandbox. The random generators of this process stay unchanged.
 
     Args:
         source: the program.
-        name: what to call it in messages.
-        terms: ask for `terms_fn`'s components, too.
+        name: the program's name in messages.
+        terms: whether to return the components of `terms_fn` too.
 
     Raises:
         InputError: the source breaks the contract.
@@ -124,7 +124,7 @@ class InProcessRunner(_Closing):
         return self._turn(slots, actions, states, begins, terms=self._terms)[0]
 
     def _along(self, trajectory: Trajectory) -> Floats:
-        """Rewards `(T+1,)` of an episode that is over."""
+        """Rewards `(T+1,)` of one trajectory."""
         states, actions = trajectory.states, trajectory.actions
         if self._slots.takes_action and actions is None:
             raise InputError(f"{self._name}: it rewards transitions, and a trajectory has no actions; expected them")
@@ -144,7 +144,7 @@ class InProcessRunner(_Closing):
         *,
         terms: bool,
     ) -> tuple[TurnRewards, list[float]]:
-        """One turn, and the rewards of the first states of the episodes that begin."""
+        """Rewards of one turn, and the reward of the first state of each episode that begins."""
         try:
             found, named = self._slots.turn(slots, actions, states, terms=terms)
             first = [self._slots.begin(begin.slot, begin.state, begin.instruction) for begin in begins]
@@ -161,18 +161,18 @@ class InProcessRunner(_Closing):
 
 
 class SandboxedRunner(_Closing):
-    """Runs the program in locked-down children (docs/sandbox.md). Implements `RewardRunner`.
+    """A runner in locked-down child processes (docs/sandbox.md). Implements `RewardRunner`.
 
-    Running episodes share one child, which starts with the first of them and takes one message per turn. The first
-    state says what states are like.
+    Running episodes share one child. It starts with the first episode and receives one message per turn. The first
+    state determines the layout of all states.
 
     Args:
         source: the program.
-        name: what to call it in messages.
-        terms: ask for `terms_fn`'s components, too.
-        workers: of the sandbox for trajectories; None: one per core.
+        name: the program's name in messages.
+        terms: whether to return the components of `terms_fn` too.
+        workers: number of children of the sandbox for trajectories; None: one per core.
         allow_weak: accept tier E.
-        sandbox: for trajectories, in place of one that is opened (and closed) for each call of `rewards`.
+        sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes one.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class SandboxedRunner(_Closing):
         return self._session.turn(slots, actions, states, begins)
 
     def close(self) -> None:
-        """Ends the child of running episodes."""
+        """End the child process of running episodes."""
         if self._session is not None:
             self._session.close()
 
@@ -235,9 +235,9 @@ class SandboxedRunner(_Closing):
 class OnlineReward:
     """A program's own `Reward` object for one trajectory, in this process.
 
-    It gives the rewards that the sandbox gives: its module is a fresh one, it gets states and actions as in the
-    sandbox, and its random numbers are the episode's own, from seed 0. Nothing reaches another object, nor the
-    generators of the process. Methods beside those below are the object's own.
+    The rewards equal those of the sandbox: the module is new, states and actions have the same form, and the episode
+    has its own random generators, seeded with 0. No state is shared with other objects or with the generators of this
+    process. All other attributes are those of the program's object.
 
     Args:
         candidate: the program.
@@ -255,31 +255,31 @@ class OnlineReward:
             return self._reward.reward_fn(*_handed(state, *transition))
 
     def debug_fn(self, state: Any, *transition: Any) -> Any:
-        """`debug_fn` of the program, with the same arguments; what it draws is drawn again by the next reward."""
+        """`debug_fn` of the program, with the arguments of `reward_fn`. It does not advance the random generators."""
         with self._generators.lent(kept=False):
             return self._reward.debug_fn(*_handed(state, *transition))
 
     def terms_fn(self, state: Any, *transition: Any) -> Any:
-        """`terms_fn` of the program, likewise."""
+        """`terms_fn` of the program, with the arguments of `reward_fn`. It does not advance the random generators."""
         with self._generators.lent(kept=False):
             return self._reward.terms_fn(*_handed(state, *transition))
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_reward", "_generators"):  # before `__init__`, when a copy is made
+        if name in ("_reward", "_generators"):  # a copy asks for them before `__init__`
             raise AttributeError(name)
         return getattr(self._reward, name)
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
-    """A program that somebody trusts, under a module's name that is no other's in this process.
+    """Compile a trusted program, with a module name that is unique in this process.
 
     Args:
-        source: its text.
-        takes_action: reward_fn takes (state, action, next_state).
-        filename: what its lines are called in a traceback.
+        source: the text of the program.
+        takes_action: whether the arguments of `reward_fn` are (state, action, next_state).
+        filename: file name in tracebacks.
 
     Raises:
-        SyntaxError, ValueError: it does not compile.
+        SyntaxError, ValueError: the program does not compile.
     """
     name = f"grace_irl_reward_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     return Candidate(source, takes_action=takes_action, name=name, filename=filename)

@@ -1,4 +1,4 @@
-"""An SB3 vector environment that pays a recovered reward."""
+"""A wrapper of Stable-Baselines3 vector environments that returns a recovered reward."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from grace_irl.sandbox.session import Begin
 
 
 class RewardVecEnv(VecEnvWrapper):
-    """Pays the program's reward in place of the environments', one message to the program per vector step.
+    """A vector environment with the program's reward instead of its own. Each vector step sends one message.
 
-    As `RewardEnv`, for each of its environments. A vector environment starts a finished sub-environment again within
-    the same step: the state that the old episode reached (`info["terminal_observation"]`) is rewarded by the old
-    episode's object, and only then does the new observation start a new one. `info["TimeLimit.truncated"]` and
-    everything else stays as it is.
+    Every sub-environment behaves as in `RewardEnv`. The step that ends an episode also resets its sub-environment. The
+    `Reward` object of the old episode first rewards the last state (`info["terminal_observation"]`). Then a new object
+    starts from the new observation. Other entries of `info`, such as `"TimeLimit.truncated"`, stay unchanged.
 
-    Our own environments put the state into the information of each step (`rewards.view.SHOWN`), because their
-    observations are a policy's. A step without it pays 0.
+    The environments of this package put the state into the `info` of each step (`rewards.view.SHOWN`), because their
+    observations are made for the policy. The reward of a step without it is 0.
 
     Args:
-        venv: what is wrapped; its observations are states, or dicts that hold them under "state". Instructions come
-            from `info["instruction"]` of a sub-environment's `reset`, else from a `mission` of it.
-        runner: runs the program; this wrapper's alone, and closed with it.
+        venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
+            Instructions come from `info["instruction"]` of a sub-environment's `reset`, else from its attribute
+            `mission`.
+        runner: the runner of the program. No other object may use it, and `close` closes it.
         scale: the form of the reward.
 
     Raises:
-        InputError: observations are normalised underneath, or images turned: programs expect them as the environment
-            gives them.
+        InputError: an inner wrapper normalises observations or transposes images. Programs expect them as the
+            environment returns them.
     """
 
     def __init__(self, venv: VecEnv, runner: RewardRunner, scale: Scale = Scale()) -> None:
@@ -59,19 +59,19 @@ class RewardVecEnv(VecEnvWrapper):
         self._shown = False
 
     def reset(self) -> Any:
-        """New episodes everywhere, and a new `Reward` for each."""
+        """Start all episodes, each with a new `Reward` object."""
         observations = self.venv.reset()
         self._shown = SHOWN in self.venv.unwrapped.reset_infos[0]
         self._payment.turn((), None, (), self._begins(range(self.num_envs), observations))
         return observations
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        """Notes the actions, which some programs reward."""
+        """Store the actions, because some programs use them, and start the step."""
         self._actions = actions
         self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """One step everywhere, paid by the program."""
+        """One step of all environments, with the program's rewards."""
         observations, originals, dones, infos = self.venv.step_wait()
         over: list[int] = np.flatnonzero(dones).tolist()
         slots, reached = self._reached(observations, over, infos)
@@ -89,14 +89,14 @@ class RewardVecEnv(VecEnvWrapper):
         return observations, paid, dones, infos
 
     def close(self) -> None:
-        """Ends the program, then the environments."""
+        """Close the program, then the environments."""
         self._payment.close()
         super().close()
 
     def _reached(
         self, observations: Any, over: list[int], infos: list[dict[str, Any]]
     ) -> tuple[list[int], list[NDArray[Any]] | NDArray[Any]]:
-        """The slots that pay, and the states that their episodes reached."""
+        """The slots with a reward for this step, and the next states of their episodes."""
         if self._shown:
             slots = [slot for slot, info in enumerate(infos) if SHOWN in info]
             return slots, [infos[slot][SHOWN] for slot in slots]

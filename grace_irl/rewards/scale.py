@@ -1,4 +1,4 @@
-"""Forms in which a recovered reward reaches a learner."""
+"""Conversions of a recovered reward to the form that the learner trains on."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ SOFTNESS = 3.0
 
 @dataclass(frozen=True)
 class Scale:
-    """Turns a program's reward r into what the learner gets.
+    """The conversion of a program's reward r to the learner's reward.
 
-    `raw` gives r. `logit` gives `scale * r + offset`, the logit of the discriminator D that was fitted: what AIRL
-    trains on (`log D - log (1 - D)`, Fu et al. 2018, with log pi = 0). `probability` gives D itself, in [0, 1].
-    `soft` is `probability` with a third of the logit: a discriminator that tells experts from others well is next to 0
-    wherever a policy is at first, and says of no two such places which is better; this one still does.
-    `progress` gives `gamma * r(s') - r(s)`: a reward that rises towards a goal then pays for coming nearer, not for
-    being near (`Payment`).
+    - `raw`: r.
+    - `logit`: `scale * r + offset`, the logit of the fitted discriminator D. AIRL trains on it (`log D - log (1 - D)`,
+      Fu et al. 2018, with log pi = 0).
+    - `probability`: D, in [0, 1].
+    - `soft`: `probability` with a third of the logit. A good discriminator is nearly 0 in all states of an untrained
+      policy, so its probability does not rank them. This form still does.
+    - `progress`: `gamma * r(s') - r(s)` (`Payment`), for a reward that rises towards a goal. The policy then earns
+      for an approach to the goal, not for staying near it.
 
-    If episodes may end early, the sign of the reward is a bonus or a fine on every step survived: see
-    docs/training.md.
+    If episodes can end early, a positive reward is a bonus for every step survived, and a negative one a fine
+    (docs/training.md).
 
     Attributes:
-        form: which of these.
+        form: the name of the form.
         scale, offset: the calibration of the reward file.
-        gamma: the learner's discount, which `progress` needs.
+        gamma: the learner's discount, for `progress`.
     """
 
     form: Form = "raw"
@@ -50,7 +52,7 @@ class Scale:
             raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
 
     def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same shape, in the form chosen; as they are for "progress", which needs the state before (`Payment`)."""
+        """Convert rewards of any shape. "progress" leaves them unchanged: it needs the previous state (`Payment`)."""
         if self.form in ("raw", "progress"):
             return rewards
         logit = self.scale * rewards + self.offset
@@ -60,15 +62,15 @@ class Scale:
 
 
 class Payment:
-    """The rewards of running episodes, in the form that a learner gets.
+    """The rewards of running episodes, in the form that the learner trains on.
 
-    The form `progress` takes rewards as potentials (Ng, Harada and Russell 1999). Over an episode the payments add up
-    to what its last state is worth, discounted, whatever lies between: states on the way can be valued, so that a
-    policy feels where the goal is, and still it earns nothing by lingering in them. The first state counts as 0
-    instead of its own reward, which no action changes.
+    The form `progress` treats the program's rewards as potentials (Ng, Harada and Russell 1999). The discounted
+    sum over an episode is the discounted potential of its last state, and does not depend on the states before.
+    So intermediate states can guide the policy to the goal, but the policy gains nothing if it stays in them. The
+    potential of the first state is set to 0, because no action affects it.
 
     Args:
-        runner: gives the program's rewards; closed with this.
+        runner: the runner of the program; `close` closes it.
         scale: the form.
     """
 
@@ -83,7 +85,7 @@ class Payment:
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """As `RewardRunner.turn`; components stay those of the program's own reward."""
+        """As `RewardRunner.turn`, with converted rewards. Components are those of the raw reward."""
         answer = self._runner.turn(slots, actions, states, begins)
         if self._scale.form != "progress":
             return TurnRewards(self._scale(answer.rewards), answer.terms)
@@ -93,5 +95,5 @@ class Payment:
         return TurnRewards(self._scale.gamma * answer.rewards - before, answer.terms)
 
     def close(self) -> None:
-        """Closes the runner."""
+        """Close the runner."""
         self._runner.close()

@@ -1,4 +1,4 @@
-"""States and instructions in what an environment gives."""
+"""Extraction of states and instructions from the observations and infos of an environment."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
-"""Keys of an observation, and of the information that `reset` gives, that hold what a program is shown."""
+"""Keys of the program's inputs: the state in a dict observation, the instruction in the `info` of `reset`."""
 
 SHOWN = "grace_irl.state"
-"""Key of the information of `reset` and `step` in which our own environments put the state, if the observation is
-another thing. A step that lacks it reached no state that a program may see: it pays 0."""
+"""Key of the state in the `info` of `reset` and `step`, in environments of this package whose observation is not the
+state. A step without this key reached no state for the program, and its reward is 0."""
 
 
 class StateView(Protocol):
-    """Makes states of one environment's observations, offline and online alike."""
+    """The conversion of one environment's observations to states, for recorded and for running episodes."""
 
     @property
     def metadata(self) -> Metadata:
@@ -28,34 +28,34 @@ class StateView(Protocol):
 
     @property
     def has_goal(self) -> bool:
-        """Whether `success` means anything."""
+        """Whether the environment has a goal, so that `success` has a meaning."""
         ...
 
     def prepare(self, environment: Any) -> None:
-        """Called once, before the first reset."""
+        """Prepare the environment. Call this once, before the first reset."""
         ...
 
     def state(self, environment: Any, observation: Any) -> Any:
-        """The state, as its kind has it, after a reset or a step that gave this observation."""
+        """The state after the reset or step that returned this observation, in the form of its kind."""
         ...
 
     def instruction(self, environment: Any) -> str:
-        """The goal text of the running episode, or ""."""
+        """The instruction of the running episode, or ""."""
         ...
 
     def success(self, terminated: bool, reward: float) -> bool:
-        """Whether an episode that ended so reached its goal; False if there is no such notion."""
+        """Whether an episode with this end reached its goal; False if the environment has no goal."""
         ...
 
 
 def state_of(observation: Any) -> Any:
-    """The state in an observation: what a dict holds under "state", else a dict itself as a record, else the array."""
+    """The state in an observation: the entry "state" of a dict, else the dict itself as a record, else the array."""
     if isinstance(observation, dict):
         return np.asarray(observation[STATE]) if STATE in observation else observation
     return np.asarray(observation)
 
 
 def states_of(observations: Any, count: int) -> NDArray[Any]:
-    """The states in the observations of a vector environment, `(count, ...)`; of records, `(count,)` dicts."""
+    """The states in the observations of a vector environment: `(count, ...)`, or `(count,)` dicts for records."""
     found = state_of(observations)
     return rows_of(found, count) if isinstance(found, dict) else found

@@ -16,9 +16,6 @@ SIZE_SEALED = SEAL_SEAL | SEAL_SHRINK | SEAL_GROW
 WRITE_SEALED = SIZE_SEALED | SEAL_WRITE
 
 
-_BUFFER = 1 << 16
-"""Bytes of small parts that are written at once."""
-
 _SEALING_S, _SEALING_PAUSE_S = 20.0, 0.02
 
 
@@ -65,7 +62,7 @@ def seal(fd: int, seals: int) -> None:
 
 def write(fd: int, parts: Iterable[bytes | bytearray | memoryview]) -> None:
     """Write parts one behind the other, from the beginning."""
-    with open(fd, "wb", buffering=_BUFFER, closefd=False) as file:
+    with open(fd, "wb", closefd=False) as file:
         file.writelines(parts)
 
 

@@ -64,16 +64,18 @@ def seal_parcel(
     """
     arrays = _Arrays()
     instructions: dict[str, int] = {}
+    shapes: dict[tuple[tuple[int, ...], ...], int] = {}
     rows = []
     for content in contents:
-        parts = [(arrays.add(part), part.shape[1:]) for part in content.parts]
-        actions = None if content.actions is None else (arrays.add(content.actions), content.actions.shape[1:])
+        held = content.parts if content.actions is None else (*content.parts, content.actions)
         number = instructions.setdefault(content.text, len(instructions))
-        rows.append((len(content.parts[0]), number, parts, actions))
+        shape = shapes.setdefault(tuple(array.shape[1:] for array in held), len(shapes))
+        rows.append((len(content.parts[0]), number, shape, *map(arrays.add, held)))
     places = arrays.add(np.cumsum([0, *map(len, texts)], dtype=_PLACE))
     header = {
         "kind": kind.name,
         "parts": [(part.name, part.dtype) for part in stored],
+        "shapes": list(shapes),
         "rows": rows,
         "instructions": list(instructions),
         "places": places,
@@ -106,9 +108,9 @@ class _Arrays:
     def add(self, array: NDArray[Any]) -> int:
         """The offset of an array, which is not copied if it lies row by row."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        start = self.size
-        self.chunks += [data, bytes(-len(data) % _ALIGNMENT)]
-        self.size = start + len(data) + len(self.chunks[-1])
+        start, gap = self.size, -len(data) % _ALIGNMENT
+        self.chunks += [data, bytes(gap)] if gap else [data]
+        self.size = start + len(data) + gap
         return start
 
 
@@ -181,9 +183,9 @@ class Views:
         self._start = _SIZE.size + size
         header = json.loads(self._map[_SIZE.size : self._start])
         self._kind, self._parts = kind_named(header["kind"]), header["parts"]
-        self._rows, self._instructions = header["rows"], header["instructions"]
+        self._rows, self._shapes, self._instructions = header["rows"], header["shapes"], header["instructions"]
         self._places_at, self._texts_at = self._start + header["places"], self._start + header["texts"]
-        self._layouts: dict[str, StateLayout] = {}
+        self._layouts: dict[int, StateLayout] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -191,13 +193,15 @@ class Views:
     def __getitem__(self, index: int) -> TrajectoryView:
         if not 0 <= index < len(self._rows):
             raise IndexError(index)
-        length, instruction, parts, acted = self._rows[index]
+        length, instruction, shape, *starts = self._rows[index]
+        sides, actions = self._shapes[shape], None
+        if len(starts) > len(self._parts):
+            actions = self._array(length - 1, sides[-1], ACTION_DTYPE, starts[-1])
         arrays = [
-            self._array(length, shape, dtype or CODE, start)
-            for (_, dtype), (start, shape) in zip(self._parts, parts, strict=True)
+            self._array(length, side, dtype or CODE, start)
+            for (_, dtype), side, start in zip(self._parts, sides, starts, strict=False)
         ]
-        actions = None if acted is None else self._array(length - 1, acted[1], ACTION_DTYPE, acted[0])
-        return TrajectoryView(self, self._layout_of(parts), arrays, actions, self._instructions[instruction])
+        return TrajectoryView(self, self._layout_of(shape), arrays, actions, self._instructions[instruction])
 
     def __iter__(self) -> Iterator[TrajectoryView]:
         return (self[index] for index in range(len(self._rows)))
@@ -221,12 +225,9 @@ class Views:
         at, end = struct.unpack_from("<2q", self._map, self._places_at + code * _PLACE.itemsize)
         return self._texts_at + at, end - at
 
-    def _layout_of(self, parts: Sequence[tuple[int, Sequence[int]]]) -> StateLayout:
-        shapes = str([shape for _, shape in parts])
-        if shapes not in self._layouts:
-            found = [
-                PartLayout(name, dtype, tuple(shape))
-                for (name, dtype), (_, shape) in zip(self._parts, parts, strict=True)
-            ]
-            self._layouts[shapes] = StateLayout(self._kind, found)
-        return self._layouts[shapes]
+    def _layout_of(self, shape: int) -> StateLayout:
+        if shape not in self._layouts:
+            pairs = zip(self._parts, self._shapes[shape], strict=False)
+            found = [PartLayout(name, dtype, tuple(side)) for (name, dtype), side in pairs]
+            self._layouts[shape] = StateLayout(self._kind, found)
+        return self._layouts[shape]

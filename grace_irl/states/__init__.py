@@ -1,4 +1,4 @@
-"""Kinds of state: one object each, which knows how its states are recognised, checked, stored, shown and scrambled."""
+"""Kinds of state. One object per kind recognises, checks, stores, shows and scrambles its states."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
 
 KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, IMAGE, SCREEN, RECORD)}
-"""Every kind by its name, in the order in which they are asked whether they recognise states.
+"""All kinds by name, in the order in which they are tried on states.
 
-A grid and an image may have the same form: for the kind of a whole set see `grace_irl.demos.kind_rule`."""
+A grid and an image may have the same shape and type. `grace_irl.demos.kind_rule` decides the kind of a whole set."""
 
 
 def kind_named(name: str) -> StateKind:
-    """The kind of this name.
+    """The kind with this name.
 
     Raises:
-        InputError: no kind has it.
+        InputError: an unknown name.
     """
     if name not in KINDS:
         raise InputError(f"states of kind {name[:40]!r}; expected one of {', '.join(KINDS)}")
@@ -33,7 +33,9 @@ def kind_named(name: str) -> StateKind:
 
 
 def kind_of(states: States, where: str) -> StateKind:
-    """The kind of a trajectory's states, judged by their type and dimensions, and by their values if these leave two.
+    """The kind of a trajectory's states.
+
+    It follows from their type and dimensions, and from their values if several kinds remain.
 
     Raises:
         InputError: no kind recognises them.
@@ -47,12 +49,12 @@ def kind_of(states: States, where: str) -> StateKind:
 
 
 def kinds_of(states: States) -> tuple[StateKind, ...]:
-    """The kinds that a trajectory's states may be of, judged by their type and dimensions."""
+    """The kinds that fit the type and dimensions of a trajectory's states."""
     return tuple(kind for kind in KINDS.values() if kind.recognises(states))
 
 
 def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
-    """The kind among several that recognise states, or one state, judged by their values if these are bytes."""
+    """The most plausible of several kinds that recognise these states, or this state. Only byte values decide."""
     if len(kinds) == 1:
         return kinds[0]
     values = ValueTally()
@@ -62,12 +64,12 @@ def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
 
 
 def kinds_of_parts(parts: Sequence[PartLayout]) -> tuple[StateKind, ...]:
-    """The kinds of states that a file may keep as these parts."""
+    """The kinds whose states a file may store as these parts."""
     return tuple(kind for kind in KINDS.values() if kind.recognises_parts(parts))
 
 
 def kind_of_state(state: Any, where: str) -> StateKind:
-    """The kind of one state, as an environment gives it; see `kind_of`.
+    """The kind of one state of an environment; see `kind_of`.
 
     Raises:
         InputError: no kind recognises it.
@@ -83,19 +85,20 @@ def _kinds_of_state(state: Any) -> tuple[StateKind, ...]:
 
 
 def kinds_of_space(space: Any) -> tuple[StateKind, ...]:
-    """The kinds that observations of a Gymnasium space may be of."""
+    """The kinds that fit the observations of a Gymnasium space."""
     return tuple(kind for kind in KINDS.values() if kind.recognises_space(space))
 
 
 def as_state(state: Any, kind: StateKind | None = None) -> Any:
-    """One state as a program is handed it: a fresh, writable copy.
+    """One state in the form that programs receive: a fresh, writable copy.
 
     Args:
-        state: as an environment or a file has it.
-        kind: of the state; None judges by its type and dimensions: kinds of one form hand states over alike.
+        state: the state in the form of an environment or a file.
+        kind: the state's kind. None takes the first kind that fits, because kinds that fit the same state convert it
+            alike.
 
     Raises:
-        InputError: no state of any kind.
+        InputError: the state fits no kind.
     """
     found = kind or next(iter(_kinds_of_state(state)), None) or kind_of_state(state, "reward")
     return found.as_state(state)

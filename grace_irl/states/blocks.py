@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-# Readable on dark and light terminals, told apart by most colour-blind eyes (after Okabe and Ito, 2008).
+# Readable on dark and light terminals, and distinct for most colour-blind readers (Okabe and Ito, 2008).
 PALETTE = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999")
 MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 COMMON = (("· ", "grey62 on grey19"), ("▒▒", "grey62 on grey37"))
-"""The two cells that occur most, in most grids the floor and the walls, stay in the background."""
+"""Characters and style of the two most frequent cells. In most grids these are the floor and the walls, so they get
+background colours."""
 
 Cell = tuple[int, ...]
 
 
 class Legend:
-    """Gives every different cell (its three codes) a colour and a mark, the same in every picture."""
+    """Colours and marks of all different cells, the same in every picture. A cell is its three codes."""
 
     def __init__(self, grids: Sequence[NDArray[Any]]) -> None:
         counts: Counter[Cell] = Counter()
@@ -34,16 +35,16 @@ class Legend:
             self._styles[cell] = (f"{mark} ", f"bold black on {PALETTE[number % len(PALETTE)]}")
 
     def block(self, cell: Cell) -> tuple[str, str]:
-        """Two characters and a style for one cell."""
+        """Two characters and the style of one cell."""
         return self._styles[cell]
 
     @property
     def blocks(self) -> Mapping[Cell, tuple[str, str]]:
-        """Two characters and a style for every cell, most frequent first."""
+        """Two characters and the style of every cell, most frequent cell first."""
         return self._styles
 
     def text(self) -> Text:
-        """One line that says which block is which cell."""
+        """One line with each block and the codes of its cell."""
         line = Text()
         for cell, (mark, style) in self._styles.items():
             line.append(mark, style)
@@ -52,7 +53,7 @@ class Legend:
 
 
 def picture(grids: Sequence[NDArray[Any]], legend: Legend, gap: int = 4) -> Text:
-    """Grids `(h, w, 3)` side by side, `state[row, column]` downwards and rightwards."""
+    """Grids `(h, w, 3)` side by side. Rows go down, columns go right."""
     height = max(grid.shape[0] for grid in grids)
     lines = []
     for row in range(height):
@@ -70,5 +71,5 @@ def picture(grids: Sequence[NDArray[Any]], legend: Legend, gap: int = 4) -> Text
 
 
 def snapshots(states: NDArray[Any], count: int = 3) -> list[int]:
-    """States of a trajectory to show: the first, the last, and some between."""
+    """Indices of the states of a trajectory to show: the first, the last and some between."""
     return sorted({int(i) for i in np.linspace(0, len(states) - 1, count).round()})

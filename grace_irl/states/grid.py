@@ -1,4 +1,4 @@
-"""Grids: states of h x w cells with three codes each."""
+"""Grids: states of h x w cells with three integer codes each."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ if TYPE_CHECKING:
 CHANNELS = 3
 
 LIKELY_CODES = 16
-"""Different codes of a channel over a whole set, at most, if bytes are to count as a grid without being called one."""
+"""Maximum number of different codes per channel in a set of bytes that counts as grids without the user's word."""
 
 PICTURE_SIDE, BRIGHT = 32, 128
-"""Flat drawings have few colours, too. So bytes of this many rows and columns (Minari's bound for pictures) are no grid
-if some value is as high as this."""
+"""Smallest side in cells and smallest value from which bytes count as pictures.
+
+Flat drawings have few colours, as grids have few codes. So bytes are pictures if some state has at least this side and
+some value is at least this high. The side is Minari's bound for pictures."""
 
 MOST_CODES = 128
-"""The same if somebody calls them a grid. Pictures have more, as a rule all 256."""
+"""Maximum number of different codes per channel in a set of bytes that the user calls grids. Pictures usually have all
+256 values."""
 
 
 class GridKind(StateKind):
-    """`(T+1, h, w, 3)` integers; programs are handed `(h, w, 3)` int64.
+    """Grids: `(T+1, h, w, 3)` integers. Programs receive `(h, w, 3)` int64.
 
-    Codes are widened because differences of `uint8` cells wrap around (`np.uint8(1) - np.uint8(2)` is 255), which no
-    author of a reward expects.
+    Codes become int64 because differences of `uint8` cells wrap around: `np.uint8(1) - np.uint8(2)` is 255. No author
+    of a reward expects that.
     """
 
     name = "grid"
@@ -55,7 +58,7 @@ class GridKind(StateKind):
         return array.ndim == 3 and array.shape[2] == CHANNELS and array.dtype.kind in "iu"
 
     def likely(self, values: ValueTally) -> bool:
-        """See `StateKind`: the codes of a channel are few, and small if there are many cells."""
+        """See `StateKind`. A grid has few codes per channel, and only small codes if it has many cells."""
         drawn = values.side >= PICTURE_SIDE and values.highest >= BRIGHT
         return values.channels in (0, CHANNELS) and values.most <= LIKELY_CODES and not drawn
 
@@ -116,7 +119,7 @@ class GridKind(StateKind):
         return GridCodes()
 
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
-        """See `StateKind`; the axes always change."""
+        """See `StateKind`. The scrambler always flips or transposes the axes."""
         return GridScrambler.draw(seed, CHANNELS)
 
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
@@ -125,18 +128,21 @@ class GridKind(StateKind):
 
 
 def _may_be_grid(dtype: DTypeLike, channels: int) -> bool:
-    """Whether it is no picture for its form; what is neither is refused by `GridKind.check`."""
+    """Whether states with this type and number of channels may be grids, because they are no images.
+
+    `GridKind.check` refuses states that are neither.
+    """
     return channels == CHANNELS or np.dtype(dtype) != np.uint8 or channels not in (1, 4)
 
 
 class GridCodes:
-    """The count of each code in each of the three channels. Implements `Census`."""
+    """Counts of each code in each of the three channels. Implements `Census`."""
 
     def __init__(self) -> None:
         self.counts: tuple[Counter[int], ...] = (Counter(), Counter(), Counter())
 
     def add(self, states: NDArray[Any], where: str = "") -> None:
-        """Takes `(T+1, h, w, 3)` states."""
+        """Add states `(T+1, h, w, 3)`."""
         for channel, counter in enumerate(self.counts):
             codes, counts = np.unique(states[..., channel], return_counts=True)
             for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
@@ -161,16 +167,16 @@ class GridCodes:
 
 @dataclass
 class GridScrambler(Scrambler):
-    """Permutes the values of each channel, flips and transposes axes.
+    """Scrambler that permutes the values of each channel, and flips and transposes the axes.
 
-    Axes are drawn at the start; codes when they are first met, by the seed, so that a map may be used again for data
-    with codes that it has not seen.
+    The change of axes is drawn at the start. The seed fixes the new value of every code, so a map also fits data with
+    codes that are not yet in it.
 
     Attributes:
-        seed: of the codes.
-        transpose: swap the two axes, before flipping.
-        flip: reverse the first axis, the second axis.
-        codes: for each channel, new value by old one.
+        seed: seed of the permutations of codes.
+        transpose: whether to swap the two axes, before flips.
+        flip: whether to reverse the first axis, and whether to reverse the second axis.
+        codes: for each channel, the new value of each old value so far.
     """
 
     seed: int
@@ -180,8 +186,8 @@ class GridScrambler(Scrambler):
 
     @classmethod
     def draw(cls, seed: int, channels: int) -> GridScrambler:
-        """A new one; the axes always change."""
-        choice = int(np.random.default_rng([seed, 0]).integers(1, 8))  # every way but the one that leaves them alone
+        """A new random scrambler, which always flips or transposes the axes."""
+        choice = int(np.random.default_rng([seed, 0]).integers(1, 8))  # 0 would leave the axes unchanged
         flip = (bool(choice & 2), bool(choice & 4))
         return cls(seed, bool(choice & 1), flip, tuple({} for _ in range(channels)))
 
@@ -190,7 +196,8 @@ class GridScrambler(Scrambler):
         """The inverse of `to_json`.
 
         Raises:
-            ValueError, LookupError, TypeError, AttributeError: no such object, or for other numbers of channels.
+            ValueError, LookupError, TypeError, AttributeError: an invalid description, or one for another number of
+                channels.
         """
         codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])
         if len(codes) not in channels or any(not 0 <= value < VALUES for table in codes for value in table.values()):

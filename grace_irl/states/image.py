@@ -1,4 +1,4 @@
-"""Images: states of h x w pixels, in bytes, with one, three or four channels."""
+"""Images: states of h x w pixels with one, three or four channels of bytes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 CHANNELS = {1: ("grey",), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
-"""Names of an image's channels, by their number."""
+"""Names of an image's channels, by the number of channels."""
 
 
 class ImageKind(StateKind):
-    """`(T+1, h, w, c)` bytes, c being 1, 3 or 4; programs are handed `(h, w, c)` int64.
+    """Images: `(T+1, h, w, c)` bytes with c = 1, 3 or 4 channels. Programs receive `(h, w, c)` int64.
 
-    Values are widened for the reason for which codes of grids are: differences of bytes wrap around. So a program
-    is handed the same numbers whether a set counts as grids or as images.
+    Bytes become int64 because differences of bytes wrap around. The codes of grids become int64, too, so a program
+    receives the same numbers whether a set counts as grids or as images.
 
     Images of a set have the same channels; their sides may differ between trajectories.
     """
@@ -85,7 +85,7 @@ class ImageKind(StateKind):
         return not part.name and bool(part.shape) and part.dtype == np.dtype(np.uint8).str
 
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
-        """See `StateKind`: the channels are what the sides leave."""
+        """See `StateKind`. The number of channels is `size` divided by the number of pixels."""
         height, width = sides
         pixels = height * width
         found = size // pixels if pixels > 0 else 0
@@ -108,7 +108,7 @@ class ImageKind(StateKind):
         return ImageCensus(self.signature(states))
 
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
-        """See `StateKind`; the axes always change."""
+        """See `StateKind`. The scrambler always flips or transposes the axes."""
         return GridScrambler.draw(seed, self.signature(states))
 
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
@@ -117,10 +117,10 @@ class ImageKind(StateKind):
 
 
 class ImageCensus:
-    """Brightness of each channel, and how many different values it has. Implements `Census`.
+    """Range, mean and number of different values of each channel. Implements `Census`.
 
     Args:
-        channels: of the images.
+        channels: number of channels of the images.
     """
 
     def __init__(self, channels: int) -> None:
@@ -128,7 +128,7 @@ class ImageCensus:
         self._counts = np.zeros((channels, VALUES), np.int64)
 
     def add(self, states: NDArray[Any], where: str = "trajectory") -> None:
-        """Takes `(T+1, h, w, c)` images."""
+        """Add images `(T+1, h, w, c)`."""
         if states.shape[3] != self._channels:
             raise InputError(
                 f"{where}: images of {states.shape[3]} channels in a set of images of {self._channels}; expected one "
@@ -137,7 +137,7 @@ class ImageCensus:
         self._counts += ValueTally.counted(states)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Name, smallest, mean and largest value of each channel, and how many values differ."""
+        """Name, smallest, mean and largest value of each channel, and its number of different values."""
         found = []
         for name, counts in zip(CHANNELS[self._channels], self._counts, strict=True):
             values = np.flatnonzero(counts)

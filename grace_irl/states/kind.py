@@ -1,4 +1,4 @@
-"""The protocol of a kind of state, and the parts that its states are stored as."""
+"""The protocol of a kind of state, and the arrays that store its states."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ if TYPE_CHECKING:
 WORD = re.compile(r"\w+")
 
 States = Any
-"""The states of one trajectory, in order: what has a length and gives one state by index and some by slice. An array
-for most kinds."""
+"""The states of one trajectory, in order: a sequence whose slices are sequences of the same type. An array for most
+kinds."""
 
 Parts = Mapping[str, NDArray[Any]]
-"""States as they are stored: arrays of one row per state, by name. Numbers, or texts in UTF-8 (dtype `S`). A kind whose
-states are one array has one part, named ""."""
+"""States in stored form: arrays by name, with one row per state. They hold numbers, or texts in UTF-8 (dtype `S`). A
+kind whose states are one array has one part, named ""."""
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
-"""Gives an uninitialised array of a shape and dtype: `numpy.empty`, or a region's `allocate`."""
+"""A function that returns an uninitialised array of a shape and dtype: `numpy.empty`, or a memory region's
+`allocate`."""
 
 
 class PartLayout(NamedTuple):
     """One part of a state.
 
     Attributes:
-        name: "" for the only part.
-        dtype: numpy's text of the type in which its numbers are stored (`<f8`); "" of texts.
-        shape: of one state's part; () of a number or a text.
+        name: name of the part; "" if it is the only one.
+        dtype: NumPy's code of the stored number type, such as `<f8`; "" for a text.
+        shape: shape of the part in one state; () for a single number or a text.
     """
 
     name: str
@@ -48,19 +49,19 @@ class PartLayout(NamedTuple):
 
 
 VALUES = 256
-"""Of a byte."""
+"""Number of values of a byte."""
 
 
 class ValueTally:
-    """Different values in each channel of states of bytes, over any number of trajectories."""
+    """Record of the values that occur in each channel of byte states, over any number of trajectories."""
 
     def __init__(self) -> None:
         self._seen = np.zeros((0, VALUES), np.bool_)
         self.side = 0
-        """The shorter side of the largest states."""
+        """The shorter side of a state in cells or pixels, the largest over all states."""
 
     def add(self, states: NDArray[Any]) -> None:
-        """Takes `(..., h, w, c)` bytes."""
+        """Add byte states `(..., h, w, c)`: h rows, w columns, c channels."""
         self.side = max(self.side, min(states.shape[-3:-1]))
         seen = self.counted(states) > 0
         most = max(len(seen), len(self._seen))
@@ -69,74 +70,74 @@ class ValueTally:
 
     @property
     def channels(self) -> int:
-        """The number of channels; of states that differ in it, the largest."""
+        """The number of channels, the largest over all states."""
         return len(self._seen)
 
     @property
     def highest(self) -> int:
-        """The largest value of all channels."""
+        """The largest value in any channel."""
         return int(np.flatnonzero(self._seen.any(axis=0)).max(initial=0))
 
     @property
     def most(self) -> int:
-        """Different values of the channel that has most of them."""
+        """The number of different values in one channel, the largest over all channels."""
         return int(self._seen.sum(axis=1).max(initial=0))
 
     @staticmethod
     def counted(states: NDArray[Any]) -> NDArray[np.int64]:
-        """The count of each value in each channel of `(..., c)` bytes: `(c, 256)`."""
+        """Counts `(c, 256)` of each value in each channel of byte states `(..., c)`."""
         flat = states.reshape(-1, states.shape[-1])
         return np.stack([np.bincount(flat[:, channel], minlength=VALUES) for channel in range(flat.shape[1])])
 
 
 class Census(Protocol):
-    """Gathers what `grace-irl demos inspect` prints about the states of a set, in one pass."""
+    """Statistics of a set's states, gathered in one pass for `grace-irl demos inspect`."""
 
     def add(self, states: States, where: str) -> None:
-        """Counts the states of one trajectory.
+        """Count the states of one trajectory.
 
         Raises:
-            InputError: they do not fit those before, or one cannot be read.
+            InputError: the states do not fit the earlier ones, or one of them cannot be read.
         """
         ...
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
-        """The counts as plain values, under keys of their own.
+        """The counts as plain values, under keys that only this kind uses.
 
         Args:
-            fields: names of a state's numbers, or ().
-            most: entries of a list without end.
+            fields: names of the features of a state; () if they have none.
+            most: maximum number of entries in a list of unbounded length.
         """
         ...
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
-        """The counts for a terminal; arguments as for `to_json`."""
+        """The counts for a terminal, with the arguments of `to_json`."""
         ...
 
 
 class Scrambler(ABC):
-    """Takes the meaning out of states: what is equal stays equal, and nothing else is known about them."""
+    """A map that hides the meaning of states. Its only guarantee is that equal states stay equal."""
 
     @abstractmethod
     def states(self, states: States, word: Callable[[str], str], where: str) -> States:
         """The scrambled copy of one trajectory's states.
 
         Args:
-            states: of the kind.
-            word: gives the invented word for a word in lower case.
+            states: states of one trajectory, of the scrambler's kind.
+            word: function from a lower-case word to its invented word.
             where: file and episode, for messages.
 
         Raises:
-            InputError: states that the map was not made for.
+            InputError: the map does not fit these states.
         """
 
     def text(self, text: str, word: Callable[[str], str]) -> str:
-        """The scrambled instruction: its words are replaced, all in lower case."""
+        """The scrambled instruction: invented words in lower case replace its words."""
         return in_invented_words(text, word)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of a scrambled state's numbers, which say nothing; () if they have none."""
+        """Meaningless names of the features of a scrambled state; () if they have none."""
         return ()
 
     @abstractmethod
@@ -145,29 +146,29 @@ class Scrambler(ABC):
 
 
 def in_invented_words(text: str, word: Callable[[str], str]) -> str:
-    """A text whose words are replaced, all in lower case."""
+    """The text with each word replaced by its invented word, in lower case."""
     return WORD.sub(lambda match: word(match[0].lower()), text)
 
 
 class StateKind(ABC):
-    """A kind of state. One object serves the whole program; it holds no data.
+    """A kind of state. The package has one object per kind, which holds no data.
 
     Attributes:
-        name: as files, headers and messages have it.
-        plural: what messages call several states.
-        expected: what the states of a trajectory are, for messages.
-        shows_actions: programs may reward transitions between such states.
-        prompts_actions: prompts explain what an action is; not for kinds whose actions are small numbers that say
-            nothing which two states in a row do not say.
-        sides: the sides of a state that may differ between trajectories, by name; () if all states have one shape.
-        heavy: a state takes kilobytes, so files are read in small batches.
-        parsed: programs parse states, which takes CPU by the byte.
-        annotated: episodes may carry screenshots and actions in words.
-        has_parts: states are dicts of named parts, whose names programs need.
-        named_fields: the numbers of a state may have names (`Metadata.fields`).
-        label: the label rule of data of which nothing else is known ("last": tasks end where a goal is reached).
-        view: the view of states in files that do not say theirs.
-        stored_as: what a column of a file holds for one state, for messages.
+        name: name in files, headers and messages.
+        plural: plural of the name, for messages.
+        expected: type and shape of a trajectory's states, for messages.
+        shows_actions: whether programs may reward transitions between such states.
+        prompts_actions: whether prompts explain the actions. False if actions are small numbers that follow from two
+            consecutive states.
+        sides: names of the dimensions of a state that may differ between trajectories; () if all have one shape.
+        heavy: whether a state takes kilobytes. Files of such states are read in small batches.
+        parsed: whether programs parse states, at a CPU cost that grows with the bytes.
+        annotated: whether episodes may carry screenshots and descriptions of actions.
+        has_parts: whether states are dicts of named parts. Programs need these names.
+        named_fields: whether the features of a state may have names (`Metadata.fields`).
+        label: default label rule. It is "last" for kinds whose tasks end when the goal is reached.
+        view: default view, for files that name none.
+        stored_as: description of the column that holds a state in a file, for messages.
     """
 
     name: ClassVar[str]
@@ -189,42 +190,42 @@ class StateKind(ABC):
 
     @abstractmethod
     def recognises(self, states: States) -> bool:
-        """Whether the states of a trajectory are of this kind, judged by their type and dimensions alone.
+        """Whether the states of a trajectory may be of this kind, judged by their type and dimensions alone.
 
-        Of states that several kinds recognise, the first of them in `grace_irl.states.KINDS` that is `likely` has them.
+        If several kinds recognise the states, the first one in `grace_irl.states.KINDS` that finds them `likely` wins.
         """
 
     @abstractmethod
     def recognises_state(self, state: Any) -> bool:
-        """The same of one state, as an environment gives it."""
+        """Whether one state of an environment may be of this kind, judged by its type and dimensions alone."""
 
     def likely(self, values: ValueTally) -> bool:
-        """Whether states of bytes with these values are rather of this kind than of others that recognise them."""
+        """Whether byte states with these values fit this kind better than the other kinds that recognise them."""
         return True
 
     def seen_in(self, values: ValueTally) -> str:
-        """The reason for which states of bytes with these values count as this kind, in a few words."""
+        """A short reason why byte states with these values are of this kind, for messages."""
         return f"{values.most} different values in a channel"
 
     def objection(self, values: ValueTally) -> str:
-        """The reason why states of bytes with these values cannot be of this kind, even if somebody says so; or ""."""
+        """A short reason why byte states with these values cannot be of this kind, even on request; "" if they can."""
         return ""
 
     @abstractmethod
     def check(self, states: States, where: str) -> None:
-        """Refuses states that cannot be used.
+        """Refuse states that cannot be used.
 
         Raises:
-            InputError: what was found, what was expected, what to do.
+            InputError: invalid states. The message names the fault, the expected states and the remedy.
         """
 
     def check_fields(  # noqa: B027 - most kinds have none
         self, states: States, fields: Sequence[str], where: str
     ) -> None:
-        """Refuses names of fields that do not fit, and states that a reader must not build a trajectory of.
+        """Refuse field names that do not fit the states, and values that a reader must not accept.
 
         Raises:
-            InputError: what was found, with the name of the field if it is known.
+            InputError: such a name or value. The message has the name of the field if it is known.
         """
 
     def describe(self, states: States) -> str:
@@ -232,64 +233,65 @@ class StateKind(ABC):
         return f"{states.dtype} of shape {states.shape}"
 
     def signature(self, states: States) -> Hashable:
-        """Facts that all trajectories of a set share, such as a vector's width; None if nothing has to be shared."""
+        """Properties that all trajectories of a set share, such as a vector's width; None if there are none."""
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """One clause on two trajectories whose signatures differ: "states of 3 numbers beside FILE with 4".
+        """A clause on two trajectories with different signatures: "states of 3 numbers beside FILE with 4".
 
         Args:
-            states, others: of the two.
-            beside: where the others are from.
+            states: states of one trajectory.
+            others: states of the other trajectory.
+            beside: file of the other trajectory.
         """
         return f"{self.describe(states)} beside {beside} with {self.describe(others)}"
 
     # Sizes and identity
 
     def shape(self, states: States) -> tuple[int, ...]:
-        """The shape of one state; () of a kind without one."""
+        """The shape of one state; () for kinds without a shape."""
         return tuple(states.shape[1:])
 
     def type_name(self, states: States) -> str:
-        """The type of a state's numbers, as headers and tables have it."""
+        """The type of a state's numbers, for headers and tables."""
         return str(states.dtype.name)
 
     def nbytes(self, states: States) -> int:
-        """Bytes that the states take in memory."""
+        """Size of the states in memory, in bytes."""
         return int(states.nbytes)
 
     def size(self, states: States) -> int:
-        """Numbers of one state, if all states have as many; else 0."""
+        """Number of features of one state: the product of its sides."""
         return int(np.prod(self.shape(states), dtype=np.int64))
 
     def numbers(self, states: States) -> NDArray[np.float64] | None:
-        """All numbers of each state in a row, `(T+1, n)`; None of a kind whose states are no numbers."""
+        """The n features of each state, `(T+1, n)`; None if the states hold no numbers."""
         return None
 
     def identity(self, states: States) -> tuple[object, object]:
-        """The beginning of a digest: shape and type."""
+        """Shape and type, the first input to a digest of the states."""
         return states.shape, states.dtype.str
 
     def feed(self, digest: Any, states: States) -> None:
-        """Adds all states to a digest of `hashlib`."""
+        """Add all states to a digest of `hashlib`."""
         digest.update(np.ascontiguousarray(states).data)
 
     # Files and the sandbox
 
     def layout(self, states: States) -> tuple[PartLayout, ...]:
-        """The parts that the states are stored as."""
+        """The layout of each part that stores the states."""
         return tuple(layout_of(name, array) for name, array in self.parts(states).items())
 
     def parts(self, states: States) -> Parts:
-        """The states as they are stored."""
+        """The states in stored form."""
         return {"": states}
 
     def whole(self, parts: Parts) -> States:
-        """The states of stored parts: the inverse of `parts`, without a copy."""
+        """The states that these parts store. The inverse of `parts`, without a copy."""
         return parts[""]
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
-        """Whether a file without a header whose states have these parts holds states of this kind."""
+        """Whether states with these parts may be of this kind, for files without a header."""
         return False
 
     @abstractmethod
@@ -297,54 +299,55 @@ class StateKind(ABC):
         """Whether a state of this kind may have such a part, judged by its name and type."""
 
     def require_names(self, names: Sequence[str], where: str) -> None:  # noqa: B027 - most kinds have one part
-        """Refuses names of parts that a file has, before anything of them is read.
+        """Refuse invalid names of a file's parts, before the parts are read.
 
         Raises:
-            InputError: too many, or names that cannot be kept.
+            InputError: too many names, or a name that cannot be stored.
         """
 
     def stored_shape(self, size: int, sides: Sequence[int]) -> tuple[int, ...]:
-        """The shape of a state that a file keeps as numbers in a row.
+        """The shape of a state that a file stores as a flat list of numbers.
 
         Args:
-            size: numbers of the state.
-            sides: as long as `sides` of the kind; what the file says of them.
+            size: length of the list.
+            sides: lengths of the dimensions in `StateKind.sides`, from the file.
         """
         return (size,)
 
     def canonical(self, text: str, where: str) -> str:
-        """A text as states have it, in the one spelling for all files.
+        """The text in the one spelling that states use, whichever file it is from.
 
         Raises:
-            InputError: no such text.
+            InputError: an invalid text for this kind.
         """
         return text
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
-        """The type in which the numbers of a part reach a program, whatever a file stores.
+        """The type in which programs receive the numbers of a part, whatever type a file stores.
 
-        A type would say which file a state is from, and files are often all expert or all negative.
+        A type that varied between files would tell programs which file a state is from. Files often hold only experts
+        or only negatives.
         """
         return np.dtype(np.float64) if np.dtype(part.dtype).kind == "f" else np.dtype(np.int64)
 
     def joined(self, values: Mapping[str, Any]) -> Any:
-        """One state as a program is handed it. A kind whose states are one array is not asked.
+        """One state in the form that programs receive. The base class serves kinds whose states have one part.
 
         Args:
-            values: of each part a fresh array, a number or a text.
+            values: value of each part: a fresh array, a number or a text.
         """
         return values[""]
 
     def separated(self, state: Any) -> Mapping[str, Any]:
-        """The parts of one state, as an environment gives it, without a copy: arrays, numbers and texts."""
+        """The parts of one state of an environment, without a copy: arrays, numbers and texts."""
         return {"": state}
 
     @abstractmethod
     def as_state(self, state: Any) -> Any:
-        """One state, as an environment or a file has it, as a program is handed it: a fresh, writable copy."""
+        """One state of an environment or a file in the form that programs receive: a fresh, writable copy."""
 
     def online(self, states: Sequence[Any]) -> States:
-        """Several such states as the states of a trajectory."""
+        """The states of a trajectory, from single states of an environment."""
         return np.stack([np.asarray(state) for state in states])
 
     def copied(self, state: Any) -> Any:
@@ -365,24 +368,24 @@ class StateKind(ABC):
 
     @abstractmethod
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
-        """A new way to scramble states like these."""
+        """A new random scrambler for states like these."""
 
     @abstractmethod
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
         """The scrambler that `Scrambler.to_json` described.
 
         Raises:
-            ValueError, LookupError, TypeError, AttributeError: not such an object.
+            ValueError, LookupError, TypeError, AttributeError: an invalid description.
         """
 
 
 @dataclass(frozen=True)
 class KindChoice:
-    """The kind of a set whose form leaves several, with the reason for it.
+    """The kind chosen for a set whose states fit several kinds, with the reason.
 
     Attributes:
-        kind: of the states.
-        reason: in a few words.
+        kind: the chosen kind.
+        reason: a few words, for messages.
         others: kinds that `--kind` could choose instead; () if a file states the kind.
     """
 
@@ -392,11 +395,11 @@ class KindChoice:
 
     @property
     def line(self) -> str:
-        """Kind, reason and how to choose otherwise."""
+        """One line for the user: the kind, the reason and how to choose another kind."""
         named = ", ".join(kind.name for kind in self.others)
         return f"states are {self.kind.plural}: {self.reason}{f' (--kind chooses otherwise: {named})' if named else ''}"
 
 
 def layout_of(name: str, array: NDArray[Any]) -> PartLayout:
-    """The layout of a part of several states."""
+    """The layout of the part whose values for several states are this array."""
     return PartLayout(name, "" if array.dtype.kind == "S" else array.dtype.str, tuple(array.shape[1:]))

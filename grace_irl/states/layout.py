@@ -1,4 +1,4 @@
-"""States on the wire to another process: the parts of each state as bytes, one after the other."""
+"""The bytes of states that go to another process: the parts of each state, one after the other."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from grace_irl.states import kind_named
 from grace_irl.states.kind import PartLayout, StateKind
 
 LENGTH = struct.Struct("<I")
-"""The bytes of a text, which follow."""
+"""Format of the length of a text in bytes, which precedes the text."""
 
 Receive = Callable[[int], bytes]
-"""Gives the next bytes from the other process, as many as asked for."""
+"""A function that returns the given number of bytes from the other process."""
 
 
 class StateLayout:
-    """Layout of states of one kind, type and shape on the wire.
+    """Byte layout of states of one kind, type and shape.
 
     Args:
-        kind: of the states.
-        parts: of each state, in their order.
+        kind: kind of the states.
+        parts: layout of each part, in the order of their bytes.
     """
 
     def __init__(self, kind: StateKind, parts: Sequence[PartLayout]) -> None:
@@ -36,10 +36,10 @@ class StateLayout:
 
     @classmethod
     def of(cls, kind: StateKind, state: Any) -> StateLayout:
-        """The layout of states like this one, which an environment gave.
+        """The layout of states like this one of an environment.
 
         Raises:
-            InputError: the kind has no such states.
+            InputError: the state is not of this kind.
         """
         return cls(kind, [_layout(name, value) for name, value in kind.separated(state).items()])
 
@@ -54,10 +54,10 @@ class StateLayout:
         return cls(kind_named(name), [PartLayout(part, dtype, tuple(shape)) for part, dtype, shape in parts])
 
     def encoded(self, state: Any) -> bytes:
-        """A state as it goes to the other process.
+        """The bytes of a state, for the other process.
 
         Raises:
-            InputError: it has other parts or another shape.
+            InputError: the state does not fit the layout.
         """
         values = self.kind.separated(state)
         if len(values) != len(self.parts) or any(part.name not in values for part in self.parts):
@@ -65,7 +65,7 @@ class StateLayout:
         return b"".join(map(_encoded, self.parts, (values[part.name] for part in self.parts)))
 
     def received(self, receive: Receive) -> bytes:
-        """The bytes of one state, not yet read."""
+        """The bytes of the next state from the other process, not yet decoded."""
         if self._size is not None:
             return receive(self._size)
         data = b""
@@ -78,10 +78,11 @@ class StateLayout:
         return data
 
     def state(self, data: bytes, at: int = 0) -> Any:
-        """The state in such bytes, as a program is handed it: a copy of its own.
+        """The state in these bytes, as a fresh copy in the form that programs receive.
 
         Args:
-            at: offset of its first byte.
+            data: bytes of one or several states.
+            at: offset of the state's first byte.
         """
         if self._only is not None:
             return self._only.read(data, at)
@@ -97,7 +98,7 @@ class StateLayout:
         return self.kind.joined(values)
 
     def states(self, count: int, receive: Receive) -> list[Any]:
-        """The next states, as a program is handed them."""
+        """The next states from the other process, in the form that programs receive."""
         if self._size is None:
             return [self.state(self.received(receive)) for _ in range(count)]
         data = receive(count * self._size)
@@ -105,7 +106,7 @@ class StateLayout:
 
 
 class _Numbers:
-    """One part of numbers."""
+    """Decoder of a numeric part."""
 
     def __init__(self, kind: StateKind, part: PartLayout) -> None:
         self._stored, self._handed, self._shape = np.dtype(part.dtype), kind.handed(part), part.shape
@@ -113,7 +114,7 @@ class _Numbers:
         self.size = self._count * self._stored.itemsize
 
     def read(self, data: bytes, at: int) -> Any:
-        """A copy of its own in the type that a program is handed."""
+        """A fresh copy in the type that programs receive."""
         array = np.frombuffer(data, self._stored, self._count, at).reshape(self._shape).astype(self._handed)
         return array if self._shape else array[()]
 

@@ -1,4 +1,4 @@
-"""Records part by part: a census of their numbers and texts, and a scrambler."""
+"""Census and scrambler of records, which treat each part by itself."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RecordCensus:
     """Types, shapes and ranges of parts. Implements `Census`.
 
     Args:
-        kind: of records.
-        states: whose parts all others have.
+        kind: kind of the records.
+        states: records of one trajectory. All records of the set have the same parts.
     """
 
     def __init__(self, kind: StateKind, states: States) -> None:
@@ -50,7 +50,7 @@ class RecordCensus:
                 counts.add(array.reshape(len(array), -1), where)
 
     def rows(self, most: int) -> list[dict[str, Any]]:
-        """Each part as plain values: name, type and shape; range of its numbers, or its commonest texts."""
+        """Each part as plain values: name, type, shape, and the range of its numbers or its most frequent texts."""
         found: list[dict[str, Any]] = []
         for part in self._kind.layout(self._first):
             counts = self._counts[part.name]
@@ -92,13 +92,13 @@ class RecordCensus:
 
 @dataclass(frozen=True)
 class PartMap:
-    """Replacement of one part.
+    """Scrambling of one part.
 
     Attributes:
-        name: its new name.
-        order: the old place of each of its numbers; () of texts.
-        scale: factor of each number of the new order; () of bytes and texts.
-        codes: new byte by old one; () of others.
+        name: new name of the part.
+        order: old index of each number in the new order; () for texts.
+        scale: factor of each number, in the new order; () for bytes and texts.
+        codes: new byte for each old byte; () for other types.
     """
 
     name: str
@@ -108,7 +108,7 @@ class PartMap:
 
     @classmethod
     def draw(cls, name: str, part: PartLayout, kept: str, rng: np.random.Generator) -> PartMap:
-        """A new map for numbers of the type `kept`; whole numbers stay whole numbers, and bytes bytes."""
+        """A new random map for numbers of the type `kept`. Integers stay integers, and bytes stay bytes."""
         size = math.prod(part.shape)
         order = tuple(rng.permutation(size).tolist())
         if kept == "uint8":
@@ -121,10 +121,10 @@ class PartMap:
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> PartMap:
-        """The inverse of `vars`.
+        """The map whose `vars` these are.
 
         Raises:
-            ValueError, LookupError, TypeError: no such map.
+            ValueError, LookupError, TypeError: an invalid map.
         """
         order, scale = tuple(int(i) for i in about["order"]), tuple(float(x) for x in about["scale"])
         codes = tuple(int(code) for code in about["codes"])
@@ -134,7 +134,7 @@ class PartMap:
         return cls(str(about["name"]), order, scale, codes)
 
     def apply(self, array: NDArray[Any], where: str) -> NDArray[Any]:
-        """The scrambled copy of a part of numbers."""
+        """The scrambled copy of a numeric part."""
         flat = array.reshape(len(array), -1)
         if flat.shape[1] != len(self.order) or bool(self.codes) != (array.dtype == np.uint8):
             raise InputError(f"{where}; expected {len(self.order)} numbers, as the map was made for: make a new map")
@@ -150,11 +150,11 @@ class PartMap:
 
 @dataclass(frozen=True)
 class RecordScrambler(Scrambler):
-    """Renames parts; permutes and rescales their numbers; puts their texts in invented words.
+    """Scrambler that renames parts, permutes and rescales their numbers, and replaces words by invented ones.
 
     Attributes:
-        kind: of records.
-        parts: the map of each part, by its old name.
+        kind: kind of the records.
+        parts: map of each part, by its old name.
     """
 
     kind: StateKind
@@ -162,7 +162,7 @@ class RecordScrambler(Scrambler):
 
     @classmethod
     def draw(cls, kind: StateKind, states: States, seed: int) -> RecordScrambler:
-        """A new scrambler for records like these."""
+        """A new random scrambler for records like these."""
         rng = np.random.default_rng([seed, 0])
         layout = kind.layout(states)
         maps = {}

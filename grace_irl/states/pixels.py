@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
-"""PNG's number for images of 8 bits a channel, by the number of channels."""
+"""PNG colour types for 8 bits per channel, by the number of channels."""
 
 SHADES = " .:-=+*#%@"
 """Characters from dark to bright, for terminals without colours."""
@@ -21,10 +21,10 @@ SHADES = " .:-=+*#%@"
 def png(image: NDArray[Any]) -> bytes:
     """An image `(h, w, c)` of bytes as a PNG file.
 
-    Written here because the report shows images without Pillow, too, which is an extra.
+    The report needs images even without Pillow, which is an optional dependency. So the encoder is here.
     """
     height, width, channels = image.shape
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with the number of its filter: none
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # the first byte of a row is its filter type: 0, none
     rows[:, 1:] = image.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, COLOUR_TYPES[channels], 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
@@ -34,19 +34,19 @@ def png(image: NDArray[Any]) -> bytes:
 
 
 def coloured(image: NDArray[Any]) -> NDArray[np.uint8]:
-    """An image of any number of channels with three; what is transparent stays as it is below."""
+    """The image with three channels. Grey is repeated, and an alpha channel is dropped."""
     found: NDArray[np.uint8] = np.asarray(image, np.uint8)
     return found.repeat(3, axis=2) if found.shape[2] == 1 else found[..., :3]
 
 
 def enlarged(image: NDArray[Any], least: int) -> NDArray[np.uint8]:
-    """An image whose longer side has at least half of `least` pixels, each pixel of it a square."""
+    """An enlarged copy, each pixel a square, whose longer side has at least half of `least` pixels."""
     times = max(1, least // max(image.shape[:2]))
     return np.asarray(image, np.uint8).repeat(times, axis=0).repeat(times, axis=1)
 
 
 def reduced(image: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
-    """An image of no more rows and columns than these: the means of squares of its pixels."""
+    """A copy of at most `height` x `width` pixels, each the mean of a square of the image."""
     rows, columns = image.shape[:2]
     step = max(1, -(-rows // height), -(-columns // width))
     if step == 1:
@@ -55,7 +55,7 @@ def reduced(image: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
 
 
 def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) -> Text:
-    """Images side by side, a character for every two rows and one column."""
+    """Images side by side as text, at most `width` characters each. A character covers two rows and one column."""
     small = [reduced(image, 2 * width, width) for image in images]
     cells = [_means(image, 2, 1) for image in small]
     lines = []
@@ -74,7 +74,7 @@ def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) ->
 
 
 def _means(image: NDArray[Any], rows: int, columns: int) -> NDArray[np.uint8]:
-    """The means of rectangles of pixels; those at the end may be smaller."""
+    """The mean of each rectangle of `rows` x `columns` pixels. Rectangles at the last edges may be smaller."""
     tops, lefts = np.arange(0, image.shape[0], rows), np.arange(0, image.shape[1], columns)
     sums = np.add.reduceat(np.add.reduceat(image.astype(np.float64), tops, axis=0), lefts, axis=1)
     heights, widths = (

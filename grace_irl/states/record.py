@@ -1,4 +1,4 @@
-"""Records: states of named arrays and texts, as Gymnasium's `Dict` and robots' observations have them."""
+"""Records: states of named arrays and texts, such as observations of Gymnasium's `Dict` spaces and of robots."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LONGEST_NAME = 200
 
 
 class RecordStates:
-    """The states of one trajectory, kept as one array per part.
+    """The states of one trajectory, stored as one array per part.
 
-    One state is a dict by name: a number, an array, or a text. A slice is `RecordStates` again.
+    One state is a dict from names to numbers, arrays and texts. A slice is `RecordStates` again.
 
     Attributes:
-        parts: `(T+1, ...)` numbers or `(T+1,)` texts in UTF-8 (dtype `S`), in the order of their names.
+        parts: `(T+1, ...)` numbers or `(T+1,)` texts in UTF-8 (dtype `S`), sorted by name.
 
     Args:
-        parts: in any order; truths become numbers.
+        parts: arrays by name, in any order. Booleans become integers.
 
     Raises:
         InputError: no parts, or parts of different lengths.
@@ -56,10 +56,10 @@ class RecordStates:
 
 
 class RecordKind(StateKind):
-    """`RecordStates`; programs are handed a dict of named arrays, numbers and texts.
+    """Records, stored as `RecordStates`. Programs receive a dict of named arrays, numbers and texts.
 
-    Arrays reach programs as uint8, int64 or float64: bytes stay bytes, other whole numbers become int64, all others
-    float64. Nested names are joined by "/". Every part has one type and one shape through a set.
+    Bytes reach programs as uint8, other integers as int64 and all other numbers as float64. Names of nested dicts are
+    joined by "/". A part has the same type and shape in all states of a set.
     """
 
     name = "record"
@@ -109,7 +109,7 @@ class RecordKind(StateKind):
         return tuple((part.name, _type(part), part.shape) for part in self.layout(states))
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """See `StateKind`: the first part that differs."""
+        """See `StateKind`. The clause is about the first part that differs."""
         mine = {part.name: _described(part) for part in self.layout(states)}
         theirs = {part.name: _described(part) for part in self.layout(others)}
         name = next(name for name in sorted({*mine, *theirs}) if mine.get(name) != theirs.get(name))
@@ -117,7 +117,7 @@ class RecordKind(StateKind):
         return f"{found} beside {beside} with {expected}; expected the same parts, types and shapes"
 
     def shape(self, states: States) -> tuple[int, ...]:
-        """See `StateKind`: records have none of their own."""
+        """See `StateKind`. Records have no shape."""
         return ()
 
     def type_name(self, states: States) -> str:
@@ -129,13 +129,13 @@ class RecordKind(StateKind):
         return sum(int(array.nbytes) for array in states.parts.values())
 
     def numbers(self, states: States) -> NDArray[np.float64] | None:
-        """See `StateKind`: those of `places`, in their order; texts have none."""
+        """See `StateKind`. The order is that of `places`; texts have no features."""
         arrays = [array for array in states.parts.values() if array.dtype.kind != "S"]
         flat = [np.asarray(array.reshape(len(array), math.prod(array.shape[1:])), np.float64) for array in arrays]
         return np.concatenate(flat, axis=1) if flat else None
 
     def identity(self, states: States) -> tuple[object, object]:
-        """See `StateKind`. The padding of texts does not count."""
+        """See `StateKind`. The padding of texts has no influence."""
         return len(states), tuple((part.name, part.dtype, part.shape) for part in self.layout(states))
 
     def feed(self, digest: Any, states: States) -> None:
@@ -170,7 +170,7 @@ class RecordKind(StateKind):
         require_names(names, where)
 
     def canonical(self, text: str, where: str) -> str:
-        """See `StateKind`: the text itself."""
+        """See `StateKind`. The text is unchanged."""
         if "\0" in text:
             raise InputError(f"{where}: a text with a null character; expected none: write it without")
         return text
@@ -184,10 +184,10 @@ class RecordKind(StateKind):
         return dict(values)
 
     def separated(self, state: Any) -> dict[str, Any]:
-        """See `StateKind`: nested dicts become names with "/" between.
+        """See `StateKind`. Names of nested dicts are joined by "/".
 
         Raises:
-            InputError: a part that is no number, array of numbers or text.
+            InputError: a part that is not a number, an array of numbers or a text.
         """
         found: dict[str, Any] = {}
         stack: list[tuple[str, Any]] = [("", state)]
@@ -228,7 +228,7 @@ class RecordKind(StateKind):
         return RecordStates(parts)
 
     def recognises_space(self, space: Any) -> bool:
-        """See `StateKind`: a `Dict`."""
+        """See `StateKind`. The space is a `Dict`."""
         return isinstance(getattr(space, "spaces", None), Mapping)
 
     def images(self, states: States) -> list[str]:
@@ -255,7 +255,7 @@ class RecordKind(StateKind):
 
 
 def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
-    """The records of a batch whose parts are stacked, as vector environments give them: `(count,)` dicts."""
+    """The records of a batch from a vector environment, which stacks each part: `(count,)` dicts."""
     rows = np.empty(count, object)
     for row in range(count):
         rows[row] = {
@@ -265,10 +265,11 @@ def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
 
 
 def require_names(names: Sequence[str], where: str) -> None:
-    """Refuses names of parts that no file could hold, or that would lead elsewhere in one.
+    """Refuse names of parts that a file could not hold, or that would escape from their place in it.
 
     Raises:
-        InputError: too many, empty, too long, with control characters, ".." or a backslash, or one inside another.
+        InputError: too many names, one inside another, or one that is empty, too long or holds control characters,
+            ".." or a backslash.
     """
     if not 0 < len(names) <= MOST_PARTS:
         raise InputError(f"{where}: a record of {len(names):,} parts; expected 1 to {MOST_PARTS:,}")
@@ -296,7 +297,7 @@ def require_names(names: Sequence[str], where: str) -> None:
 
 
 def places(states: RecordStates) -> list[tuple[str, tuple[int, ...]]]:
-    """Part and index of every number of a state, in the order of `RecordKind.numbers`."""
+    """Part and index of every feature of a state, in the order of `RecordKind.numbers`."""
     return [
         (name, index)
         for name, array in states.parts.items()
@@ -306,12 +307,12 @@ def places(states: RecordStates) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def spelled(name: str, index: tuple[int, ...]) -> str:
-    """A number of a record as people write it: `achieved_goal[0]`."""
+    """The readable name of a feature of a record, such as `achieved_goal[0]`."""
     return f"{name}[{', '.join(map(str, index))}]" if index else name
 
 
 def _type(part: PartLayout) -> str:
-    """The type in which a part reaches a program: "text", or of numbers numpy's name."""
+    """The type in which programs receive a part: "text", or NumPy's name of a number type."""
     if part.is_text:
         return "text"
     dtype = np.dtype(part.dtype)
@@ -329,7 +330,7 @@ def _part(name: str, value: Any) -> Any:
     """A part of one state as an array or a text.
 
     Raises:
-        InputError: something else.
+        InputError: the value is neither.
     """
     if isinstance(value, str | bytes):
         return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,4 +1,4 @@
-"""Screens: the XML of one user interface per state, in UTF-8."""
+"""Screens: states that are the XML of a user interface, in UTF-8."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, Stat
 from grace_irl.states.texts import pack, text
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
-"""A word; letters beyond ASCII stand by themselves."""
+"""Pattern of one word. Letters beyond ASCII form words of their own."""
 
 NAMES = frozenset({"text", "content-desc", "hint", "resource-id", "class", "package"})
-"""Attributes in which "true" is a word like others."""
+"""Attributes whose value is text, even if it is "true" or "false"."""
 
 TRUTHS = ("true", "false")
 
 
 class ScreenKind(StateKind):
-    """`(T+1,)` texts, dtype `S`; programs are handed a `str`. Files and headers call the kind `ui`."""
+    """Screens: `(T+1,)` texts of dtype `S`. Programs receive a `str`. Files and headers call the kind `ui`."""
 
     name = "ui"
     plural = "screens"
@@ -44,14 +44,14 @@ class ScreenKind(StateKind):
         return isinstance(state, str | bytes)
 
     def check(self, states: States, where: str) -> None:
-        """See `StateKind`: a text of no bytes is refused where it is parsed."""
+        """See `StateKind`. Only the XML parser refuses screens, including empty texts."""
 
     def type_name(self, states: States) -> str:
         """See `StateKind`."""
         return "str"
 
     def identity(self, states: States) -> tuple[object, object]:
-        """See `StateKind`. The padding says only what else was stored beside a screen."""
+        """See `StateKind`. The dtype is left out, because its width depends on the longest screen of the array."""
         return states.shape, self.name
 
     def feed(self, digest: Any, states: States) -> None:
@@ -69,7 +69,7 @@ class ScreenKind(StateKind):
         return not part.name and part.is_text
 
     def canonical(self, text: str, where: str) -> str:
-        """See `StateKind`: the XML as `markup.write` has it."""
+        """See `StateKind`. The spelling is that of `markup.write`."""
         from grace_irl.states.ui import markup
 
         return markup.write(markup.parse(text, where))
@@ -106,12 +106,12 @@ class ScreenKind(StateKind):
 
 
 class ScreenScrambler(Scrambler):
-    """Puts screens and instructions in other words: everything that says what a node is to somebody who knows Android.
+    """Scrambler that replaces the words of screens and instructions, so that knowledge of Android is of no use.
 
-    Words are runs of letters, cut where lower case turns to upper ("alarmTab", "FrameLayout"). They are replaced in
-    texts, descriptions, hints, ids, classes, packages and whatever else is written in letters, and in the instruction
-    alike, so that what agrees still agrees. Numbers, punctuation, truths ("true", "false"), bounds, the names of
-    attributes and the tree stay: how they hang together is what a method has to find out.
+    A word is a run of letters, split before a capital that follows a lower-case letter ("alarmTab", "FrameLayout").
+    Words are replaced in texts, descriptions, hints, ids, classes, packages and all other attributes with letters. The
+    same replacements hold in the instruction, so equal words stay equal. Numbers, punctuation, booleans ("true",
+    "false"), bounds, attribute names and the tree stay, because a method has to find out their relations.
     """
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.bytes_]:
@@ -125,24 +125,25 @@ class ScreenScrambler(Scrambler):
         return in_other_words(text, word)
 
     def to_json(self) -> dict[str, Any]:
-        """See `Scrambler`: words are kept beside it."""
+        """See `Scrambler`. The words are stored elsewhere, so this map is empty."""
         return {}
 
 
 def in_other_words(text: str, word: Callable[[str], str]) -> str:
-    """A text whose words are replaced; capitals stay where they are.
+    """The text with each word replaced. The new words are capitalised like the old ones.
 
     Args:
-        word: from a word in lower case to another.
+        text: the original text.
+        word: function from a lower-case word to its replacement.
     """
     return WORD.sub(lambda match: _spelled_like(match[0], word(match[0].lower())), text)
 
 
 def disguised(state: str, word: Callable[[str], str]) -> str:
-    """A screen in other words.
+    """The XML of a screen with its words replaced.
 
     Raises:
-        InputError: not a screen.
+        InputError: an invalid screen.
     """
     from grace_irl.states.ui import markup
 

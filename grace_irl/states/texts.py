@@ -1,4 +1,4 @@
-"""Texts as parts of states: arrays of UTF-8, and tables that hold each different text once."""
+"""Texts as parts of states: UTF-8 arrays, and tables that store each different text once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from grace_irl.states.kind import Allocate
 
 
 def pack(texts: Sequence[str], allocate: Allocate = np.empty) -> NDArray[np.bytes_]:
-    """Texts as one part of the states of a trajectory: `(T+1,)` of dtype `S`, as wide as the longest.
+    """Texts of a trajectory's states as one array `(T+1,)` of dtype `S`, as wide as the longest text.
 
     Args:
-        texts: one per state. None may hold a null character, with which the array fills up: XML cannot.
-        allocate: gives the array.
+        texts: one text per state, without null characters because these pad the array. XML cannot hold them anyway.
+        allocate: function that returns the array.
     """
     width = max((len(each.encode()) for each in {id(each): each for each in texts}.values()), default=1)
     array = allocate((len(texts),), f"S{max(1, width)}")
     last, encoded = "", b""
-    for step, each in enumerate(texts):  # one copy at a time: screens are large
+    for step, each in enumerate(texts):  # one encoded text at a time, because screens are large
         if each is not last:
             last, encoded = each, each.encode()
         array[step] = encoded
@@ -31,15 +31,15 @@ def pack(texts: Sequence[str], allocate: Allocate = np.empty) -> NDArray[np.byte
 
 
 def text(value: bytes) -> str:
-    """One entry of such an array as the text that a program is handed."""
+    """One entry of an array from `pack`, as the text that programs receive."""
     return value.decode()
 
 
 class TextTable:
-    """The different texts of a set, each once, by number.
+    """The different texts of a set, each stored once and numbered.
 
     Attributes:
-        texts: UTF-8, without padding; views of the arrays that they were found in.
+        texts: UTF-8 texts without padding. They are views of the arrays that hold them.
     """
 
     def __init__(self) -> None:
@@ -47,10 +47,10 @@ class TextTable:
         self._known: dict[bytes, int] = {}
 
     def codes(self, array: NDArray[Any], where: str) -> NDArray[np.int32]:
-        """The numbers `(n,)` of an array's texts, which join the table.
+        """Add an array's n texts to the table, and return their numbers `(n,)`.
 
         Raises:
-            InputError: one that is not UTF-8.
+            InputError: a text that is not UTF-8.
         """
         width = array.dtype.itemsize
         rows = np.ascontiguousarray(array).view(np.uint8).data
@@ -66,7 +66,7 @@ class TextTable:
 
 
 def require_utf8(value: bytes, where: str) -> None:
-    """Refuses a text that is not UTF-8.
+    """Refuse a text that is not UTF-8.
 
     Raises:
         InputError: such a text.

@@ -1,4 +1,4 @@
-"""Vectors: states of n numbers, which may have names."""
+"""Vectors: states of n numbers. The numbers may have names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class VectorKind(StateKind):
-    """`(T+1, n)` numbers of at most 64 bits; programs are handed `(n,)` float64."""
+    """Vectors: `(T+1, n)` numbers of at most 64 bits. Programs receive `(n,)` float64."""
 
     name = "vector"
     plural = "vectors"
@@ -42,7 +42,7 @@ class VectorKind(StateKind):
             raise InputError(f"{where}: state {row} holds NaN or infinity; expected finite numbers: clean the data")
 
     def check_fields(self, states: States, fields: Sequence[str], where: str) -> None:
-        """See `StateKind`; a message on NaN names the field."""
+        """See `StateKind`. The message about NaN names the field."""
         if fields and len(fields) != states.shape[1]:
             raise InputError(
                 f"{where}: {len(fields)} names of fields for states of {states.shape[1]} numbers; expected one each"
@@ -57,7 +57,7 @@ class VectorKind(StateKind):
         )
 
     def signature(self, states: States) -> int:
-        """The width."""
+        """The width n of the vectors."""
         return int(states.shape[1])
 
     def unlike(self, states: States, others: States, beside: str) -> str:
@@ -77,7 +77,7 @@ class VectorKind(StateKind):
         return not part.name and bool(part.shape) and np.dtype(part.dtype or "S").kind in "fiu"
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
-        """See `StateKind`: float64, whatever a file stores."""
+        """See `StateKind`. The type is always float64."""
         return np.dtype(np.float64)
 
     def as_state(self, state: Any) -> NDArray[np.float64]:
@@ -97,7 +97,7 @@ class VectorKind(StateKind):
         width = states.shape[1]
         rng = np.random.default_rng([seed, 0])
         order = tuple(int(i) for i in rng.permutation(width))
-        # A decade either way, and no factor near 1, which would leave a field as it is.
+        # Factors from 0.1 to 10, but none near 1: it would leave a field almost unchanged.
         exponents = rng.uniform(0.1, 1.0, width) * rng.choice([-1.0, 1.0], width)
         return VectorScrambler(order, tuple(float(10.0**e) for e in exponents))
 
@@ -110,10 +110,10 @@ class VectorKind(StateKind):
 
 
 def require_numbers(states: NDArray[Any], where: str) -> None:
-    """Refuses arrays whose states hold nothing.
+    """Refuse arrays of empty states.
 
     Raises:
-        InputError: a side of 0.
+        InputError: a side of length 0.
     """
     if 0 in states.shape:
         raise InputError(f"{where}: states of shape {states.shape[1:]}; expected at least one number in each")
@@ -123,7 +123,7 @@ class VectorRanges:
     """Smallest, mean and largest value of each component. Implements `Census`.
 
     Args:
-        width: n.
+        width: number n of components.
     """
 
     def __init__(self, width: int) -> None:
@@ -133,7 +133,7 @@ class VectorRanges:
         self._count = 0
 
     def add(self, states: NDArray[Any], where: str = "trajectory") -> None:
-        """Takes `(T+1, n)` states."""
+        """Add states `(T+1, n)`."""
         if states.shape[1] != len(self.low):
             raise InputError(
                 f"{where}: states of {states.shape[1]} numbers in a set of vectors of {len(self.low)} numbers; "
@@ -153,7 +153,8 @@ class VectorRanges:
         """Name, smallest, mean and largest value of each component.
 
         Args:
-            fields: the names; others of the set may be of a file that has no trajectory, and do not count.
+            fields: names of the components. A wrong number of names is ignored, because the names may come from a file
+                without trajectories.
         """
         names = fields if len(fields) == len(self.low) else [f"[{number}]" for number in range(len(self.low))]
         return list(zip(names, self.low.tolist(), self.mean.tolist(), self.high.tolist(), strict=True))
@@ -179,10 +180,10 @@ class VectorRanges:
 
 @dataclass(frozen=True)
 class VectorScrambler(Scrambler):
-    """Permutes, rescales and renames fields.
+    """Scrambler that permutes, rescales and renames fields.
 
     Attributes:
-        order: the old number of each new field.
+        order: old index of each new field.
         scale: factor of each new field.
     """
 

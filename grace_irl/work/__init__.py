@@ -1,4 +1,4 @@
-"""Spreads work: jobs by name and plain data, done by an executor on this machine or on others."""
+"""Parallel work: executors run jobs on this machine or on others. A job is a task name and plain data."""
 
 from grace_irl.work.executor import Executor, Job, JobError, JobFuture, Tell
 from grace_irl.work.local import LocalExecutor

@@ -1,16 +1,18 @@
-"""The protocol of executors: a job is a name and plain data, its result is plain data or a file.
+"""The interface of executors. A job is a task name and plain data. Its result is plain data or a file.
 
-Evaluations, trainings and the jobs of a comparison all go through an executor. `LocalExecutor` is the one of this
-machine. An executor for several machines has to do the following, and `grace_irl.testing.executors` tries it:
+Executors run evaluations, trainings and the jobs of a comparison. `LocalExecutor` runs them on this machine. An
+executor for several machines must meet these requirements, which `grace_irl.testing.executors` tests:
 
-- It imports a task by its name, `package.module:function`, in a process that may be ended alone, and calls it with
-  `tell` and the job's arguments by name. Arguments, messages and results travel as JSON; nothing is unpickled.
-- Files that arguments name are where every machine finds them (a shared folder).
-- It hands each message of `tell` on, in order, before the result.
-- It ends a cancelled job for good, with all its children. A job also ends if the process that submitted it does.
-- A job that raises `InputError` or `GraceError` raises the same in `result()`, and every other end is a `JobError`.
-- Services (`LocalExecutor`) are functions of the submitting process, which wait for work done elsewhere: a sandbox's
-  children, a model's server. It runs them in threads of that process, or has a task that does the same elsewhere.
+- It imports a task by its name, `package.module:function`, and calls it with `tell` and the job's arguments as keyword
+  arguments. The process of a task can be killed without harm to other jobs. Arguments, messages and results are sent
+  as JSON, never as pickles.
+- Files named in arguments are accessible from every machine, in a shared folder.
+- It forwards all messages of `tell` in order, before the result.
+- It kills a cancelled job and all its child processes. A job also ends if the process that submitted it ends.
+- `result()` raises the same `InputError` or `GraceError` as the task, and a `JobError` for any other failure.
+- A service (`LocalExecutor`) is a function of the submitting process that waits for work done elsewhere, such as in a
+  sandbox's child processes or on a model's server. The executor runs it in a thread of that process, or replaces it by
+  a task with the same effect.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from typing import Any, Protocol, Self
 from grace_irl.errors import GraceError
 
 Tell = Callable[[Any], None]
-"""Takes a message of a job that is at work: plain data."""
+"""A function that gets messages (plain data) of a running job."""
 
 
 class JobError(GraceError):
-    """A job that ended without a result: its process died, or its task has a defect."""
+    """A job failed without a result: its process died, or its task raised an unexpected exception."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,12 @@ class Job:
     """A piece of work.
 
     Attributes:
-        task: `package.module:function`, done in a process of its own as `function(tell, **arguments)`; or the name of
-            a service, done in a thread as `service(**arguments)`.
-        arguments: plain data for a task: None, numbers, texts, lists, and dicts by texts. A service gets them as
-            they are.
-        log: a file that gets what the task's process prints; None: nothing is kept.
-        environment: variables that the process has beside those of this one.
+        task: `package.module:function`, called in a separate process as `function(tell, **arguments)`. Or the name of
+            a service, called in a thread as `service(**arguments)`.
+        arguments: arguments by name. For a task they are None, numbers, texts, lists and dicts with text keys. A
+            service may get any objects.
+        log: file for the output of the task's process; None: the output is discarded.
+        environment: additional environment variables of the task's process.
     """
 
     task: str
@@ -51,18 +53,18 @@ class Job:
 
 
 class JobFuture(Future[Any]):
-    """The result of a job, later."""
+    """The future result of a job."""
 
     def __init__(self) -> None:
         super().__init__()
         self.end: Callable[[], None] | None = None
-        """Ends the job's process; None while it has none."""
+        """A function that ends the job's process; None while there is none."""
 
     def cancel(self) -> bool:
-        """Drops a job that waits, and ends the process of one that is at work; `result()` raises `CancelledError`.
+        """Cancel a waiting job, or end the process of a running one. `result()` then raises `CancelledError`.
 
         Returns:
-            False if the job is done already, or is a service at work, which ends by itself.
+            False if the job is done already, or is a running service. A service cannot be ended.
         """
         if super().cancel():
             return True
@@ -74,24 +76,24 @@ class JobFuture(Future[Any]):
 
 
 class Executor(Protocol):
-    """Does jobs, several at once."""
+    """A runner of jobs, several in parallel."""
 
     @property
     def workers(self) -> int:
-        """Number of jobs at work at once."""
+        """Maximum number of jobs in parallel."""
         ...
 
     def submit(self, job: Job, tell: Tell | None = None) -> JobFuture:
-        """Takes a job; those that wait begin in the order in which they came.
+        """Submit a job. Jobs start in the order of submission.
 
         Args:
-            job: what to do.
-            tell: gets the job's messages, in a thread of the executor.
+            job: the job.
+            tell: function for the job's messages. The executor calls it in one of its threads.
         """
         ...
 
     def close(self) -> None:
-        """Drops the jobs that wait and ends those at work for good; may be called twice."""
+        """Cancel waiting jobs and end running ones. Repeated calls are allowed."""
         ...
 
     def __enter__(self) -> Self: ...

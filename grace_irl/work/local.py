@@ -1,4 +1,4 @@
-"""The executor of this machine: a process for each task, and threads that wait for them and for services."""
+"""The executor of this machine. Every task runs in its own process, and every service in a thread."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _NUMBERS = itertools.count()
 
 
 class LocalExecutor:
-    """Does jobs on this machine. Implements `Executor`.
+    """An `Executor` that runs jobs on this machine.
 
-    Its threads are daemons: a program that is interrupted does not wait for a service whose answer nobody wants any
-    more.
+    Its threads are daemons, so an interrupted program does not wait for the answer of a service.
 
     Args:
-        workers: jobs at once.
-        services: functions of this process by name, which wait for work done elsewhere (a sandbox's children, say).
-        name: of the threads.
+        workers: maximum number of jobs in parallel.
+        services: functions of this process by name. They wait for work done elsewhere, such as in a sandbox's children.
+        name: prefix of the threads' names.
 
     Raises:
         InputError: fewer than one worker.
@@ -68,7 +67,7 @@ class LocalExecutor:
         return future
 
     def close(self) -> None:
-        """See `Executor`; a service at work ends by itself."""
+        """See `Executor`. Running services are not ended; they finish by themselves."""
         with self._lock:
             self._closed = True
             futures = list(self._futures)
@@ -94,7 +93,7 @@ class LocalExecutor:
                 continue
             try:
                 result = self._done(future, job, tell)
-            except BaseException as error:  # whoever waits for the result decides what to do
+            except BaseException as error:  # the caller of `result()` handles it
                 future.set_exception(error)
             else:
                 future.set_result(result)

@@ -1,4 +1,4 @@
-"""A process that does one job: its start and end from outside, and its body."""
+"""A process that runs one job: the code of its parent, which starts and ends it, and its own code (`main`)."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Job, JobError, Tell
 
 _PACKAGES = Path(__file__).parents[2]
-# Code comes neither from the current directory nor from a job's.
+# The process imports no code from the current directory or the directory of a job.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
 
 POLL_S = 0.2
-"""Between two looks at whether the process is there."""
+"""Seconds between two checks whether the process still runs."""
 END_S = 5.0
-"""For a process that has answered to end by itself."""
+"""Seconds that a process has to end by itself after its result."""
 MOST_BYTES = 64 << 20
-"""Longest message or result."""
+"""Maximum length of a message or a result, bytes."""
 
 _ERRORS = {"input": InputError, "grace": GraceError, "defect": JobError}
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 class JobProcess:
-    """A process of its own session, which ends with whoever started it.
+    """A process in its own session that runs one job and ends with its parent process.
 
-    Its standard input brings the job and stays open: the process ends once nobody holds the other end.
+    The process reads the job from its standard input, which then stays open. It ends when the other end is closed,
+    which happens at the latest when the parent ends.
 
     Args:
-        job: what it does.
+        job: the job, a task.
     """
 
     def __init__(self, job: Job) -> None:
@@ -53,7 +54,7 @@ class JobProcess:
             with contextlib.ExitStack() as stack:
                 output: Any = subprocess.DEVNULL
                 if job.log is not None:
-                    job.log.unlink(missing_ok=True)  # it may be another name of somebody's file
+                    job.log.unlink(missing_ok=True)  # it may be a link to another file, which must not be overwritten
                     output = stack.enter_context(job.log.open("wb"))
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-c", _BOOT, str(_PACKAGES), str(theirs)],
@@ -61,7 +62,7 @@ class JobProcess:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     pass_fds=(theirs,),
-                    start_new_session=True,  # Ctrl-C reaches it by way of us and not beside us
+                    start_new_session=True,  # Ctrl-C reaches only this process, which then ends the job
                     env={**os.environ, "PYTHONUNBUFFERED": "1", **job.environment},
                 )
         except BaseException:
@@ -76,11 +77,11 @@ class JobProcess:
             self._process.stdin.flush()
 
     def result(self, tell: Tell) -> Any:
-        """Waits for the result and hands messages on.
+        """Wait for the result, and pass messages to `tell`.
 
         Raises:
-            InputError, GraceError: the task raised it.
-            JobError: it ended otherwise.
+            InputError, GraceError: the task raised this error.
+            JobError: the task failed in another way.
         """
         answer: dict[str, Any] = {}
         try:
@@ -100,15 +101,15 @@ class JobProcess:
         raise JobError(f"its process ended with {said} and no result")
 
     def end(self) -> int:
-        """Ends the process and its children for good; may be called twice, also from another thread.
+        """Kill the process and its children. Repeated calls are allowed, also from other threads.
 
         Returns:
-            Its exit code; -N if signal N ended it.
+            The exit code; -N if signal N ended the process.
         """
         with self._lock:
             if not self._ended:
-                # The process is not reaped before this: its number is still its own. Stopped, it starts no more
-                # children, and those that lost their parent are its own.
+                # Nothing has reaped the process yet, so its id belongs to no other process. Once stopped, it starts
+                # no more children. It is also the parent of its orphaned descendants (a subreaper).
                 if not self._gone():
                     _signal(self._process.pid, signal.SIGSTOP)
                     while children := descendants(self._process.pid):
@@ -125,23 +126,23 @@ class JobProcess:
             return int(self._process.returncode)
 
     def _gone(self) -> bool:
-        """Whether the process has ended; where the system can tell, without reaping it."""
+        """Whether the process has ended. The check does not reap it, on systems with `os.waitid`."""
         if self._ended:
             return True
         if not hasattr(os, "waitid"):
             return self._process.poll() is not None
-        with contextlib.suppress(ChildProcessError):  # another thread reaps it at this moment
+        with contextlib.suppress(ChildProcessError):  # another thread may just have reaped it
             return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         return True
 
     def _wait(self) -> None:
-        """Gives a process that has answered the time to end by itself."""
+        """Wait up to `END_S` seconds for the process to end by itself."""
         until = time.monotonic() + END_S
         while not self._gone() and time.monotonic() < until:
             time.sleep(0.01)
 
     def _lines(self) -> Iterator[bytes]:
-        """Lines of the process, up to its end or its result."""
+        """Lines that the process sends, up to its result or its end."""
         waiting = b""
         while True:
             gone = self._gone()
@@ -158,7 +159,7 @@ class JobProcess:
 
 
 def descendants(pid: int) -> list[int]:
-    """Processes at work that descend from one, by /proc; [] on systems without it."""
+    """Ids of all running descendants of a process, from /proc. On systems without /proc the list is empty."""
     children: dict[int, list[int]] = {}
     over = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -192,10 +193,11 @@ def _signal(pid: int, number: int) -> None:
 
 
 def main() -> None:
-    """The body of the process: reads a job, does it, and answers."""
+    """Run the job: read it from standard input, call the task, and send the result."""
     answers = int(sys.argv[1])
     os.set_inheritable(answers, False)
-    with contextlib.suppress(OSError, AttributeError):  # a child that left its own parent is still found
+    # As a subreaper the process becomes the parent of orphaned descendants, so `descendants` finds them.
+    with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with os.fdopen(0, "rb", buffering=0, closefd=False) as orders:
         order = json.loads(orders.readline())
@@ -224,7 +226,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Ends this process and its children, whatever they do, once nobody holds the other end of its standard input."""
+    """Wait until the other end of standard input is closed, then kill this process and its children."""
     while os.read(0, 1):
         pass
     for child in descendants(os.getpid()):

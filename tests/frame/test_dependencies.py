@@ -24,7 +24,7 @@ LINE = re.compile(r"^(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[0-9][0-9a-z.]*)(
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Needed without being imported: MuJoCo's environments come with gymnasium and step its exact version.
 NOT_IMPORTED = {"mujoco"}
-TOOLS = {"mypy", "ruff"}  # run by the Makefile
+TOOLS = {"mypy", "pytest-xdist", "ruff"}  # run by the Makefile
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
     "h5py": ("grace_irl/demos/minari/hdf5.py",),

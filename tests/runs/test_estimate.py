@@ -138,12 +138,12 @@ def test_the_command(
     assert "prompt, mutate (a guess)" in out
     assert "--max-tokens 1000: ends a typical run after" in out
     assert "no prices given" in out
-    assert "label rule all: no goal is known of" in out
+    assert "label rule all: set.parquet states it" in out
     assert main([*arguments, "--json"]) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert answer["typical"]["tokens"] == answer["typical"]["tokens_in"] + answer["typical"]["tokens_out"]
     assert answer["prompts"]["mutate"]["guess"] is True
-    assert (answer["label"], answer["label_reason"].partition(",")[0]) == ("all", "no goal is known of")
+    assert (answer["label"], answer["label_reason"].partition(" (")[0]) == ("all", "set.parquet states it")
     assert list(tmp_path.iterdir()) == []
     assert main([*arguments, "--resume", str(tmp_path)]) == 2
     assert "--estimate" in capsys.readouterr().err

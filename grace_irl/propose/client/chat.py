@@ -1,4 +1,4 @@
-"""The client: exactly the requested answers, whatever the server does meanwhile."""
+"""Client that returns exactly the requested number of answers and recovers from failures of the server."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
-LEAST_ANSWER = 512  # tokens: with less room than that a program is cut, so the prompt has to shrink instead
-TRIES = {"time-out": 3, "too long": 2}  # dear failures are repeated less often than `attempts` allows
+LEAST_ANSWER = 512  # tokens: with less room, answers would be cut, so the prompt has to become shorter instead
+TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after expensive failures, if `attempts` allows more
 
 
 @dataclass(frozen=True)
 class _Bound:
-    """Objects that belong to one event loop."""
+    """Objects of one event loop."""
 
     loop: asyncio.AbstractEventLoop
     wire: Wire
@@ -37,7 +37,7 @@ class _Bound:
 
 @dataclass(frozen=True)
 class _Question:
-    """Content of one request."""
+    """The content of one request."""
 
     prompt: Prompt
     n: int
@@ -46,19 +46,19 @@ class _Question:
 
 
 class ChatClient:
-    """Asks one server; obeys `Chat`. Used from one event loop at a time; a new loop gets new connections.
+    """Client of one server; implements `Chat`. It works in one event loop at a time; a new loop gets new connections.
 
     Args:
-        settings: the server, and how it is asked.
-        on_note: gets one line for each thing of note: a parameter that the server does not take (once),
-            a server that went away and came back.
-        backoff: between tries.
+        settings: the server, and the form of requests.
+        on_note: callback for one-line messages: a parameter that the server refuses (once), a server that went away
+            or came back.
+        backoff: waiting times between attempts.
 
     Attributes:
-        settings: as given.
+        settings: the settings as given.
 
     Raises:
-        InputError: if the library is missing, or the key is none (see `settings.api_key`).
+        InputError: the library is missing, or the key is invalid (see `settings.api_key`).
     """
 
     def __init__(
@@ -94,15 +94,15 @@ class ChatClient:
 
     @property
     def model(self) -> str:
-        """The model's name at the server; before the first contact what the settings say, which may be ""."""
+        """The model's name on the server. Before the first contact it is the name in the settings, which may be ""."""
         return self._model or self.settings.model
 
     async def open(self) -> str:
-        """First contact: finds the model and returns its name. Later calls return at once.
+        """Make the first contact, find the model, and return its name. Later calls return immediately.
 
         Raises:
-            InputError: no server at the address, one that refuses the key, or one that has not this model.
-            ServerGone: a server that kept saying that it is not ready yet.
+            InputError: no server at the address, a server that refuses the key, or a server without this model.
+            ServerGone: the server was not ready for longer than the patience.
         """
         bound = self._here()
         if not self._model:
@@ -121,20 +121,20 @@ class ChatClient:
         max_tokens: int | None = None,
         schema: Mapping[str, object] = ANSWER_SCHEMA,
     ) -> tuple[Completion, ...]:
-        """Exactly `n` answers to a prompt.
+        """Request exactly `n` answers to a prompt.
 
         Args:
             prompt: the text of the request.
-            n: number of answers, 1 or more: in one request if the server can, in several if it returns fewer.
-            answer: "json" sends the schema of an answer; by default what `answer_format` says.
-            max_tokens: of each answer; by default the settings'.
-            schema: of answers in the format "json".
+            n: number of answers, 1 or more. They come in one request, or in several if the server returns fewer.
+            answer: format of the answers; by default the result of `answer_format`. "json" sends the schema.
+            max_tokens: maximum tokens of each answer; by default the settings' value.
+            schema: JSON schema of answers in the format "json".
 
         Raises:
-            CallFailed: after the last try; its `answers` are those of the `n` that did come.
-            ContextOverflow: for a prompt that leaves no room for an answer.
-            InputError: as `open`; also for a key that is refused later.
-            ServerGone: when the server was away, or too busy, for longer than the patience.
+            CallFailed: the last attempt failed; its `answers` are those of the `n` that did arrive.
+            ContextOverflow: the prompt leaves no room for an answer.
+            InputError: the same errors as in `open`; also a key that is refused later.
+            ServerGone: the server was away, or too busy, for longer than the patience.
         """
         sent = schema if (answer or await self.answer_format()) == "json" else None
         await self.open()
@@ -146,7 +146,7 @@ class ChatClient:
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
-            # What stops the run goes before what fails this call.
+            # Errors that end the run come before errors of this call alone.
             for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None
@@ -154,10 +154,10 @@ class ChatClient:
         return tuple(got)
 
     async def answer_format(self) -> AnswerFormat:
-        """The answer format that the settings name; for "auto" the result of a probe, made once.
+        """The answer format in the settings; for "auto" the result of a probe, made once.
 
         Raises:
-            InputError, ServerGone: as `complete`.
+            InputError, ServerGone: the same errors as in `complete`.
         """
         if self._format is None:
             async with self._here().probing:
@@ -166,12 +166,12 @@ class ChatClient:
         return self._format
 
     async def context_length(self) -> int | None:
-        """The model's context in tokens if the server gives it, else None.
+        """The model's context in tokens; None if the server does not report it.
 
         Raises:
-            InputError, ServerGone: as `open`.
+            InputError, ServerGone: the same errors as in `open`.
         """
-        model = await self.open()  # fills the catalogue
+        model = await self.open()  # also loads the catalogue
         return self._catalogue.context_length(model)
 
     async def room(self) -> int | None:
@@ -182,13 +182,13 @@ class ChatClient:
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`.
 
-        No seed is sent: a served model does not repeat itself to the bit anyway (batches differ), a run is repeated by
-        its recording, and vLLM 0.32 on a CPU dies of a seed beside a prompt that it reads in chunks.
+        Requests contain no seed. A served model is not reproducible to the bit anyway, since batches differ, and a
+        recording repeats a run. Besides, vLLM 0.32 on a CPU crashes on a seed with a prompt that it reads in chunks.
         """
         return await self.complete(question.prompt, question.n, schema=question.schema)
 
     async def close(self) -> None:
-        """Closes the connections. The client can be used again; what it learnt of the server stays."""
+        """Close the connections. The client can be used again, and keeps what it learnt about the server."""
         bound, self._bound = self._bound, None
         if bound is not None and bound.loop is asyncio.get_running_loop():
             bound.watch.close()
@@ -213,7 +213,7 @@ class ChatClient:
             return Catalogue(await bound.wire.models())
         except CallFailure as failure:
             problem = failure
-        if problem.status in (429, 500, 502, 503, 504):  # it is there, and may be loading its model
+        if problem.status in (429, 500, 502, 503, 504):  # the server is there, and may be loading its model
             await bound.watch.wait(self._judge.quote(problem))
             try:
                 return Catalogue(await bound.wire.models())
@@ -233,7 +233,7 @@ class ChatClient:
         return "json" if all(map(recovery.passed, asked)) else "code"
 
     def _payload(self, question: _Question, max_tokens: int) -> tuple[dict[str, Any], int]:
-        """A request's body as the server is known to take it now, and how many answers it asks for."""
+        """A request's body in the server's dialect, and the number of requested answers."""
         n = min(question.n, self._dialect.most_choices or question.n)
         return self._dialect.payload(
             question.prompt,
@@ -245,7 +245,7 @@ class ChatClient:
         ), n
 
     async def _ask(self, question: _Question) -> tuple[Completion, ...]:
-        """Answers of one request that succeeds in the end: at least one, at most the requested number."""
+        """Send one request until it succeeds; return at least one answer, at most the requested number."""
         bound = self._here()
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
@@ -264,7 +264,8 @@ class ChatClient:
                     max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
                 for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
                     self._on_note(f"{note} ({self._judge.quote(problem)})")
-                if self._payload(question, max_tokens)[0] == payload:  # elsewhere what it refused is gone: ask at once
+                # If the failure changed the payload, the new one is sent immediately.
+                if self._payload(question, max_tokens)[0] == payload:
                     if declined(problem):
                         return (Completion("", "refusal"),) * n
                     error = self._judge.final(problem, self._model, self._catalogue)
@@ -284,7 +285,14 @@ class ChatClient:
         return got
 
     async def _pause(self, problem: CallFailure, tries: int, same: int, spent: float) -> None:
-        """Waits before the next try, or gives up: `same` failures of this kind, `spent` seconds."""
+        """Wait before the next attempt, or give up.
+
+        Args:
+            problem: the last failure.
+            tries: number of failures since the server was last away.
+            same: number of failures of this kind.
+            spent: seconds since the first attempt.
+        """
         if problem.busy:
             if spent + problem.retry_after > self.settings.patience:
                 raise self._judge.too_busy(problem, self.settings.patience)
@@ -297,7 +305,7 @@ def _shortened(found: ContextOverflow, wanted: int, max_tokens: int) -> int:
     """Number of tokens that an answer may have beside a long prompt.
 
     Raises:
-        ContextOverflow: if that is too few.
+        ContextOverflow: the number is too small.
     """
     room = found.limit - (found.prompt_tokens or 1) if found.limit else 0
     if min(wanted, LEAST_ANSWER) <= room < max_tokens:

@@ -1,4 +1,4 @@
-"""The dialect of one server: found out by its refusals, remembered, so that each is met once."""
+"""The dialect of a server: which parameters it accepts, learnt from its refusals and remembered."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import Any, Literal
 from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
 from grace_irl.propose.protocol import Completion, Finish, Prompt
 
-SchemaForm = Literal["json_schema", "json_object"]  # OpenAI's and vLLM's; llama.cpp's
+SchemaForm = Literal["json_schema", "json_object"]  # OpenAI and vLLM use the first, llama.cpp the second
 DROPPABLE = {"temperature", "n", "response_format", "max_tokens", "max_completion_tokens"}
 
 
 @dataclass
 class Dialect:
-    """Grows while a run goes on; all calls of a client share it.
+    """Known restrictions of a server. All calls of a client share one instance and add to it.
 
     Attributes:
         left_out: sampling parameters that the server refuses.
-        tokens_name: of the limit on an answer's tokens (newer models of OpenAI want another).
-        most_choices: answers that one request may ask for; None while more were never refused.
-        schema_form: how a schema is sent.
-        schema_works: whether a schema was ever accepted.
-        system_role: False if the model's template has none: the system text then opens the user's.
-        short_answers: responses in a row with fewer answers than requested.
+        tokens_name: name of the parameter for the maximum tokens of an answer (newer OpenAI models use another name).
+        most_choices: maximum number of answers to one request; None if no limit is known.
+        schema_form: form in which a schema is sent.
+        schema_works: whether the server ever accepted a schema.
+        system_role: whether the model accepts a system message. If not, the system text is the beginning of the user
+            message.
+        short_answers: number of responses in a row with fewer answers than requested.
     """
 
     left_out: set[str] = field(default_factory=set)
@@ -47,7 +48,7 @@ class Dialect:
         n: int,
         schema: Mapping[str, object] | None,
     ) -> dict[str, Any]:
-        """A request's body; the schema is that of answers, None for the format "code"."""
+        """Build the body of a request. The schema is that of the answers, or None for the format "code"."""
         wanted: dict[str, Any] = {
             "model": model,
             "messages": self.messages(prompt),
@@ -63,28 +64,34 @@ class Dialect:
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
     def accepted(self, payload: Mapping[str, Any], choices: int) -> None:
-        """Learns from a response: how many answers came, and that a schema was taken."""
+        """Update the dialect from a successful response: the number of answers, and whether a schema is accepted."""
         if "response_format" in payload:
             self.schema_works = True
         asked = payload.get("n", 1)
         if asked == 1:
             return
-        # Once may be an accident; a server that returns fewer twice running (llama.cpp's: one) is taken at its word.
+        # One short response may be an accident. After two in a row the number is a limit (llama.cpp's is one).
         self.short_answers = self.short_answers + 1 if choices < asked else 0
         if self.short_answers > 1:
             self.most_choices = max(1, choices)
 
     def learn(self, failure: CallFailure, payload: Mapping[str, Any], times: int) -> list[str]:
-        """Learns from a refusal of this payload, the `times`-th of its kind; returns what is new, for people."""
+        """Update the dialect from a refused payload; return messages about new facts.
+
+        Args:
+            failure: the refusal.
+            payload: the body of the refused request.
+            times: number of failures of this kind so far for this request, including this one.
+        """
         news: list[str] = []
         if self.system_role and payload["messages"][0]["role"] == "system" and refuses_system_role(failure):
             self.system_role = False
             news.append("the model has no place for a system text: it goes before the question from now on")
         named = rejected_parameters(failure, DROPPABLE & set(payload))
         if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
-            # llama.cpp's server refuses OpenAI's form with status 500, and one such error may have another cause.
+            # llama.cpp refuses OpenAI's form with status 500. A single such error may have another cause.
             refused = "response_format" in named or (failure.kind == "server error" and times > 1)
-            if refused and self.schema_form == "json_schema":  # else another call has learnt it meanwhile
+            if refused and self.schema_form == "json_schema":  # otherwise another call has learnt it meanwhile
                 self.schema_form = "json_object"
                 news.append("the server does not take a schema in OpenAI's form: llama.cpp's is tried")
             named.discard("response_format")
@@ -107,7 +114,7 @@ class Dialect:
         return [f"the server does not take {name}: it is left out from now on"]
 
     def messages(self, prompt: Prompt) -> list[dict[str, Any]]:
-        """Text as text; images, if there are any, as data addresses behind it."""
+        """The messages of a request. Images follow the text as data URLs."""
         text = prompt.user if self.system_role or not prompt.system else f"{prompt.system}\n\n{prompt.user}"
         content: str | list[dict[str, Any]] = text
         if prompt.images:
@@ -124,13 +131,13 @@ def _data_url(image: bytes) -> str:
 
 
 def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
-    """The choices of a chat completion, at most `most`, in the server's order of indices.
+    """Read the choices of a chat completion, at most `most`, ordered by index.
 
-    The prompt's tokens and the seconds go to the first of them, so that sums count once; the completion's tokens,
-    which servers only sum, are shared out by the length of the texts.
+    Only the first answer gets the prompt's tokens and the seconds, so that sums are right. Servers report only the sum
+    of the answers' tokens, which is divided in proportion to the length of the texts.
 
     Raises:
-        CallFailure: for a body that is empty or malformed, one that holds an error, and one without choices.
+        CallFailure: a body that is empty or malformed, contains an error, or has no choices.
     """
     if not body.strip():
         raise CallFailure("empty body", "an empty body", status=200)
@@ -165,7 +172,7 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
 
 
 def shared_out(total: int, weights: Sequence[int]) -> list[int]:
-    """`total` in whole parts proportional to the weights (each counted as one more, so that none weighs nothing)."""
+    """Divide `total` into integer parts proportional to the weights plus one, so that every weight counts."""
     whole, before, sums = sum(weights) + len(weights), 0, 0
     parts = []
     for weight in weights:
@@ -177,7 +184,7 @@ def shared_out(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def _reported(error: object) -> CallFailure:
-    """An error that came with status 200, as some gateways and older servers send it; its own code says more."""
+    """The failure for an error with status 200, as some gateways and older servers send it; its own code says more."""
     body = error if isinstance(error, dict) else {"message": str(error)}
     code = body.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else 200
@@ -194,7 +201,7 @@ def _text(choice: Mapping[str, Any]) -> tuple[str, Finish]:
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     if content is not None and not isinstance(content, str):
         raise CallFailure("malformed body", "a message whose content is no text", status=200)
-    # A JSON escape can hold half of a surrogate pair, which no file and no database takes.
+    # A JSON escape can contain one half of a surrogate pair, which files and databases refuse.
     text = (content or "").encode("utf-8", "replace").decode("utf-8")
     refusal = message.get("refusal")
     reason = choice.get("finish_reason")

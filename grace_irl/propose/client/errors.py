@@ -1,4 +1,4 @@
-"""Errors of the client, and the reasons of refusals: read from a server's words, which differ from server to server."""
+"""Errors of the client, and functions that read the reason of a refusal from a server's message."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grace_irl.propose.protocol import Completion
 
 
 class ServerGone(GraceError):  # noqa: N818  says what happened, as a name
-    """The server stayed away, or refused work, longer than the run's patience. The run can be resumed later."""
+    """The server was away, or too busy, for longer than the run's patience. The run can be resumed later."""
 
 
 class CallFailed(GraceError):  # noqa: N818  says what happened, as a name
-    """This one call failed for good while the server is there: the caller may go on with others.
+    """A single call failed permanently although the server is there. The caller may continue with other calls.
 
     Attributes:
-        answers: what the other requests of the same call brought: paid for, and whole.
+        answers: complete answers from the other requests of this call.
     """
 
     def __init__(self, message: str, answers: tuple[Completion, ...] = ()) -> None:
@@ -27,11 +27,11 @@ class CallFailed(GraceError):  # noqa: N818  says what happened, as a name
 
 
 class ContextOverflow(GraceError):  # noqa: N818  says what happened, as a name
-    """A prompt that leaves no room for an answer in the model's context: shrink it.
+    """A prompt that leaves no room for an answer in the model's context. It must be shortened.
 
     Attributes:
-        limit: the model's context in tokens; None if the server does not say.
-        prompt_tokens: of the prompt, at least; None if the server does not say.
+        limit: the model's context in tokens; None if the server does not report it.
+        prompt_tokens: minimum tokens of the prompt; None if the server does not report it.
     """
 
     def __init__(self, limit: int | None, prompt_tokens: int | None) -> None:
@@ -58,19 +58,19 @@ Kind = Literal[
     "rejected",
 ]
 
-LONGEST = 10_000  # characters of a server's words that are searched for reasons
+LONGEST = 10_000  # maximum characters of a server's message in which reasons are searched
 
 
 @dataclass(eq=False)
 class CallFailure(Exception):  # noqa: N818  a failed request is no defect
-    """Inside the client only; what leaves it is in `errors.py`.
+    """A failed request. It stays inside the client, which turns it into one of the errors above.
 
     Attributes:
-        kind: what to do depends on it.
-        message: what happened, in a few words that can be shown.
-        status: of HTTP; 0 without a response.
-        said: the server's own words, which may hold anything.
-        body: the error object of the response, {} without one.
+        kind: kind of failure, which decides what happens next.
+        message: a short description for the user.
+        status: HTTP status; 0 without a response.
+        said: the server's own message, with any content.
+        body: the error object of the response; None or {} without one.
         retry_after: seconds that the server asks to wait; 0 if it does not.
     """
 
@@ -86,17 +86,17 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
 
     @property
     def away(self) -> bool:
-        """Nobody listens, or a proxy says that nobody does: worth a look whether the server is there at all."""
+        """Whether the server may be away: no connection, or a proxy that reports no server."""
         return (self.kind == "connection" and self.status == 0) or self.status in (502, 503)
 
     @property
     def busy(self) -> bool:
-        """The server answers, and takes no work for now."""
+        """Whether the server answers but accepts no work for now."""
         return self.kind == "busy" or self.status in (502, 503)
 
     @property
     def code(self) -> str:
-        """The server's own code or type of the error, as words."""
+        """The server's own code and type of the error."""
         body = self.body or {}
         return f"{body.get('code', '')} {body.get('type', '')}".strip()
 
@@ -134,11 +134,11 @@ _MODEL = re.compile(r"\bmodel\b.{0,80}(?:not (?:exist|found)|unknown|invalid)|mo
 
 
 def overflow(failure: CallFailure) -> ContextOverflow | None:
-    """The error of a request that was too long for the model's context, with the numbers that the server tells."""
+    """The error for a request that exceeds the model's context, with the numbers that the server reports, else None."""
     body = failure.body or {}
     if failure.status not in (400, 413, 422, 500):
         return None
-    # llama.cpp answers 500 in some versions and 400 in others, with the numbers in fields of their own.
+    # Depending on its version llama.cpp answers with status 500 or 400, and the numbers are in separate fields.
     if "exceed_context_size" not in failure.code and not (
         failure.status != 500 and _OVERFLOW.search(f"{failure.code} {failure.said}")
     ):
@@ -151,9 +151,9 @@ def overflow(failure: CallFailure) -> ContextOverflow | None:
 
 
 def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
-    """Parameters of the request that the server complains of.
+    """Find the parameters that a refusal names.
 
-    It names one in the field `param`, or in quotation marks or before a verb in its message.
+    A server names a parameter in the field `param`, or in its message in quotation marks or before a verb.
     """
     if failure.status not in (400, 422):
         return set()
@@ -164,17 +164,17 @@ def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
 
 
 def refuses_system_role(failure: CallFailure) -> bool:
-    """Whether the model's template has no place for a system text."""
+    """Whether the failure says that the model accepts no system message."""
     return failure.status in (400, 422, 500) and bool(_ROLE.search(failure.said))
 
 
 def unknown_model(failure: CallFailure) -> bool:
-    """Whether it is the model's name that the server does not know."""
+    """Whether the failure says that the server does not know the model's name."""
     return failure.status in (400, 404) and bool(_MODEL.search(f"{failure.code} {failure.said}"))
 
 
 def declined(failure: CallFailure) -> bool:
-    """Whether a filter in front of the model declined the prompt (Azure answers so with status 400)."""
+    """Whether a filter in front of the model declined the prompt (Azure uses status 400 for that)."""
     return failure.status == 400 and any(word in failure.code for word in ("content_filter", "content_policy"))
 
 
@@ -182,7 +182,7 @@ def _names(name: str, text: str) -> bool:
     word = re.escape(name)
     if len(name) > 1:
         return re.search(rf"(?<![A-Za-z_]){word}(?![A-Za-z_])", text) is not None
-    # "n" alone is too common a sign to be found anywhere.
+    # "n" alone appears in many texts, so it needs a context.
     return (
         re.search(rf"['\"`]{word}['\"`]|(?:^|[Pp]arameter[ =]|: ){word} (?:must|is|should|>|value)", text) is not None
     )

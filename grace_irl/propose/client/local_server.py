@@ -1,4 +1,4 @@
-"""A server process of our own: started, waited for, stopped with all its children."""
+"""A local server process: it is started, waited for, and stopped with all its children."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from grace_irl.propose.client.serve_command import ServeCommand
 VARIABLE = "GRACE_IRL_VLLM"
 _ERROR = re.compile(r"[Ee]rror[:,] ")
 GENTLE = 30.0  # seconds from SIGTERM to SIGKILL
-TAIL = 20_000  # bytes of the log that are looked through for the reason of a failure
+TAIL = 20_000  # bytes at the end of the log in which the reason of a failure is searched
 
 
 def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The vLLM to start: as given (a program, or the folder of its environment), by GRACE_IRL_VLLM, or on the PATH.
+    """Find vLLM: the given program or environment folder, then GRACE_IRL_VLLM, then the PATH.
 
     Raises:
-        InputError: if there is none, with what to install.
+        InputError: vLLM is missing; the message says how to install it.
     """
     named = given or environment.get(VARIABLE, "")
     if named:
@@ -50,7 +50,7 @@ def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raises InputError if something listens already."""
+    """Raise InputError if another process already listens on the port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -60,11 +60,11 @@ def check_port(host: str, port: int) -> None:
 
 
 class LocalServer:
-    """A context manager: whatever happens inside, the process and its children are gone afterwards.
+    """A context manager for a server process. At its end, the process and its children are stopped in any case.
 
     Args:
-        command: what to start.
-        log: receives what the process prints; by default a new file in the folder for temporary ones.
+        command: the command that starts the server.
+        log: file for the output of the process; by default a new temporary file.
     """
 
     def __init__(self, command: ServeCommand, log: Path | None = None) -> None:
@@ -77,7 +77,7 @@ class LocalServer:
 
     def __enter__(self) -> LocalServer:
         with self.log.open("wb") as out:
-            # A session of its own: Ctrl-C reaches us alone, and we stop the whole group in order.
+            # The process gets its own session: Ctrl-C reaches only our process, which then stops the whole group.
             self._process = subprocess.Popen(
                 self.command.arguments,
                 stdin=subprocess.DEVNULL,
@@ -94,14 +94,14 @@ class LocalServer:
         self.stop()
 
     def wait_until_ready(self, seconds: float, on_wait: Callable[[float, str], None]) -> None:
-        """Returns when the server is healthy and lists its models.
+        """Wait until the server is healthy and lists its models.
 
         Args:
-            seconds: how long at most.
-            on_wait: gets, about once a second, the seconds so far and the last line of the log.
+            seconds: maximum time to wait.
+            on_wait: callback, called about once a second with the seconds so far and the last line of the log.
 
         Raises:
-            GraceError: if the process ends, or is not ready in time.
+            GraceError: the process ended, or is not ready in time.
         """
         started = time.monotonic()
         while not (_answers(f"{self.command.url}/health") and _answers(f"{self.command.url}/v1/models")):
@@ -111,21 +111,21 @@ class LocalServer:
                 raise GraceError(f"the server is not ready after {seconds:g} s ({self.reason()}); its log: {self.log}")
             on_wait(waited, self.last_line())
             time.sleep(min(1.0, max(0.05, seconds - waited)))
-        self.check()  # who answered may have been somebody else
+        self.check()  # the answer may have come from another process
 
     def check(self) -> None:
-        """Raises GraceError if the process has ended."""
+        """Raise GraceError if the process has ended."""
         code = self._process.poll()
         if code is not None:
             raise GraceError(f"the server ended with code {code}: {self.reason()}; its log: {self.log}")
 
     def wait(self) -> None:
-        """Returns never; raises GraceError when the process ends."""
+        """Wait for the end of the process, then raise GraceError."""
         self._process.wait()
         self.check()
 
     def stop(self) -> None:
-        """Stops the process and all its children: gently, then not."""
+        """Stop the process and all its children: SIGTERM first, then SIGKILL."""
         for number, patience in ((signal.SIGTERM, GENTLE), (signal.SIGKILL, 10.0)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
@@ -137,12 +137,12 @@ class LocalServer:
                 time.sleep(0.05)
 
     def last_line(self) -> str:
-        """Of the log."""
+        """The last line of the log."""
         lines = self._tail()
         return lines[-1] if lines else ""
 
     def reason(self) -> str:
-        """The last line of the log that names an error, or the last one."""
+        """The last line of the log that names an error, otherwise the last line."""
         lines = self._tail()
         errors = [line for line in lines if _ERROR.search(line)]
         return (errors or lines or ["it printed nothing"])[-1]
@@ -159,7 +159,7 @@ def _answers(url: str) -> bool:
         with urllib.request.urlopen(url, timeout=5):
             return True
     except urllib.error.HTTPError as error:
-        return error.code in (401, 403)  # it wants a key, so it is there
+        return error.code in (401, 403)  # the server requires a key, so it is there
     except OSError:
         return False
 

@@ -1,7 +1,7 @@
 """Recovery from failed calls.
 
-A failure becomes an error for the user, or nothing if another try may help. If the server is away, one task looks for
-it on behalf of all calls.
+A failure becomes an error for the user, or nothing if another attempt may help. If the server is away, one task looks
+for it on behalf of all calls.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from grace_irl.propose.protocol import Completion, Prompt
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The list of /v1/models; empty for a server that does not list its models.
+    """The list of /v1/models; empty if the server does not list its models.
 
     Attributes:
-        models: each has an "id".
+        models: entries of the list; each has an "id".
     """
 
     models: Sequence[Mapping[str, Any]] = ()
 
     @property
     def names(self) -> list[str]:
-        """Of the models, in the server's order."""
+        """Names of the models, in the server's order."""
         return [str(one["id"]) for one in self.models]
 
     def chosen(self, wanted: str) -> str:
-        """The model to ask: the wanted one, or for "" the only one.
+        """Choose the model: the wanted one, or the only one if `wanted` is "".
 
         Raises:
-            InputError: for one that the server does not have, and for "" if it has several or none.
+            InputError: the server does not have this model, or `wanted` is "" and there is not exactly one model.
         """
         if not wanted:
             if len(self.names) != 1:
@@ -56,16 +56,16 @@ class Catalogue:
         return InputError(f"the server has no model {wanted!r}; it has: {_shown(self.names)}; correct --model")
 
     def context_length(self, model: str) -> int | None:
-        """The model's context in tokens, if the server tells it."""
+        """The model's context in tokens; None if the server does not report it."""
         entry = self._entry(model) or {}
         inner = entry.get("meta")
-        # vLLM's name, the one of several hosted servers, and llama.cpp's
+        # Names of this field in vLLM, in several hosted servers, and in llama.cpp.
         found = [entry.get("max_model_len"), entry.get("context_length")]
         found += [inner.get("n_ctx")] if isinstance(inner, dict) else []
         return next((value for value in found if isinstance(value, int) and value > 1), None)
 
     def _entry(self, name: str) -> Mapping[str, Any] | None:
-        # Ollama lists a tag that may be left out.
+        # Ollama lists names with a tag, which users may omit.
         return next((one for one in self.models if one["id"] in (name, f"{name}:latest")), None)
 
 
@@ -76,12 +76,12 @@ def _shown(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Judge:
-    """Knows what the messages have to name.
+    """The mapping from failures of requests to errors for the user.
 
     Attributes:
-        url: of the server.
-        has_key: whether a key was sent.
-        shown: makes the server's words fit to be shown.
+        url: address of the server.
+        has_key: whether requests contain a key.
+        shown: function that makes the server's message printable.
     """
 
     url: str
@@ -89,11 +89,11 @@ class Judge:
     shown: Callable[[str], str]
 
     def quote(self, failure: CallFailure) -> str:
-        """The failure, with the server's words if there are any."""
+        """The failure as text, with the server's message if there is one."""
         return self.shown(f"{failure.message}: {failure.said}" if failure.said else failure.message)
 
     def at_first_contact(self, failure: CallFailure) -> GraceError:
-        """For a list of models that did not come."""
+        """The error if the list of models cannot be read."""
         if failure.kind in ("connection", "time-out"):
             return InputError(
                 f"no server at {self.url}: {self.quote(failure)}; expected one that speaks OpenAI's protocol "
@@ -114,7 +114,7 @@ class Judge:
         )
 
     def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
-        """For a request of a run: the error, if another try would change nothing."""
+        """The error of a request in a run if another attempt would change nothing, else None."""
         if failure.status in (401, 403):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
@@ -130,7 +130,7 @@ class Judge:
         return None
 
     def too_busy(self, failure: CallFailure, patience: float) -> ServerGone:
-        """For a server that is there and takes no work."""
+        """The error for a server that accepts no work."""
         return ServerGone(
             f"the server has been too busy for the {patience:g} s of --llm-patience ({self.quote(failure)}); "
             "resume the run later, or ask less at once with --concurrency"
@@ -153,9 +153,10 @@ class Judge:
 CODE = "reward_class_code"  # a field of `ANSWER_SCHEMA`
 
 SAMPLES = 4
-"""At the run's temperature. All must pass: a format that breaks one program in ten costs more than it brings."""
+"""Number of probe answers at the run's temperature. All must pass: JSON that breaks one program in ten is not worth it.
+"""
 
-MAX_TOKENS = 800  # the copy takes about 250
+MAX_TOKENS = 800  # maximum tokens of a probe answer; the copy takes about 250
 
 PROGRAM = r'''import re
 
@@ -172,7 +173,7 @@ class Reward:
         lines = text.split("\n")
         return float(sum(word in line for line in lines for word in self.wanted))
 '''
-"""Characters that break in a JSON string: line breaks, both quotation marks, backslashes of both kinds, indentation."""
+"""A program with the characters that break in a JSON string: line breaks, quotation marks, backslashes, indentation."""
 
 PROMPT = Prompt(
     system="You copy Python code exactly.",
@@ -184,7 +185,7 @@ PROMPT = Prompt(
 
 
 def passed(answer: Completion) -> bool:
-    """Whether the answer holds the same program (the same syntax tree)."""
+    """Whether the answer contains the same program, compared by syntax tree."""
     if answer.finish != "stop":
         return False
     try:
@@ -196,36 +197,36 @@ def passed(answer: Completion) -> bool:
 
 @dataclass(frozen=True)
 class Backoff:
-    """Exponential, with full jitter, so that many calls that failed at once do not come back at once.
+    """Exponential waiting times with full jitter, so that calls that failed together are not repeated together.
 
     Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 
     Attributes:
-        first: longest wait before the second try, seconds.
-        longest: of all waits, seconds; what a server asks for by Retry-After is not cut.
+        first: maximum wait before the second attempt, in seconds.
+        longest: maximum wait, in seconds. A wait that the server requests by Retry-After may be longer.
     """
 
     first: float = 0.5
     longest: float = 30.0
 
     def delay(self, tries: int, asked: float = 0.0) -> float:
-        """Seconds to wait after `tries` failed ones; `asked` is what the server wants."""
+        """Seconds to wait after `tries` failed attempts; `asked` are the seconds that the server requests."""
         top = min(self.longest, self.first * 2.0 ** min(tries - 1, 60))
-        # Jitter on top of the server's wish: else all requests with the same wish would come in the same second.
+        # Jitter is added to the server's wait, otherwise all requests with the same wait would come in the same second.
         return asked + random.uniform(0.0, min(top, self.first) if asked else top)
 
 
-OFTEN = 10.0  # seconds between two looks, at most
+OFTEN = 10.0  # maximum seconds between two checks
 
 
 class ServerWatch:
-    """While the server is away all calls stand still, and one task looks for it.
+    """Wait for a server that is away: one task checks for it, and all calls wait for this task.
 
     Args:
-        look: asks the server for something cheap; raises `CallFailure` if it does not answer.
-        patience: seconds.
-        backoff: between looks.
-        on_note: gets a line when the waiting starts, and one when it ends.
+        look: function that sends a cheap request to the server; raises `CallFailure` if it does not answer.
+        patience: maximum seconds to wait.
+        backoff: waiting times between checks.
+        on_note: callback for one-line messages when the wait starts and when it ends.
     """
 
     def __init__(
@@ -240,21 +241,21 @@ class ServerWatch:
         self._backoff = backoff
         self._on_note = on_note
         self._task: asyncio.Task[bool] | None = None
-        self._given_up = False  # patience is spent once: until the server was seen again, nobody waits anew
+        self._given_up = False  # True after patience is over: until the server is back, every call fails immediately
 
     async def wait(self, why: str) -> bool:
-        """Returns when the server answers: True if it had been away, False if it is there at the first look.
+        """Wait until the server answers. Return True if it had been away, False if the first check succeeds.
 
         Raises:
-            ServerGone: when patience is over.
+            ServerGone: the patience is over.
         """
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._until_back(why))
             self._task.add_done_callback(_looked_at)
-        return await asyncio.shield(self._task)  # a call that is cancelled leaves the look-out to the others
+        return await asyncio.shield(self._task)  # if one call is cancelled, the others still need the task
 
     def close(self) -> None:
-        """Stops looking."""
+        """Stop checking."""
         if self._task is not None:
             self._task.cancel()
 
@@ -281,11 +282,11 @@ class ServerWatch:
         try:
             await self._look()
         except CallFailure as failure:
-            return failure.kind == "rejected"  # whatever it says, it is there
+            return failure.kind == "rejected"  # a refusal shows that the server is there
         return True
 
 
 def _looked_at(task: asyncio.Task[bool]) -> None:
-    """Takes the error, if all who waited for it were cancelled."""
+    """Retrieve the task's error, in case all calls that waited for it were cancelled."""
     if not task.cancelled():
         task.exception()

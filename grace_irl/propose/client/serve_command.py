@@ -18,12 +18,13 @@ _PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)(b|m)(?![a-z])", 
 
 @dataclass(frozen=True)
 class ModelWeights:
-    """Of one model.
+    """Size and form of one model's weights.
 
     Attributes:
-        gib: in memory as they are stored, or in 16 bits a parameter if only the name shows it; None if nothing does.
-        quantised: whether they already are.
-        context: most tokens that the model was made for; None if nothing tells.
+        gib: size in memory in GiB, from the stored files, or from the name with 16 bits for each parameter; None if
+            unknown.
+        quantised: whether the stored weights are quantised.
+        context: the model's maximum context in tokens; None if unknown.
     """
 
     gib: float | None
@@ -32,7 +33,7 @@ class ModelWeights:
 
 
 def weights(model: str) -> ModelWeights:
-    """Read from a folder in Hugging Face's form; guessed from a name such as Qwen2.5-Coder-7B."""
+    """Read the size from a folder in Hugging Face's form, or guess it from a name such as Qwen2.5-Coder-7B."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
         return ModelWeights(_of_name(model), bool(QUANTISED.search(model.replace("_", "-"))), None)
@@ -51,7 +52,7 @@ def _of_name(model: str) -> float | None:
     found = _PARAMETERS.findall(model.rpartition("/")[2])
     if not found:
         return None
-    # Of several numbers the first is the whole: Qwen3-30B-A3B has 30 billion, of which 3 are active.
+    # The first of several numbers is the total: Qwen3-30B-A3B has 30 billion parameters, of which 3 are active.
     experts, number, unit = found[0]
     parameters = float(number) * int(experts or 1) * (1e9 if unit.lower() == "b" else 1e6)
     return parameters * 2 / 2**30
@@ -70,12 +71,12 @@ QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,compute_cap", "--format=cs
 
 @dataclass(frozen=True)
 class Gpu:
-    """One card.
+    """One graphics card.
 
     Attributes:
-        name: as its driver says it.
-        gib: its memory.
-        capability: CUDA compute capability; 0 if it is unknown.
+        name: the driver's name of the card.
+        gib: memory in GiB.
+        capability: CUDA compute capability; 0 if unknown.
     """
 
     name: str
@@ -85,6 +86,8 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
+    """Graphics cards that a server may use, and main memory in GiB."""
+
     """Cards that a server may use, and main memory in GiB."""
 
     gpus: tuple[Gpu, ...]
@@ -98,7 +101,7 @@ class Machine:
 
 
 def this_machine(environment: Mapping[str, str] = os.environ) -> Machine:
-    """Found through nvidia-smi, if there is one, and the kernel; CUDA_VISIBLE_DEVICES hides cards."""
+    """Read this machine's cards from nvidia-smi, if it exists, less those that CUDA_VISIBLE_DEVICES hides."""
     try:
         told = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -108,19 +111,22 @@ def this_machine(environment: Mapping[str, str] = os.environ) -> Machine:
 
 
 def parsed(told: str) -> tuple[Gpu, ...]:
-    """Cards in nvidia-smi's words: one line each, name, MiB, compute capability."""
+    """Parse nvidia-smi's output: one card on each line with name, MiB, compute capability."""
     gpus = []
     for line in told.splitlines():
         fields = [field.strip() for field in line.rsplit(",", 2)]
         try:
             gpus.append(Gpu(fields[0], float(fields[1]) / 1024, float(fields[2])))
         except (IndexError, ValueError):
-            continue  # "[N/A]", or no card at all
+            continue  # "[N/A]", or no card
     return tuple(gpus)
 
 
 def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
-    """The cards that CUDA_VISIBLE_DEVICES leaves: numbers up to the first that is none; a name counts as a card."""
+    """The cards that CUDA_VISIBLE_DEVICES leaves, up to the first word that is no card.
+
+    A word is the number of a card. A name, such as GPU-…, stands for the card with its own position in the list.
+    """
     if chosen is None:
         return gpus
     left: list[Gpu] = []
@@ -138,33 +144,34 @@ def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
 
 
 UTILISATION = 0.9
-"""Of a card's memory; vLLM's own default leaves less for whoever else draws on it."""
+"""Share of a card's memory that vLLM uses; vLLM's own default leaves less to other processes."""
 
 SPARE = 2.0
-"""GiB on a card for activations and graphs, beside weights and cache."""
+"""GiB on a card for activations and graphs, in addition to weights and cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Tokens of context by the GiB that weights leave: a prompt with 8 + 8 trajectories takes up to some 10,000."""
+"""Context in tokens by the GiB beside the weights. A prompt with 8 + 8 trajectories takes up to about 10,000."""
 
 CPU_CONTEXT = 16384
 
 FP8 = 7.5
-"""Compute capability from which weights can be kept in 8 bits: in vLLM's own kernels, without another package."""
+"""Minimum compute capability for 8-bit weights with vLLM's own kernels, without another package."""
 
 STRUCTURED = {"backend": "xgrammar", "disable_any_whitespace": True}
-"""Without the second a weak model pads JSON with white space up to its limit; it needs the first to be named."""
+"""Options of structured output. Without `disable_any_whitespace` a weak model fills JSON with white space up to its
+limit, and this option requires an explicit backend."""
 
 
 @dataclass(frozen=True)
 class ServeCommand:
-    """The way to start a server.
+    """The command that starts a server.
 
     Attributes:
-        arguments: of the process, the program first.
-        environment: what it needs beside the environment that there is.
-        model: the name under which it serves the model.
-        url: its address.
-        notes: for people: why it is as it is.
+        arguments: arguments of the process, including the program.
+        environment: environment variables that are added to the existing ones.
+        model: the model's name on the server.
+        url: address of the server.
+        notes: explanations of the chosen options.
     """
 
     arguments: tuple[str, ...]
@@ -174,13 +181,13 @@ class ServeCommand:
     notes: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:
-        """As typed into a shell."""
+        """The command as typed into a shell."""
         assignments = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         return " ".join([*assignments, shlex.join(self.arguments)])
 
     @property
     def fit(self) -> str:
-        """The command that uses the server."""
+        """The command that runs a fit with this server."""
         return shlex.join(["grace-irl", "fit", "--demos", "DEMOS", "--llm-url", self.url, "--model", self.model])
 
 
@@ -196,17 +203,17 @@ def serve_command(
     quantization: str = "",
     extra: Sequence[str] = (),
 ) -> ServeCommand:
-    """Flags for many answers to prompts with a long common beginning, some of them by schema.
+    """Choose options for many answers to prompts with a long common beginning, some of them by schema.
 
     Args:
         model: a folder, or a name that vLLM can download.
-        machine: the one that it runs on.
-        size: of the model.
+        machine: the machine that runs the server.
+        size: size of the model.
         vllm: the program.
-        host, port: its address.
-        max_model_len: tokens of context; by default what the machine has room for.
-        quantization: vLLM's name of a method; by default fp8 if 16 bits do not fit.
-        extra: further arguments, which overrule ours.
+        host, port: address of the server.
+        max_model_len: context in tokens; by default as much as the machine has room for.
+        quantization: vLLM's name of a quantisation; by default fp8 if 16 bits do not fit.
+        extra: further arguments, which override ours.
     """
     folder = Path(model).expanduser()
     name = folder.resolve().name if folder.is_dir() else model
@@ -226,6 +233,8 @@ def serve_command(
 
 @dataclass(frozen=True)
 class _Place:
+    """The options that depend on the machine."""
+
     """The options that the machine decides."""
 
     context: str
@@ -236,7 +245,7 @@ class _Place:
 
 
 def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
-    """As few cards as the weights need, a power of two of them (attention heads are shared out evenly)."""
+    """Use as few cards as the weights need, a power of two, so that attention heads can be divided evenly."""
     card = min(machine.gpus, key=lambda gpu: gpu.gib)
     usable = card.gib * UTILISATION - SPARE
     needed = size.gib or 0.0
@@ -255,7 +264,7 @@ def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
         notes.append("neither a folder nor the model's name tells how large it is: nothing is quantised")
     left = usable * cards - needed
     fits = next((tokens for gib, tokens in CONTEXTS if left >= gib), CONTEXTS[-1][1])
-    # Of a model that is not here yet nothing tells its longest context: vLLM finds the longest that fits.
+    # The maximum context of a model that is not downloaded yet is unknown: "auto" lets vLLM find what fits.
     context = str(min(fits, size.context)) if size.context else "auto"
     arguments = ["--gpu-memory-utilization", f"{UTILISATION:g}"]
     arguments += ["--tensor-parallel-size", str(cards)] if cards > 1 else []
@@ -263,7 +272,7 @@ def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
 
 
 def _on_cpu(machine: Machine, size: ModelWeights) -> _Place:
-    """Weights in 16 bits, and a cache of a quarter of what they leave."""
+    """Keep weights in 16 bits, and give the cache a quarter of the remaining memory."""
     needed = size.gib or 0.0
     cache = max(1, min(16, int((machine.gib - needed) / 4)))
     notes = ["no GPU found: a model on a CPU is for trying things out (a few tokens a second and stream)"]

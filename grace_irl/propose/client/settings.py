@@ -14,22 +14,22 @@ from grace_irl.propose.protocol import AnswerFormat
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """A server, and how it is asked. Holds no key: that comes from the environment (`api_key`).
+    """The server, and the form of requests. The key is not included: it comes from the environment (`api_key`).
 
-    Ranges of what a user gives are checked where it is declared (`grace_irl.config`).
+    The ranges of user settings are checked in their declaration (`grace_irl.config`).
 
     Attributes:
-        url: of the server, such as http://127.0.0.1:8000; the path /v1 is added if there is none.
-        model: as the server names it; "" takes the only one that it serves.
-        temperature: of sampling.
-        max_tokens: most tokens of one answer.
-        concurrency: most requests in flight; more than 1,000 would wait inside the client library, unseen.
-        patience: seconds to wait for a server that went away or is too busy, before the run stops.
-        timeout: seconds for one request, first byte to last. A first request with `n` above 1 can take 20 s, and a
+        url: address of the server, such as http://127.0.0.1:8000; the path /v1 is added if there is none.
+        model: the model's name on the server; "" selects the only model.
+        temperature: sampling temperature.
+        max_tokens: maximum tokens of one answer.
+        concurrency: maximum number of requests in parallel. Above 1,000 they would wait inside the client library.
+        patience: seconds to wait for a server that is away or too busy, before the run stops.
+        timeout: seconds for one request until the last byte. A first request with `n` above 1 can take 20 s, and a
             model on a CPU minutes.
-        answer_format: "auto" finds out by a probe whether JSON costs the model anything.
-        attempts: at one request while the server is there.
-        max_bytes: of one response; what is longer is cut off and counted as a failure.
+        answer_format: format of answers. "auto" tests with a probe whether the model writes correct JSON.
+        attempts: maximum number of attempts at one request while the server is there.
+        max_bytes: maximum size of one response. A longer one is a failure.
     """
 
     url: str
@@ -48,10 +48,10 @@ class ChatSettings:
 
 
 def normalised(url: str) -> str:
-    """The base of the API: without a closing slash or the name of a call, and with /v1 if it has no path.
+    """The base address of the API: no trailing slash, no name of a call, and /v1 if there is no path.
 
     Raises:
-        InputError: for what is no HTTP address, and for one that carries a key.
+        InputError: not an HTTP address, or an address that contains a key.
     """
     example = "such as http://127.0.0.1:8000"
     text = url.strip()
@@ -61,7 +61,7 @@ def normalised(url: str) -> str:
     except ValueError as error:
         raise InputError(f"server address {text!r}: {error}; expected one {example}") from None
     if parts.username or parts.password or parts.query or parts.fragment:
-        # The address may carry a key, so it is not shown.
+        # The address may contain a key, so the message does not show it.
         raise InputError(
             "the server address carries more than scheme, host, port and path; "
             f"expected one {example}, and a key in the environment variable GRACE_IRL_API_KEY"
@@ -73,7 +73,7 @@ def normalised(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a server: who gets what is sent there."""
+    """Scheme, host and port of a server: the place that requests go to."""
     parts = urlsplit(normalised(url))
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -83,7 +83,7 @@ LONGEST_QUOTE = 300
 
 
 def key_variable() -> str:
-    """The environment variable that holds the key, or ""."""
+    """The name of the environment variable that holds the key, or ""."""
     return next((name for name in VARIABLES if os.environ.get(name, "").strip()), "")
 
 
@@ -91,7 +91,7 @@ def api_key() -> str:
     """The key, or "" if the environment has none (a local server needs none).
 
     Raises:
-        InputError: for a key that no HTTP header can carry; it is not shown.
+        InputError: a key that no HTTP header can carry; the message does not show it.
     """
     name = key_variable()
     key = os.environ.get(name, "").strip() if name else ""
@@ -101,7 +101,7 @@ def api_key() -> str:
 
 
 def redactor(key: str) -> Callable[[str], str]:
-    """From a server's words to one line that can be shown: short, printable, without the key."""
+    """Return a function that turns a server's message into one short, printable line without the key."""
 
     def redacted(text: str) -> str:
         shown = text.replace(key, "[key]") if key else text

@@ -1,4 +1,4 @@
-"""Requests over HTTP, on OpenAI's client library; nothing is tried twice here."""
+"""HTTP requests with OpenAI's client library. Nothing is repeated here."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 LIST = 30.0  # seconds for the list of models
-CONNECT = 10.0  # seconds until a host is taken to be absent
+CONNECT = 10.0  # maximum seconds for a connection to the host
 
 
 class Wire:
     """Connections to one server, for one event loop.
 
-    The library's own retries are off: they could neither be counted nor told apart, do not know malformed bodies,
-    and end long before a server that is restarted comes back. `ChatClient` has the one loop that tries again.
+    The library's own retries are off: they cannot be counted or told apart, do not cover malformed bodies, and end
+    long before a restarted server is back. Only `ChatClient` repeats requests.
     """
 
     def __init__(self, settings: ChatSettings, key: str) -> None:
@@ -34,10 +34,10 @@ class Wire:
         self._library = library
         self._client = library.AsyncOpenAI(
             base_url=settings.url,
-            api_key=key or "none",  # an empty one is refused by the library, and any will do if the server needs none
+            api_key=key or "none",  # the library refuses an empty key, and a server without a key accepts any
             max_retries=0,
-            # The library's usual one closes itself when it is collected, in whatever event loop then runs.
-            # Prompts and the key are for the server that the user named, and not for the target of a redirect.
+            # The library's default client closes itself on garbage collection, in any event loop that runs then.
+            # Redirects are off, so that prompts and the key go only to the server that the user named.
             http_client=library.DefaultAsyncHttpxClient(
                 timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout)),
                 follow_redirects=False,
@@ -50,7 +50,7 @@ class Wire:
         """The body of the response to a chat completion.
 
         Raises:
-            CallFailure: for everything else than a whole body with status 200.
+            CallFailure: anything but a complete body with status 200.
         """
         create = self._client.chat.completions.with_streaming_response.create
         return await self._body(create(**payload), self._timeout)
@@ -59,7 +59,7 @@ class Wire:
         """The entries of /v1/models; each has an "id".
 
         Raises:
-            CallFailure: if it does not answer, or with something else.
+            CallFailure: no answer, or one that is no list of models.
         """
         body = await self._body(self._client.models.with_streaming_response.list(), seconds)
         if body.lstrip().startswith(b"<"):
@@ -71,7 +71,7 @@ class Wire:
             raise CallFailure("malformed body", "a list of models that is none", status=200) from None
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._client.close()
 
     async def _body(self, request: Any, seconds: float) -> bytes:
@@ -84,7 +84,7 @@ class Wire:
             raise self._failure(error) from None
 
     async def _read(self, response: Any) -> bytes:
-        """The body, given up if it grows too long: the rest is never read."""
+        """Read the body. If it is too long, the rest is not read."""
         parts, size = [], 0
         try:
             async for part in response.iter_bytes():
@@ -94,7 +94,7 @@ class Wire:
                 parts.append(part)
         except (CallFailure, self._library.OpenAIError):
             raise
-        except Exception as error:  # reading a body fails in the transport's own ways, which the library does not wrap
+        except Exception as error:  # while reading a body the transport's errors come through without a wrapper
             raise CallFailure(
                 "connection", f"the connection broke in the middle ({type(error).__name__})", 200
             ) from None
@@ -110,10 +110,10 @@ class Wire:
 
 
 def openai_library() -> Any:
-    """The module `openai`, which takes about a second to import: only who asks a model pays for it.
+    """Import the module `openai`. This takes about a second, so it happens only if a model is used.
 
     Raises:
-        InputError: if it is not installed.
+        InputError: the module is not installed.
     """
     try:
         import openai
@@ -142,7 +142,7 @@ def _of_status(error: openai.APIStatusError) -> CallFailure:
 def retry_after(headers: Mapping[str, str]) -> float:
     """Seconds that a server asks to wait, from Retry-After (seconds or a date) or OpenAI's finer retry-after-ms.
 
-    What cannot be read asks for nothing.
+    A header that cannot be read gives 0.
     """
     text = headers.get("retry-after", "")
     for number, unit in ((headers.get("retry-after-ms", ""), 1e-3), (text, 1.0)):

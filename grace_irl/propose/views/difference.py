@@ -9,16 +9,16 @@ from difflib import SequenceMatcher
 from grace_irl.propose.views.outline import Item, ScreenOutline, named, quoted
 
 MOST = 400
-"""Nodes that are new or gone, from which on two screens are different ones."""
+"""Maximum number of new and gone nodes in a difference. With more, two screens count as different screens."""
 
-MANY = 8  # nodes of a screen that is another one if less than a quarter of them is old
-NEAR = 40  # characters of a label for the place of a node
+MANY = 8  # nodes from which a screen counts as a different one if less than a quarter of its lines are old
+NEAR = 40  # characters of the label that tells where a node is
 
 
 def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
-    """Lines `~` for nodes that changed what they say, `+` for new ones, `-` for those that are gone.
+    """Compare two screens: lines with `~` for changed nodes, `+` for new ones, `-` for gone ones.
 
-    [] if both have the same nodes; None if so much differs that nobody would call it a change.
+    The result is [] if both have the same nodes, and None if the screens are too different for a list of changes.
     """
     if len(after.keys) >= MANY and 4 * len(before.keys & after.keys) < len(after.keys):
         return None
@@ -38,7 +38,7 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     lines = []
     for one, two in pairs:
         item = after.items[two]
-        if item.key == before.items[one].key:  # what stands elsewhere, such as a mark in another row
+        if item.key == before.items[one].key:  # a node that moved, such as a mark in another row
             here, there = _where(before, one, apart[0]), _where(after, two, apart[1])
             if here != there:
                 lines.append(f"~ {_of(item, main)}{item.line}: {here or 'alone'} -> {there or 'alone'}")
@@ -62,14 +62,14 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
 
 
 def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list[int]]:
-    """Places of the items that only one of two outlines has, or has elsewhere."""
+    """Indices of the items that only one of two outlines has, or that moved."""
     one, two = [item.key for item in before.items], [item.key for item in after.items]
-    # What both begin and end with needs no comparison: long lists differ in a few rows.
+    # The common beginning and end need no comparison: long lists differ in a few rows.
     start = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     rest = min(len(one), len(two)) - start
     end = next((n for n in range(rest) if one[-1 - n] != two[-1 - n]), rest)
     one, two = one[start : len(one) - end], two[start : len(two) - end]
-    if len(one) + len(two) > 2 * MOST:  # comparing takes their product
+    if len(one) + len(two) > 2 * MOST:  # the comparison takes time proportional to the product of the lengths
         return list(range(start, start + len(one))), list(range(start, start + len(two)))
     old: list[int] = []
     new: list[int] = []
@@ -83,10 +83,9 @@ def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list
 def _paired(
     before: ScreenOutline, after: ScreenOutline, old: Sequence[int], new: Sequence[int]
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Items that are the same node before and after, and those that are not.
+    """Pairs of items that are the same node before and after, then the gone items and the new ones.
 
-    The same node has the same class and id, and if that is nothing or stands for several, the same label or
-    the same states.
+    Items are paired by class and id. If there is no id, or several items share it, equal lines or labels decide.
     """
     pairs: list[tuple[int, int]] = []
     gone, fresh = list(old), list(new)
@@ -118,7 +117,7 @@ def _change(one: Item, two: Item) -> str:
     told = [name for name in ("text", "desc", "hint") if getattr(one, name) != getattr(two, name)]
     parts = []
     for name in told:
-        # "desc=text" of both says nothing that the text does not say.
+        # "desc=text" on both sides repeats the change of the text.
         if name == "desc" and old.get(name) == new.get(name) == "desc=text":
             parts.append("desc=text")
             continue
@@ -137,7 +136,7 @@ def _change(one: Item, two: Item) -> str:
 
 
 def _where(outline: ScreenOutline, place: int, apart: Collection[int]) -> str:
-    """In or beside what a node is, by a label that both screens have; "" if nothing near it has one."""
+    """The label of the node that contains a node, or of one beside it that both screens have; "" if there is none."""
     above = outline.items[place].parent
     if above < 0:
         return ""
@@ -156,5 +155,5 @@ def _after(where: str) -> str:
 
 
 def _of(item: Item, main: str) -> str:
-    """The package of a node that is not of the app in front."""
+    """The package of a node, as a prefix, if it differs from the package of most nodes; otherwise ""."""
     return "" if item.package == main else f"{named(item.package)}: "

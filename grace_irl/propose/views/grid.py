@@ -1,4 +1,4 @@
-"""Grids as lists of what differs from their common background, codes as the numbers that they are."""
+"""The view of grids: the cells that differ from a common background, with their codes as numbers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _BITS = 20
 
 
 def codes_in(cells: NDArray[Any]) -> Counter[Code]:
-    """The count of each code in cells `(..., 3)`."""
+    """The number of each code in cells `(..., 3)`."""
     flat = cells.reshape(-1, 3)
     if flat.size and (flat.min() < 0 or flat.max() >= 1 << _BITS):
         found, numbers = np.unique(flat, axis=0, return_counts=True)
         triples = found.tolist()
-    else:  # one number for three is sorted a hundred times as fast
+    else:  # sorting one number instead of three is a hundred times as fast
         packed, numbers = np.unique(_packed(flat), return_counts=True)
         mask = (1 << _BITS) - 1
         triples = [(code >> 2 * _BITS, code >> _BITS & mask, code & mask) for code in packed.tolist()]
@@ -37,7 +37,7 @@ def codes_in(cells: NDArray[Any]) -> Counter[Code]:
 
 
 def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
-    """The two codes that most cells `(..., 3)` have, most frequent first; smaller codes first among equals."""
+    """The two most frequent codes of the cells `(..., 3)`, most frequent first; ties go to the smaller code."""
     counts: Counter[Code] = Counter()
     for grid in grids:
         counts.update(codes_in(grid))
@@ -46,11 +46,11 @@ def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
 
 
 def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[np.int64]:
-    """For each cell the one of `codes` that it has most often; shape `(h, w, 3)`.
+    """For each cell, the most frequent one of `codes`; shape `(h, w, 3)`.
 
     Args:
         states: arrays `(n, h, w, 3)` of one size.
-        codes: the background, most frequent first; a cell that has none of them gets the first.
+        codes: codes of the background, most frequent first. A cell that never has any of them gets the first.
     """
     votes = sum(np.stack([(each == np.array(code)).all(axis=3).sum(axis=0) for code in codes]) for each in states)
     best: NDArray[np.int64] = np.array(codes, dtype=np.int64)[np.asarray(votes).argmax(axis=0)]
@@ -60,7 +60,7 @@ def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[n
 def runs(mask: NDArray[np.bool_]) -> str:
     """The true cells of `(h, w)` as straight runs: `[0,0..7] [1..6,0] [3,4]`.
 
-    Longest runs first, each cell in one run only, so that a frame of walls takes four entries.
+    The longest runs come first, and each cell is in one run only, so that a frame of walls takes four entries.
     """
     left = mask.copy()
     written = []
@@ -72,7 +72,7 @@ def runs(mask: NDArray[np.bool_]) -> str:
 
 
 def _lines(mask: NDArray[np.bool_]) -> list[tuple[Place, Place]]:
-    """First and last cell of every maximal horizontal and vertical run, horizontal ones first."""
+    """First and last cell of each maximal horizontal and vertical run, horizontal runs first."""
     found: list[tuple[Place, Place]] = []
     for array, transposed in ((mask, False), (mask.T, True)):
         for row, line in enumerate(array):
@@ -101,13 +101,13 @@ def _packed(flat: NDArray[Any]) -> NDArray[np.int64]:
 Size = tuple[int, int]
 
 MAX_CODES = 20_000_000
-"""Codes that the legend is made from; of larger sets every n-th state is looked at."""
+"""Maximum number of codes for the statistics in the legend. From larger sets, only every n-th state is read."""
 
 
 class GridView:
-    """Grids `(h, w, 3)`: a state is the list of its cells that differ from the background of its size.
+    """View of grids `(h, w, 3)`: a state is the list of its cells that differ from the background of its size.
 
-    Nothing is known of what codes mean: the background is what most cells hold most of the time.
+    The meaning of codes is unknown. The background consists of the codes that most cells have most of the time.
     """
 
     modules, tokens_of, helps = "numpy", "codes", False
@@ -156,7 +156,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
-        """See `View`. Nothing if all states of experts are positive: no step leads to the goal then."""
+        """See `View`. If all states of experts are positive, no step leads to the goal, so there is nothing to say."""
         return (
             ""
             if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
@@ -164,7 +164,7 @@ class GridView:
         )
 
     def _layout(self, grid: NDArray[np.int64]) -> str:
-        """The places of the background codes: all but one by their runs, so that the text is short."""
+        """The cells of each background code. The code with the longest list is "elsewhere", to keep the text short."""
         places = {code: runs((grid == np.array(code)).all(axis=2)) for code in self._background}
         places = {code: listed for code, listed in places.items() if listed}
         rest = max(places, key=lambda code: len(places[code]))
@@ -172,14 +172,14 @@ class GridView:
         return "; ".join([*parts, f"{_code(rest)} {'elsewhere' if parts else 'everywhere'}"])
 
     def _base(self, state: NDArray[Any]) -> NDArray[np.int64]:
-        """The background of this size; one of the commonest code alone for a size that was not seen."""
+        """The background of this size. A new size has the most frequent code everywhere."""
         size = (state.shape[0], state.shape[1])
         if size not in self._backdrops:
             return np.broadcast_to(np.array(self._background[0], dtype=np.int64), state.shape)
         return self._backdrops[size]
 
     def state(self, state: NDArray[Any]) -> str:
-        """See `View`: `(5,3,0) at [1,6] [6,5]; (10,0,3) at [4,5]`, by code; the size if there are several."""
+        """See `View`. An example is `(5,3,0) at [1,6] [6,5]; (10,0,3) at [4,5]`. If sizes differ, the size is first."""
         differs = (state != self._base(state)).any(axis=2)
         places: dict[Code, list[Place]] = {}
         for i, j in np.argwhere(differs).tolist():
@@ -199,7 +199,7 @@ class GridView:
         parts = [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
-        # One or two events say what happened, which the state alone does not; of many nobody makes sense.
+        # One or two events describe the step, unlike the state alone. A long list of changes is hard to read.
         if len(parts) <= 2 or estimate(text) <= estimate(full := self.state(after)):
             return text
         return f"in full: {full}"
@@ -207,7 +207,7 @@ class GridView:
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[list[tuple[Place, Place]], list[Place]]:
-        """Pairs of cells between which a thing and background changed places, and the cells that are left."""
+        """Pairs of cells that exchanged an object and background, and the remaining cells."""
         moved: list[tuple[Place, Place]] = []
         left = list(cells)
         for one in cells:
@@ -222,7 +222,7 @@ class GridView:
 
 
 def _sampled(stacks: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Every n-th state of each trajectory if there are more cells than are looked at."""
+    """Every n-th state of each trajectory, with n chosen to stay below `MAX_CODES`."""
     every = -(-sum(stack.size for stack in stacks) // MAX_CODES)
     return [stack[::every] for stack in stacks]
 

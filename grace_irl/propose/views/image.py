@@ -1,4 +1,4 @@
-"""Images as their colours: how much of a state each takes, and between which rows and columns."""
+"""The view of images: the colours of a state, with the number of pixels and the bounding box of each."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from grace_irl.propose.views.view import FULL_GOAL, View
 from grace_irl.states.image import CHANNELS
 
 MOST_COLOURS = 8
-"""Colours of a state that are written; half as many in the coarser view."""
+"""Maximum number of colours of a state in the text; half as many in the coarser view."""
 
-MOST_SIZES = 8
+MOST_SIZES = 8  # maximum number of image sizes in `about`
 
 SHADES = 32
-"""Values of a channel that count as one colour: shaded surfaces have thousands."""
+"""Width of a range of channel values that is written as one colour, since a shaded surface has thousands."""
 
 MAX_PIXELS = 20_000_000
-"""Pixels that the legend is made from; of larger sets every n-th state is looked at."""
+"""Maximum number of pixels for the statistics in the legend. From larger sets, only every n-th state is read."""
 
 
 class ImageView:
-    """Images `(h, w, c)`: the colours that take most of a state, each with its share and the box around it.
+    """View of images `(h, w, c)`: the colours with the most pixels, each with its number of pixels and bounding box.
 
     Args:
         items: training data.
-        metadata: of the set.
-        colours: of a state that are written.
+        metadata: metadata of the set.
+        colours: maximum number of colours of a state in the text.
     """
 
     modules, tokens_of, helps = "numpy", "colours", False
@@ -56,7 +56,7 @@ class ImageView:
 
     @property
     def coarser(self) -> View | None:
-        """See `View`: with half the colours."""
+        """See `View`. The coarser view has half as many colours."""
         return ImageView(self._items, self._metadata, self._most // 2) if self._most > 1 else None
 
     @property
@@ -99,7 +99,7 @@ class ImageView:
         return ", ".join(f"{mean:.1f} ({deviation:.1f})" for mean, deviation in pairs)
 
     def words(self, tokens: int) -> str:
-        """See `View`: nothing is known of what colours stand for."""
+        """See `View`. The meaning of colours is unknown, so there is nothing to say."""
         del tokens
         return ""
 
@@ -116,7 +116,7 @@ class ImageView:
         return f"now {self._colours(after, differs)}" if differs.any() else "no change"
 
     def _colours(self, state: NDArray[Any], among: NDArray[np.bool_]) -> str:
-        """The colours of some pixels."""
+        """The colours of the pixels in `among`."""
         shades = _shades(state)
         found, counts = np.unique(shades[among], return_counts=True)
         order = np.lexsort((found, -counts))
@@ -133,7 +133,7 @@ class ImageView:
 
 
 def _shades(states: NDArray[Any]) -> NDArray[np.int64]:
-    """The colour of each pixel, its channels coarsened, as one number."""
+    """The colour of each pixel as one number, with each channel divided by `SHADES`."""
     packed: NDArray[np.int64] = np.zeros(states.shape[:-1], np.int64)
     for channel in range(states.shape[-1]):
         packed = packed << 8 | states[..., channel] // SHADES
@@ -141,12 +141,12 @@ def _shades(states: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _colour(found: NDArray[Any]) -> str:
-    """The colour of pixels `(n, c)`; their mean if they differ."""
+    """The mean colour of pixels `(n, c)`, with the mark ~ if they differ."""
     values = ",".join(str(round(value)) for value in found.mean(axis=0).tolist())
     return f"{'' if (found == found[0]).all() else '~'}({values})"
 
 
 def _box(mask: NDArray[np.bool_]) -> str:
-    """The rows and columns between which the true pixels of `(h, w)` lie."""
+    """The bounding box of the true pixels of `(h, w)`."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return f"rows {rows[0]}..{rows[-1]}, columns {columns[0]}..{columns[-1]}"

@@ -1,4 +1,4 @@
-"""A screen as lines: the nodes that say something, each on one line, indented below what it lies in."""
+"""A screen as lines: one line for each informative node, indented below the node that contains it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from grace_irl.states.ui.screen import Node, Screen
 from grace_irl.text import harmless
 
 LONGEST = 300
-"""Characters of one text, description or id; what is longer is cut, and says how much is missing."""
+"""Maximum characters of one text, description or id. A longer one is cut, with the number of missing characters."""
 
 ANY_TEXT = " with any text"
-"""End of a line that stands for all texts of a node."""
+"""End of a line that stands for a node with any text."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
-_INDENT = 3  # spaces before an outermost node: what follows a state's number stands two further in
+_INDENT = 3  # spaces before an outermost node; further lines of a state have at least two
 
 
 @dataclass(frozen=True)
 class Item:
-    """A node as an outline writes it.
+    """A node in an outline.
 
     Attributes:
-        package: of the node.
-        parent: place among the items of what it lies in, or -1.
-        kind: its class without a package, "*" if it is clickable.
-        text, desc, hint: as the state has them.
-        identity: its resource-id: `#name`, or `id '…'` if it is not of the node's package; "" without.
-        states: checked or unchecked, selected, focused, disabled, scrollable, …
-        place: its bounds, if nothing else tells it from others; or "".
+        package: package of the node.
+        parent: index of the item that contains this one, or -1.
+        kind: class name without its package, followed by "*" if the node is clickable.
+        text, desc, hint: the node's text, content description and hint, as in the state.
+        identity: `#name` for a resource-id of the node's own package, `id '…'` for any other resource-id, "" for none.
+        states: words such as checked or unchecked, selected, focused, disabled, scrollable.
+        place: the bounds if nothing else identifies the node; otherwise "".
     """
 
     package: str
@@ -49,12 +49,12 @@ class Item:
 
     @cached_property
     def line(self) -> str:
-        """All of it on one line."""
+        """The node on one line."""
         return self.written()
 
     @cached_property
     def key(self) -> str:
-        """The same for equal lines of one package."""
+        """Package and line. Equal lines of one package have the same key."""
         return f"{self.package}\n{self.line}"
 
     @cached_property
@@ -69,11 +69,11 @@ class Item:
 
     @cached_property
     def slot(self) -> tuple[str, str, str]:
-        """Identity of a node whatever its text: package, class and id."""
+        """Identity of a node that does not depend on its text: package, class and id."""
         return self.package, self.kind, self.identity
 
     def cost(self, longest: int) -> int:
-        """Tokens of the line with its end; however far it is indented."""
+        """Tokens of the line with its line break. Deeper indentation does not count."""
         return self._cost if len(self.line) <= longest else estimate(f"  {self.written(longest)}\n")
 
     @cached_property
@@ -82,28 +82,28 @@ class Item:
 
     @property
     def label(self) -> str:
-        """The text that a user reads there."""
+        """The text that a user reads on the node."""
         return self.text or self.desc or self.hint
 
     @cached_property
     def name(self) -> str:
-        """Identity by id, whatever its text; without an id the same as `key`."""
+        """Identity by id that does not depend on the text; without an id, the same as `key`."""
         return f"{self.package}\n{self.kind} {self.identity}" if self.identity else self.key
 
     @property
     def stateful(self) -> bool:
-        """Whether it is in a state that it may leave."""
+        """Whether the node is in a state that can change."""
         return "unchecked" in self.states or any(state in _TELLING for state in self.states)
 
     @property
     def importance(self) -> int:
-        """3: in a state that few are in; 2: it is read; 1: it has a name; 0: neither."""
+        """3 for a node in a rare state, 2 for a node with a label or any state, 1 for one with an id, 0 otherwise."""
         if any(state in _TELLING for state in self.states):
             return 3
         return 2 if self.label or self.stateful else 1 if self.identity else 0
 
     def values(self, longest: int = LONGEST) -> dict[str, str]:
-        """Text, description and hint as they are written, by name; those that it has."""
+        """Text, description and hint as an outline writes them, by name, without those that add nothing."""
         found = {"text": quoted(self.text, longest)} if self.text else {}
         if self.desc:
             found["desc"] = "desc=text" if self.desc == self.text else f"desc {quoted(self.desc, longest)}"
@@ -112,11 +112,11 @@ class Item:
         return found
 
     def written(self, longest: int = LONGEST, leave_out: Collection[str] = ()) -> str:
-        """The line.
+        """Write the line.
 
         Args:
-            longest: characters of each text.
-            leave_out: "text", "desc", "hint", "states".
+            longest: maximum characters of each text.
+            leave_out: parts to omit: "text", "desc", "hint", "states".
         """
         values = {name: value for name, value in self.values(longest).items() if name not in leave_out}
         text = values.pop("text", "")
@@ -130,11 +130,11 @@ _TELLING = ("checked", "selected", "focused", "disabled")
 
 @dataclass(frozen=True, eq=False)
 class ScreenOutline:
-    """The items of a screen, in the order of the document.
+    """The items of a screen, in document order.
 
     Attributes:
-        items: see `Item`.
-        fault: why there is no outline; "" if there is one.
+        items: the items, see `Item`.
+        fault: the reason why there is no outline; "" if there is one.
     """
 
     items: tuple[Item, ...]
@@ -142,7 +142,7 @@ class ScreenOutline:
 
     @classmethod
     def of(cls, state: bytes | str) -> ScreenOutline:
-        """The outline of a state; never raises."""
+        """Parse a state. It never raises: an invalid state has a `fault`."""
         try:
             screen = Screen.parse(state)
         except InputError as error:
@@ -151,22 +151,25 @@ class ScreenOutline:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Its lines."""
+        """The keys of its items."""
         return frozenset(item.key for item in self.items)
 
     @cached_property
     def told(self) -> frozenset[tuple[str, str, str]]:
-        """Package, node without its texts, and line of each item; those with an id also with any text for a line."""
+        """Package, node without texts, and line of each item.
+
+        An item with a label and an id also adds a line that stands for any text.
+        """
         lines = {(item.package, item.node, item.line) for item in self.items}
         named = (item for item in self.items if item.label and item.identity)
         return frozenset(lines | {(item.package, item.node, f"{item.node}{ANY_TEXT}") for item in named})
 
     def write(self, kept: Collection[int], longest: int = LONGEST) -> list[str]:
-        """The lines of some items, below a line for each package.
+        """Write the lines of some items, below a line for each package.
 
         Args:
-            kept: places among the items.
-            longest: characters of each text.
+            kept: indices of the items to write.
+            longest: maximum characters of each text.
         """
         lines: list[str] = []
         depths: dict[int, int] = {}
@@ -183,7 +186,7 @@ class ScreenOutline:
         return lines
 
     def above(self, place: int, kept: Collection[int]) -> int:
-        """The nearest of `kept` that an item lies in, or -1."""
+        """The index of the innermost item in `kept` that contains an item, or -1."""
         above = self.items[place].parent
         while above >= 0 and above not in kept:
             above = self.items[above].parent
@@ -191,29 +194,29 @@ class ScreenOutline:
 
 
 def quoted(text: str, longest: int = LONGEST) -> str:
-    """A text as a Python literal, so that nothing in it is invisible; `'abc'…25` if 25 characters are left out."""
+    """A text as a Python literal, so that every character is visible; `'abc'…25` if 25 characters are left out."""
     return harmless(f"{text[:longest]!r}…{len(text) - longest}" if len(text) > longest else repr(text))
 
 
 def shortened(word: str, longest: int = LONGEST) -> str:
-    """A name, cut as texts are."""
+    """A name, cut in the same way as texts."""
     return f"{word[:longest]}…{len(word) - longest}" if len(word) > longest else word
 
 
 def named(package: str) -> str:
-    """A package as the line above its nodes has it."""
+    """A package as written on the line above its nodes."""
     if not package:
         return "no package"
     return package if _PLAIN.fullmatch(package) else f"package {quoted(package, 80)}"
 
 
 def _items(screen: Screen) -> list[Item]:
-    """The nodes that say something: visible, and labelled, interactive, in a state of their own, or a row of others."""
-    # If no source gives the places of things, everything is as visible as anything else.
+    """The visible nodes that have a label, can be used, are in a special state, or group others."""
+    # If a screen gives no bounds, every node counts as visible.
     nodes = screen.visible or screen.nodes
     rows = _rows(screen, nodes)
     items: list[Item] = []
-    placed: dict[int, int] = {}  # by order of the node: the item that it is, or lies in
+    placed: dict[int, int] = {}  # by order of the node: the index of its own item, or of the item that contains it
     for node in nodes:
         above = placed.get(node.parent, -1)
         if node.order in rows or _says(node, items[above] if above >= 0 else None):
@@ -225,7 +228,7 @@ def _items(screen: Screen) -> list[Item]:
 
 
 def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
-    """Containers that are one of several alike, by order: without them nobody could tell which row a node is in."""
+    """Orders of containers that are one of several of the same form. They show which row a node is in."""
     said = [0] * (len(screen.nodes) + 1)
     for node in nodes:
         said[node.order + 1] = bool(node.label or node.clickable or node.checkable)
@@ -240,7 +243,7 @@ def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
 def _says(node: Node, above: Item | None) -> bool:
     if node.label or node.clickable or node.long_clickable or node.checkable or node.scrollable or node.password:
         return True
-    # Containers hand these two down to all that lies in them.
+    # Containers pass these two states on to everything inside them.
     inherited = above.states if above else ()
     return (
         node.checked

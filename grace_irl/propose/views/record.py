@@ -1,4 +1,4 @@
-"""Records as their parts: rounded numbers by name, texts as they are, and statistics of the numbers."""
+"""The view of records: rounded numbers by name, texts as they are, and statistics of the numbers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from grace_irl.states.record import RECORD, RecordStates, spelled
 from grace_irl.text import line
 
 MOST_NUMBERS = 64
-"""Numbers of a part that is written; of larger ones, only type and shape."""
+"""Maximum count of numbers in a part that is written. For larger parts, only type and shape are given."""
 
 MOST_LETTERS = 80
-"""Characters of a text in a state."""
+"""Maximum characters of a text in a state."""
 
 MOST_TEXTS = 8
-"""Texts of a state that are written."""
+"""Maximum number of texts in a written state."""
 
 MOST_PARTS = 60
-"""Parts that the system part describes; of others it says how many there are."""
+"""Maximum number of parts that the system part describes. The rest is only counted."""
 
 
 class RecordView(VectorView):
-    """Dicts of named parts: the numbers of small parts as `VectorView` has them, by name."""
+    """View of dicts of named parts. The numbers of small parts are written as by `VectorView`, with their names."""
 
     modules, tokens_of, helps = "numpy", "texts", False
 
@@ -68,7 +68,7 @@ class RecordView(VectorView):
 
     @property
     def _brief(self) -> bool:
-        """Whether states have too many numbers to write them all."""
+        """Whether states have too many numbers to write all of them."""
         return bool(self._width > MAX_FIELDS)
 
     def state(self, state: Any) -> str:
@@ -86,7 +86,7 @@ class RecordView(VectorView):
         return " ".join([*found, *self._texts(state)])
 
     def change(self, before: Any, after: Any) -> str:
-        """See `View`: the numbers and texts that changed, or the state if most did."""
+        """See `View`. It gives the changed numbers and texts, or the whole state if most numbers changed."""
         if not self._small:
             return self.state(after)
         old, new = self._row_of(before), self._row_of(after)

@@ -22,14 +22,14 @@ from grace_irl.states.vector import VECTOR
 
 
 class NoStates:
-    """The view of a run without demonstrations, whose method writes prompts of its own."""
+    """The view of a run without demonstrations. Its method writes prompts of its own."""
 
     modules, tokens_of, helps, restated, recalls = "numpy", "values", False, 0, 1
     about = "A state is what the task gives."
     coarser: View | None = None
 
     def legend(self, tokens: int) -> str:
-        """Nothing."""
+        """An empty text."""
         del tokens
         return ""
 
@@ -40,7 +40,7 @@ class NoStates:
         return repr(state)
 
     def change(self, before: Any, after: Any) -> str:
-        """The state after."""
+        """The second state."""
         del before
         return repr(after)
 
@@ -52,18 +52,18 @@ VIEWS: dict[str, Callable[[Sequence[Labelled], Metadata], View]] = {
     RECORD.name: RecordView,
     VECTOR.name: VectorView,
 }
-"""A new state kind becomes readable for models by an entry here."""
+"""Views by state kind. A new state kind gets its prompts by an entry here."""
 
 
 def view_of(items: Sequence[Labelled], metadata: Metadata) -> View:
-    """The view for a set's states.
+    """Make the view for the states of a set.
 
     Args:
-        items: training data, from which the view learns what is common.
-        metadata: of the set.
+        items: training data, for statistics such as the background of grids. Without data, `NoStates` is returned.
+        metadata: metadata of the set.
 
     Raises:
-        InputError: a state kind without a view, or no data.
+        InputError: the state kind has no view.
     """
     if metadata.kind not in VIEWS:
         known = ", ".join(sorted(VIEWS))

@@ -1,4 +1,4 @@
-"""Words and numbers of instructions that come back on the screens that reach the goal."""
+"""Tables for screens: words of instructions that appear on goal screens, and nodes that mark positive screens."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
-"""Expert trajectories that are looked at; their instructions are compared with each other's screens."""
+"""Maximum number of expert trajectories for the table of words. Each instruction is compared with all their screens."""
 
-MOST_PLACES = 8
-LEAST_GAP = 0.25  # between how often a place shares words with its own instruction and with other ones
-EXAMPLE = 60  # characters of what a place says, and of its instruction
+MOST_PLACES = 8  # maximum number of places in the table
+LEAST_GAP = 0.25  # minimum excess of shared words with the place's own instruction over those with other instructions
+EXAMPLE = 60  # characters of a place's text, and of its instruction, in an example
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,10 @@ class Reached:
     """The first positive screen of a trajectory.
 
     Attributes:
-        instruction: of the trajectory.
-        words: of the instruction; those that all instructions have are left out, if instructions differ.
-        items: what the screen shows and the trajectory's first screen does not; all of it if that is the same.
+        instruction: the trajectory's instruction.
+        words: words of the instruction. If instructions differ, the words common to all are left out.
+        items: items on this screen that are absent from the trajectory's first screen. If this is the first screen, all
+            its items.
     """
 
     instruction: str
@@ -38,15 +39,15 @@ class Reached:
 
 @dataclass(frozen=True)
 class Sharing:
-    """A place whose text has words or numbers of the instruction.
+    """A place on the screen whose text has words or numbers of the instruction.
 
     Attributes:
         place: the node without its texts, and which of its texts.
-        package: of the node.
-        own: trajectories whose own instruction shares a word with it.
-        other: share of the other trajectories' different instructions that do, on average; 0 to 1.
-        example: what it says, once; the words; the instruction.
-        name: `Item.name` of the node that says it.
+        package: package of the node.
+        own: number of trajectories whose own instruction shares a word with the place.
+        other: mean share of the other, different instructions that share a word with it, 0 to 1.
+        example: a text of the place, the shared words, and the instruction.
+        name: `Item.name` of the node.
     """
 
     place: str
@@ -58,7 +59,7 @@ class Sharing:
 
 
 def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Reached]:
-    """The trajectories with an instruction and a positive state, evenly drawn if there are many."""
+    """The trajectories that have an instruction and a positive state, every n-th if there are many."""
     having = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     having = having[:: max(1, -(-len(having) // MAX_TRAJECTORIES))]
     texts = [frozenset(map(_plain, words_of(item.trajectory.extra_info))) for item in having]
@@ -74,7 +75,7 @@ def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def sharing(found: Sequence[Reached]) -> list[Sharing]:
-    """The places that share words with their own instruction, and seldom with others; best first."""
+    """The places that share words with their own instruction, and seldom with others, best first."""
     said: dict[tuple[str, str], list[dict[str, str]]] = {}
     names: dict[tuple[str, str], str] = {}
     for number, each in enumerate(found):
@@ -110,7 +111,7 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
 
 
 def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
-    """Both tables as text, within a number of tokens; "" if nothing is shared, or there is no room."""
+    """The table of shared words and the table of nodes by word, within a token limit; "" if both are empty."""
     packages = {item.package for each in found for item in each.items}
 
     def of(package: str) -> str:
@@ -151,26 +152,26 @@ def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int
 
 
 def _plain(word: str) -> str:
-    """Numbers as numbers: 08 is 8."""
+    """A number without leading zeros, so that 08 equals 8; any other word as it is."""
     return word.lstrip("0") or "0" if word.isdigit() else word
 
 
 MAX_SCREENS = 1_500
-"""Screens that are looked at; of more the positive ones first, and of the others every n-th."""
+"""Maximum number of screens for the statistics. From larger sets, every n-th positive and every n-th other is read."""
 
-NEARLY_ALL = 0.9
-LEAST_SCREENS = 5  # below, "nearly all" means nothing
-BACKGROUND = 300  # tokens of what nearly all screens have
-MOST_TELLING = 16  # lines of the table
-MOST_TASKS = 6
-LEAST_SHARE_GAP = 0.5  # between the shares of positive and of other screens
+NEARLY_ALL = 0.9  # share of the screens that counts as nearly all
+LEAST_SCREENS = 5  # with fewer screens, "nearly all" means nothing
+BACKGROUND = 300  # maximum tokens of the nodes that nearly all screens have
+MOST_TELLING = 16  # maximum lines of the table
+MOST_TASKS = 6  # maximum number of tasks in the table
+LEAST_SHARE_GAP = 0.5  # minimum difference between the shares of positive and of other screens
 
 Counted = tuple[Labelled, int, ScreenOutline]
-"""A trajectory, the number of one of its states, and its outline."""
+"""A trajectory, a step, and the outline of the state at that step."""
 
 
 def sampled(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Counted]:
-    """The screens that are looked at, in order."""
+    """The screens for the statistics, in order."""
     marked = [(item, step) for item in items for step in np.flatnonzero(item.positive).tolist()]
     others = [(item, step) for item in items for step in np.flatnonzero(~item.positive).tolist()]
     chosen = [pair for side in (marked, others) for pair in side[:: max(1, -(-2 * len(side) // MAX_SCREENS))]]
@@ -180,19 +181,19 @@ def sampled(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """On which share of the screens each line is, by `Item.key`."""
+    """The share of the screens that have each line, by `Item.key`."""
     counts = Counter(key for _, _, outline in screens for key in outline.keys)
     return {key: count / len(screens) for key, count in counts.items()}
 
 
 def name_shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """On which share of the screens each node is, by `Item.name`."""
+    """The share of the screens that have each node, by `Item.name`."""
     counts = Counter(name for _, _, outline in screens for name in {item.name for item in outline.items})
     return {name: count / len(screens) for name, count in counts.items()}
 
 
 def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str, Item]:
-    """The nodes that nearly all screens have, once each, by `Item.key`; the commonest if not all have room."""
+    """The nodes that nearly all screens have exactly once, by `Item.key`; the most common ones if room is short."""
     if len(screens) < LEAST_SCREENS:
         return {}
     common = {key for key, share in on.items() if share >= NEARLY_ALL}
@@ -216,12 +217,12 @@ def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str,
 
 @dataclass(frozen=True)
 class Telling:
-    """A line that positive screens have more often than others.
+    """A line that is more common on positive screens than on others.
 
     Attributes:
-        line: as outlines write it, or that of a node whatever it says.
-        package: of the node.
-        positive, others: how many screens of either side have it.
+        line: a line of an outline, possibly that of a node with any text.
+        package: package of the node.
+        positive, others: number of positive screens, and of others, that have the line.
     """
 
     line: str
@@ -231,9 +232,10 @@ class Telling:
 
 
 def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
-    """Signs of the positive screens of a task beside all that are not positive, best first.
+    """Lines that tell the positive screens of a task from all screens that are not positive, best first.
 
-    Ranked by the difference of the two shares; of what one node says on equally many screens the first alone stays.
+    The rank is the difference of the two shares. If one node has several lines on equally many screens, only the first
+    stays.
     """
     sides: tuple[list[ScreenOutline], list[ScreenOutline]] = ([], [])
     for item, step, outline in screens:
@@ -251,7 +253,7 @@ def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
     for (package, node, line), count in having[0].items():
         other = having[1][package, node, line]
         gap = count / len(sides[0]) - other / len(sides[1])
-        # On one screen of many, or as often elsewhere: a coincidence.
+        # A line on one screen of many is a coincidence.
         if gap >= LEAST_SHARE_GAP and (count > 1 or len(sides[0]) == 1):
             ranked.append((-gap, -count, line.endswith(ANY_TEXT), package, node, line, other))
     found: dict[tuple[str, str, int, int], Telling] = {}
@@ -261,7 +263,7 @@ def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
 
 
 def telling_by_task(screens: Sequence[Counted]) -> dict[str, list[Telling]]:
-    """Signs of the positive screens of each task."""
+    """Lines that mark the positive screens of each task."""
     positive = dict.fromkeys(item.task for item, step, _ in screens if item.positive[step])
     return {task: telling(screens, task) for task in list(positive)[:MOST_TASKS]}
 
@@ -276,7 +278,7 @@ def telling_names(screens: Sequence[Counted], tables: Mapping[str, Sequence[Tell
 
 
 def telling_table(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]], tokens: int) -> str:
-    """The tables as text, within a number of tokens; "" if nothing tells, or there is no room."""
+    """The tables as text, within a token limit; "" if they are empty, or there is no room."""
     positive = Counter(item.task for item, step, _ in screens if item.positive[step])
     others = len(screens) - positive.total()
     packages = {item.package for _, _, outline in screens for item in outline.items}

@@ -1,4 +1,4 @@
-"""Trajectories as a first state and what changes after it, within a number of tokens."""
+"""Trajectories as a first state and the changes after it, within a token limit."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.view import View
 
 MAX_DEBUG = 300
-"""Characters of one state's debug text."""
+"""Maximum characters of one state's debug text."""
 
-_QUICK = 60  # characters of a change that no other state makes much shorter
-_LINE = "\n  "  # begins a further line of a state
-_SHORT = 100  # states of a trajectory that is tried whole before anything is left out
-_LEAST = 3  # states of the shortest form
+_QUICK = 60  # characters of a change that is short enough; older states are not tried as its base
+_LINE = "\n  "  # beginning of a further line of a state
+_SHORT = 100  # maximum number of steps for which the whole trajectory is tried first
+_LEAST = 3  # number of steps of the shortest form
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A trajectory as a prompt shows it.
+    """A trajectory in a prompt.
 
     Attributes:
         item: the trajectory and its labels.
-        rewards: `(T+1,)` what a program gave each state, or None.
-        debug: what its debug_fn said, by step.
-        wrong: the steps on the wrong side.
-        focus: the steps that matter most (some on the wrong side); kept when others are left out.
-        only_focus: leave out every step that is neither in focus nor right before one that is.
-        marks: say which states are positive.
-        restate: write goal states in full beside what changed.
-        limit: tokens that it takes at most, or None; its shortest form stays whole.
+        rewards: rewards `(T+1,)` of a program, or None.
+        debug: texts of its debug_fn by step.
+        wrong: steps whose states are on the wrong side of the threshold.
+        focus: the most important steps (some wrong ones). They stay when other steps are left out.
+        only_focus: whether to leave out every step that is neither in focus nor directly before a step in focus.
+        marks: whether to mark positive states.
+        restate: whether to write goal states in full beside their changes.
+        limit: maximum tokens, or None. The shortest form may exceed it.
     """
 
     item: Labelled
@@ -50,7 +50,7 @@ class Shown:
 
 
 def head(shown: Shown) -> str:
-    """The line above a trajectory: its instruction, its length, which of its states are positive."""
+    """The line above a trajectory: its instruction, its length, and which of its states are positive."""
     item = shown.item
     parts = [f"{len(item.positive)} states"]
     if shown.marks:
@@ -69,21 +69,21 @@ def _positives(positive: NDArray[np.bool_]) -> str:
 
 
 def write(view: View, shown: Shown, tokens: int | None = None) -> str:
-    """The lines of a trajectory, within a number of tokens (estimated) if that leaves its least.
+    """Write the lines of a trajectory, within a limit of `tokens` (estimated) if the shortest form fits.
 
-    Steps are left out in this order: those far from the ends and from the focus, evenly; then what surrounds
-    the focus. The first and the last state always stay; gaps say how many states they hold. Where even the least
-    is too long, a coarser view writes it, if there is one.
+    Steps are left out in this order: first, evenly, those far from the ends and from the focus, then those around the
+    focus. The first and the last state always stay, and gaps give the number of omitted states. If even the shortest
+    form is too long, a coarser view writes it, if there is one.
     """
     order = _order(shown)
     limits = [limit for limit in (tokens, shown.limit) if limit is not None]
     if not limits:
         return _lines(view, shown, order)
     view = _fine(view, shown, order, min(limits))
-    # Gaps take lines, too: the whole of a quiet trajectory may be shorter than parts of it.
+    # Each gap takes a line, so a trajectory with few changes may be shorter as a whole than in parts.
     if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order)) <= min(limits):
         return whole
-    # The largest number of steps that fits, from below: a random walk may have thousands.
+    # Search for the largest number of steps that fits, from below, since a random walk may have thousands.
     low, high = min(_LEAST, len(order)), min(2 * _LEAST, len(order))
     best = _lines(view, shown, order[:low])
     while low < len(order):
@@ -103,26 +103,26 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
 
 
 def least(view: View, shown: Shown) -> int:
-    """Tokens of the shortest form: the first state, the last, and what matters most of the others."""
+    """Tokens of the shortest form: the first state, the last, and the most important of the others."""
     order = _order(shown)
     return _shortest(_fine(view, shown, order, 0), shown, order)
 
 
 def _shortest(view: View, shown: Shown, order: Sequence[int]) -> int:
-    # A gap takes a line, too: of a few states, or short ones, the whole may be shorter.
+    # Each gap takes a line, so a trajectory with few or short states may be shorter as a whole.
     whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
     return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, whole})
 
 
 def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
-    """The finest view in which the least of a trajectory takes that number of tokens, or else the coarsest."""
+    """The finest view in which the shortest form of a trajectory fits into `tokens`, otherwise the coarsest."""
     while view.coarser is not None and _shortest(view, shown, order) > tokens:
         view = view.coarser
     return view
 
 
 def _order(shown: Shown) -> list[int]:
-    """Steps by importance: what comes first, then ever finer halves."""
+    """Steps by importance: the foremost ones, then ever finer subdivisions of the trajectory."""
     first = foremost(shown)
     if shown.only_focus and shown.focus:
         return first
@@ -130,7 +130,11 @@ def _order(shown: Shown) -> list[int]:
 
 
 def foremost(shown: Shown) -> list[int]:
-    """The ends, the goals' and the focus's own steps, the steps before them and after: those with a debug text."""
+    """The most important steps, which also get debug texts.
+
+    They are the ends, the goals if there are at most three, the focus, the steps before goals and those beside the
+    focus. With `only_focus` they are the first step, the focus and the steps before it.
+    """
     last = len(shown.item.positive) - 1
     goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []
     focus = sorted(shown.focus)
@@ -142,7 +146,7 @@ def foremost(shown: Shown) -> list[int]:
 
 
 def halves(count: int) -> list[int]:
-    """All of 0 … count-1, in an order of which every beginning is spread evenly."""
+    """The numbers 0 … count-1 in an order in which every prefix is spread evenly."""
     return sorted(range(count), key=lambda n: (int(f"{n:b}"[::-1].ljust(count.bit_length(), "0"), 2), n))
 
 
@@ -152,9 +156,9 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
     lines: list[str] = []
     before = -1
     seen: list[int] = []  # steps that are written
-    same: list[int] = []  # states in a row that are what the state before them was
-    changes = 0  # since a state was written in full
-    said = ""  # by the last debug text
+    same: list[int] = []  # successive states that equal the state before them
+    changes = 0  # number of changes since a state was written in full
+    said = ""  # the last debug text
 
     def close(stop: int) -> None:
         if same:
@@ -193,7 +197,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """The changes since the last of some states, or since the one before it that makes it much shorter."""
+    """The changes since the last state in `bases`, or since an earlier one if that is much shorter."""
     text = view.change(states[bases[-1]], states[step])
     for base in reversed(bases[:-1]):
         if text == "no change" or len(text) < _QUICK:

@@ -1,4 +1,4 @@
-"""Screens as outlines: the nodes that say something, one on a line, and changes from screen to screen."""
+"""The view of screens: outlines with one line for each informative node, and changes from screen to screen."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from grace_irl.propose.views.screen_words import (
 )
 
 CUTS = (LONGEST, 120, 60)
-"""Characters of a text, tried in turn before a node is left out."""
+"""Maximum characters of a text. The limits are tried in turn before a node is left out."""
 
 SHORTEST = 20  # characters of a text if one node alone is too long
-LEAST = 20  # tokens that are always enough to say how much is missing
+LEAST = 20  # tokens in which the number of omitted nodes always fits
 
 
 @dataclass(frozen=True)
 class ScreenWeights:
-    """Weights of the nodes that say most about a screen, learnt from all of them.
+    """Weights of nodes by how much they say about a screen, learnt from the training screens.
 
     Attributes:
-        names, lines: by an item's name and key, on which share of the screens it is: what is rare says most.
-        relevant: names of the items that tell positive screens from others, or share words with instructions.
+        names, lines: share of the screens that have an item, by its name and by its key. Rare items say most.
+        relevant: names of the items that mark positive screens, or share words with instructions.
     """
 
     names: Mapping[str, float]
@@ -49,23 +49,23 @@ class ScreenWeights:
     relevant: frozenset[str]
 
     def order(self, item: Item) -> tuple[bool, int, float, float]:
-        """Sorts items, what says most first."""
+        """Sort key of an item; the most informative items come first."""
         rare = self.names.get(item.name, 0.0), self.lines.get(item.key, 0.0)
         return item.name not in self.relevant, -item.importance, *rare
 
 
 def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeights, tokens: int, ending: str) -> str:
-    """A screen in full, within a number of tokens (estimated).
+    """Write a screen in full, within a token limit (estimated).
 
     Args:
-        outline: of the screen.
-        places: the items that are to be written.
-        weights: which of them go last.
-        tokens: for all of it; `LEAST` or more.
-        ending: a line for the end, or "".
+        outline: outline of the screen.
+        places: indices of the items to write.
+        weights: weights that decide which items are left out first.
+        tokens: limit of the whole text, at least `LEAST`.
+        ending: text of the last line, or "".
     """
     for longest in CUTS:
-        if sum(outline.items[place].cost(longest) for place in places) > tokens + 1:  # the last line does not end
+        if sum(outline.items[place].cost(longest) for place in places) > tokens + 1:  # the last line has no line break
             continue
         if estimate(text := _text(outline, places, longest, 0, ending)) <= tokens:
             return text
@@ -85,7 +85,7 @@ def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeigh
 
 
 def _count(outline: ScreenOutline, ranked: Sequence[int], longest: int, tokens: int) -> int:
-    """The number of items that fit at most, if nothing but their lines were written."""
+    """Upper bound on the number of items that fit: only their own lines are counted."""
     for count, place in enumerate(ranked):
         tokens -= outline.items[place].cost(longest)
         if tokens < 0:
@@ -103,11 +103,11 @@ def _text(outline: ScreenOutline, places: Collection[int], longest: int, left_ou
 
 
 STATE = 640
-"""Tokens of one screen, at most."""
+"""Maximum tokens of one screen."""
 
-COARSEST = 60  # tokens of a screen in the shortest prompts
+COARSEST = 60  # minimum tokens of a screen in the coarsest view
 IN_FULL = 4  # tokens of "in full: "
-KEPT = 4_096  # outlines and texts that are kept for the next prompt
+KEPT = 4_096  # maximum number of cached outlines, and of cached texts
 
 Key = TypeVar("Key", bytes, tuple[bytes, ...], tuple[str, int])
 Value = TypeVar("Value")
@@ -137,14 +137,14 @@ always directly: nodes without text, description, state or use are left out, and
 
 
 class UiView:
-    """Screens: a state is an outline of what its nodes say, a change what differs between two outlines.
+    """View of screens: a state is the outline of its informative nodes, a change the difference between two outlines.
 
-    Nothing is known of any app: what is left out is what nearly all training screens have, and it appears once.
+    Nothing is known about any app. The nodes that nearly all training screens have appear only once, in the legend.
 
     Args:
         items: training data.
-        metadata: of the set.
-        tokens: of one screen, at most.
+        metadata: metadata of the set.
+        tokens: maximum tokens of one screen.
     """
 
     modules, tokens_of, helps = "lxml, xml.etree.ElementTree", "texts", False
@@ -161,7 +161,7 @@ class UiView:
         lines = shares(self._screens)
         self._background = background(self._screens, lines)
         self._telling = telling_by_task(self._screens)
-        # Where all states of experts are positive no screen is the goal.
+        # If all states of experts are positive, no screen is the goal.
         every = any(item.positive.all() and len(item.positive) > 1 for item in items)
         self._reached = [] if every else reached(items, self._outline)
         self._sharing = sharing(self._reached)
@@ -178,13 +178,13 @@ class UiView:
         """See `View`."""
         if self._tokens // 2 < COARSEST:
             return None
-        half = copy(self)  # what was counted stays
+        half = copy(self)  # the statistics stay the same
         half._tokens, half._texts = self._tokens // 2, {}
         half.__dict__.pop("coarser", None)
         return half
 
     def legend(self, tokens: int) -> str:
-        """See `View`. The background stays whole, whatever the limit: states are written without it."""
+        """See `View`. The background is never cut, because states are written without it."""
         return _kept(self._tables, ("legend", tokens), lambda: self._legend(tokens))
 
     def _legend(self, tokens: int) -> str:
@@ -220,11 +220,11 @@ class UiView:
         return _kept(self._tables, ("words", tokens), lambda: words_table(self._reached, self._sharing, tokens))
 
     def state(self, state: Any) -> str:
-        """See `View`: a package, and below it a line for each node."""
+        """See `View`. The text is a package, and below it a line for each node."""
         return _kept(self._texts, (_digest(state),), lambda: self._written(self._outline(state)))
 
     def change(self, before: Any, after: Any) -> str:
-        """See `View`: a line for each node that is different."""
+        """See `View`. The text has a line for each node that differs."""
         return _kept(self._texts, (_digest(before), _digest(after)), lambda: self._changed(before, after))
 
     def _changed(self, before: Any, after: Any) -> str:
@@ -259,7 +259,7 @@ class UiView:
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """The value of a key, or else that of `make`, kept for the next time; the oldest is forgotten."""
+    """The cached value of a key, or the value of `make`, which is then cached in place of the oldest."""
     if key not in known:
         if len(known) >= KEPT:
             del known[next(iter(known))]

@@ -1,4 +1,4 @@
-"""Vectors as rounded rows, with a table of what tells their fields apart by label."""
+"""The view of vectors: rounded rows, with a table of the fields that separate positive from negative states best."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def field_statistics(expert_states: Any, negative_states: Any) -> list[dict[str,
 
 
 HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(field_statistics)}"
-"""Its text for prompts. A program that wants it copies it, so that an exported file needs nothing of ours."""
+"""Source of the helper for prompts. A program copies it, so that an exported file needs none of our modules."""
 
 
 MAX_FIELDS = 24
-"""Fields in a row; of wider vectors those with the largest effect."""
+"""Maximum number of fields in a row. For wider vectors, the fields with the largest effect."""
 
 
 class VectorView:
-    """Vectors `(n,)`: rows of numbers, each rounded to about a tenth of its field's deviation."""
+    """View of vectors `(n,)`: rows of numbers, each rounded to about a tenth of its field's standard deviation."""
 
     modules, tokens_of, helps = "numpy", "codes", True
     restated = FULL_GOAL
@@ -64,7 +64,7 @@ class VectorView:
         self._shown = sorted(varied[:MAX_FIELDS])
 
     def _numbers(self, states: Any) -> NDArray[Any]:
-        """The numbers of states, `(N, n)`."""
+        """The states as an array `(N, n)`."""
         return np.asarray(states)
 
     @property
@@ -106,7 +106,7 @@ class VectorView:
         )
 
     def words(self, tokens: int) -> str:
-        """See `View`: fields have names, and no codes that words could stand for."""
+        """See `View`. Fields have names instead of codes that words could stand for, so there is nothing to say."""
         del tokens
         return ""
 
@@ -129,7 +129,7 @@ class VectorView:
         return f"[{' '.join(self._number(i, float(state[i])) for i in self._shown)}]"
 
     def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
-        """See `View`: `[2]=0.31 [5]=1`, or the row if most fields changed."""
+        """See `View`. An example is `[2]=0.31 [5]=1`; if most fields changed, it is the whole row."""
         pairs = [(i, self._number(i, float(before[i])), self._number(i, float(after[i]))) for i in self._shown]
         changed = [f"{self._labels[i]}={new}" for i, old, new in pairs if old != new]
         if not changed:
@@ -138,7 +138,7 @@ class VectorView:
 
 
 def _decimals(deviation: float) -> int:
-    """Digits after the point that resolve about a tenth of the deviation."""
+    """Number of decimals that resolves about a tenth of the standard deviation."""
     return min(max(1 - math.floor(math.log10(deviation)), 0), 9) if deviation > 0 else 3
 
 

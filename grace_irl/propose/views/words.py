@@ -14,9 +14,9 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
 
 CHANCE = 0.2
-"""Codes that would go with a word by chance more often than this are left out."""
+"""Maximum probability that a code goes with a word by chance. Codes above it are left out."""
 
-PER_WORD = 3
+PER_WORD = 3  # maximum number of things for each word
 
 Thing = TypeVar("Thing", str, tuple[int, int])
 
@@ -25,18 +25,21 @@ _CHANNELS = "abc"
 
 
 Going = dict[str, tuple[int, list[tuple[Thing, int, float]]]]
-"""By word: how many texts have it, and its things, likeliest first (`PER_WORD` at most): the thing, without the word
-how often it is there, and the probability that it is always with the word by chance."""
+"""By word: the number of texts that have it, and its things, least likely by chance first, at most `PER_WORD`.
+
+A thing comes with the number of its appearances without the word, and with the probability that it appears with each of
+the word's texts by chance."""
 
 
 def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
-    """For each word that some instructions have and others lack: codes that are there whenever the word is.
+    """For each word that only some instructions have: the codes that are near the goal whenever the word is present.
 
-    "There" is near the goal: in or right beside a cell that the step to the first positive state changed. That
-    is the one place of a crowded grid where what the instruction names is likely to be. With a share q of all
-    trajectories having the code there, the n trajectories with the word would all have it by chance with
-    probability q^n; the least likely codes come first.
-    A thing is a channel and a code. Words without any are left out.
+    "Near the goal" is in or right beside a cell that the step to the first positive state changed. In a crowded grid
+    the object that the instruction names is most likely there. Let q be the share of all trajectories that have the
+    code near the goal, and n the number of trajectories with the word. All n have the code by chance with
+    probability q^n. The codes with the lowest probability come first.
+
+    A thing is a pair of channel and code. Words without any thing are left out.
     """
     reached = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     texts = [words_of(item.trajectory.extra_info) for item in reached]
@@ -44,11 +47,11 @@ def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
 
 
 def going_with(texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]) -> Going[Thing]:
-    """For each word that some texts have and others lack: the things that are there whenever the word is.
+    """For each word that only some texts have: the things that are present whenever the word is.
 
     Args:
         texts: the words of each instruction.
-        present: what is there, for each instruction.
+        present: the things that are present with each instruction.
     """
     counts = Counter(thing for each in present for thing in each)
     found: Going[Thing] = {}
@@ -68,12 +71,12 @@ def going_with(texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thin
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words and numbers of a text, in small letters."""
+    """The words and numbers of a text, in lower case."""
     return frozenset(_WORD.findall(text.lower()))
 
 
 def table(items: Sequence[Labelled], tokens: int) -> str:
-    """The associations as lines, the words with the strongest first; "" if there is none or no room."""
+    """The associations as lines, the strongest words first; "" if there is none, or there is no room."""
     total = sum(bool(item.positive.any() and item.trajectory.extra_info) for item in items)
     lines = [
         "Words and codes, counted over all expert trajectories: codes of channel a, b or c that are near the goal "
@@ -95,7 +98,10 @@ def table(items: Sequence[Labelled], tokens: int) -> str:
 
 
 def _near_goal(item: Labelled) -> frozenset[tuple[int, int]]:
-    """Channels and codes in and right beside what the step to the first positive state changed, before and after."""
+    """Channels and codes in and right beside the cells that the step to the first positive state changed.
+
+    The codes before and after this step are included.
+    """
     states, goal = item.trajectory.states, int(np.flatnonzero(item.positive)[0])
     before, after = states[max(goal - 1, 0)], states[goal]
     near = _grown((before != after).any(axis=2))

@@ -1,1 +1,1 @@
-"""Screens of user interfaces: their XML, parsed, counted, drawn and put in other words."""
+"""Screens of user interfaces: their XML, their parsed nodes, statistics and drawings."""

@@ -1,4 +1,4 @@
-"""A census of a set's screens, counted in one pass: each different one is parsed once."""
+"""A census of a set's screens in one pass. Equal screens are parsed once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Spread(NamedTuple):
-    """Least, mean and most of a number over all states."""
+    """Minimum, mean and maximum of a number over all states."""
 
     least: int
     mean: float
@@ -24,7 +24,7 @@ class Spread(NamedTuple):
 
 
 class _About(NamedTuple):
-    """One screen: the app in the foreground, nodes, bytes of XML."""
+    """Facts of one screen: the app in the foreground, the number of nodes, the bytes of XML."""
 
     package: str
     nodes: int
@@ -32,11 +32,11 @@ class _About(NamedTuple):
 
 
 class ScreenCensus:
-    """Counts screens. Implements `grace_irl.states.kind.Census`.
+    """Statistics of screens. Implements `grace_irl.states.kind.Census`.
 
     Attributes:
-        packages: how many states show each app in the foreground.
-        classes: how many nodes of the different screens are of each class.
+        packages: number of states with each app in the foreground.
+        classes: number of nodes of each class, over the different screens.
     """
 
     def __init__(self) -> None:
@@ -47,10 +47,10 @@ class ScreenCensus:
         self._sizes: Counter[int] = Counter()
 
     def add(self, states: NDArray[Any], where: str = "") -> None:
-        """Takes `(T+1,)` states.
+        """Add states `(T+1,)`.
 
         Raises:
-            InputError: one that is no screen.
+            InputError: an invalid screen.
         """
         for step, state in enumerate(states.tolist()):
             name = hashlib.blake2b(state, digest_size=16).digest()
@@ -78,16 +78,16 @@ class ScreenCensus:
 
     @property
     def nodes(self) -> Spread:
-        """Nodes of a screen."""
+        """Number of nodes per screen."""
         return _spread(self._nodes)
 
     @property
     def sizes(self) -> Spread:
-        """Bytes of a screen's XML."""
+        """Bytes of XML per screen."""
         return _spread(self._sizes)
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
-        """See `Census`: with a number of packages and classes."""
+        """See `Census`. The argument `most` limits packages and classes."""
         return {
             "screens": {
                 "screens": self.screens,
@@ -101,7 +101,7 @@ class ScreenCensus:
         }
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
-        """See `Census`: sizes of screens, and the apps in the foreground."""
+        """See `Census`. Two tables: sizes of screens, and apps in the foreground."""
         from rich.console import Group
         from rich.table import Table
 

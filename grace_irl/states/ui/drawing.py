@@ -1,4 +1,4 @@
-"""A screen as a picture: drawn from the bounds, the texts and the states of its nodes. Needs Pillow."""
+"""Pictures of screens, drawn from the bounds, texts and flags of their nodes. They need Pillow."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 LONGEST = 1_000
-"""Pixels of a side, at most."""
+"""Maximum side of a picture in pixels."""
 
 MOST = 600
-"""Nodes that are drawn, the first ones; more would lie on top of each other."""
+"""Maximum number of nodes in a picture, the first ones of the screen. More would cover each other."""
 
-ROW = 26  # pixels of a line, if no node says where it is
-SMALL, LARGE = 9, 22  # pixels of letters
-LETTERS = 200  # of one text
+ROW = 26  # height of a line in pixels, for screens without bounds
+SMALL, LARGE = 9, 22  # font sizes in pixels
+LETTERS = 200  # maximum length of one text, in characters
 
 PAPER, INK, PALE = "#ffffff", "#1a1a1a", "#8a8a8a"
 LINES = {"plain": "#c8c8c8", "use": "#5b7db1", "selected": "#7a3fb5", "focused": "#d55e00"}
@@ -28,14 +28,14 @@ FILLS = {"use": "#eaf1fb", "checked": "#bfe8cf", "selected": "#ecdff7"}
 
 
 def drawing(screen: Screen, longest: int = LONGEST) -> Image:
-    """The screen in the shape it has, no side longer than `longest` pixels.
+    """A picture of the screen in its own proportions, no side longer than `longest` pixels.
 
-    Frames are nodes; a blue one can be used, a purple one is selected, an orange one has the focus. A box at the
-    right of what can be checked is green with a tick if it is. Grey text is a hint, or what is disabled.
+    Each frame is a node: blue if it can be used, purple if it is selected, orange if it has the focus. Checkable nodes
+    have a box at the right, green with a tick if they are checked. Grey text is a hint, or belongs to a disabled node.
 
     Args:
-        screen: any; if no node has bounds, its nodes are listed from top to bottom.
-        longest: pixels.
+        screen: any screen. If no node has bounds, the picture lists the nodes from top to bottom.
+        longest: maximum side in pixels.
     """
     from PIL import Image, ImageDraw
 
@@ -57,9 +57,9 @@ def drawing(screen: Screen, longest: int = LONGEST) -> Image:
     draw = ImageDraw.Draw(image)
     for node in nodes[:MOST]:
         above = screen.parent(node)
-        # Containers hand it down to all that lies in them.
+        # A selected container marks all nodes inside as selected, so only the outermost one is drawn as selected.
         _frame(draw, node, places[node.order], node.selected and not (above and above.selected))
-    for node in nodes[:MOST]:  # letters above all frames
+    for node in nodes[:MOST]:  # texts after all frames, so that no frame covers them
         _write(draw, screen, node, places[node.order])
     return image
 
@@ -80,7 +80,7 @@ def _frame(draw: ImageDraw, node: Node, place: Bounds, selected: bool) -> None:
     fill = FILLS["checked"] if node.checked else FILLS["selected"] if selected else FILLS["use"] if used else None
     kind = "focused" if node.focused else "selected" if selected else "use" if used else "plain"
     if not (node.label or node.scrollable or used or kind != "plain"):
-        return  # containers would only be frames around frames
+        return  # plain containers would only be frames around frames
     thick = 2 if kind in ("focused", "selected") else 1
     draw.rectangle((left, top, right - 1, bottom - 1), fill=fill, outline=LINES[kind], width=thick)
     if node.checkable or node.checked:
@@ -93,7 +93,7 @@ def _frame(draw: ImageDraw, node: Node, place: Bounds, selected: bool) -> None:
 
 
 def _write(draw: ImageDraw, screen: Screen, node: Node, place: Bounds) -> None:
-    # A description of a container repeats what is written inside it.
+    # The description of a container repeats the texts inside it.
     if not node.label or (not node.text and any(below.label for below in screen.below(node))):
         return
     left, top, right, bottom = place
@@ -107,7 +107,10 @@ def _write(draw: ImageDraw, screen: Screen, node: Node, place: Bounds) -> None:
 
 
 def _fitted(text: str, width: int, height: int) -> tuple[FreeTypeFont, list[str]]:
-    """The largest letters in which a text fits, on several lines; in the smallest it is cut."""
+    """The largest font in which the text fits, and the lines of the text.
+
+    If the text does not fit in the smallest font, it is cut.
+    """
     for size in (LARGE, 18, 15, 12, 10):
         font = _font(size)
         lines = _wrapped(text, font, width)
@@ -144,7 +147,7 @@ _FONTS: dict[int, FreeTypeFont] = {}
 
 
 def _font(size: int) -> FreeTypeFont:
-    """The font that comes with Pillow, the same on every machine."""
+    """Pillow's own font, because it is the same on every machine."""
     from PIL import ImageFont
 
     if size not in _FONTS:

@@ -1,4 +1,4 @@
-"""The XML of a screen: read from anybody's file without harm, and written in one spelling."""
+"""The XML of a screen: a safe parser for untrusted files, and a writer with one spelling."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from lxml import etree
 from grace_irl.errors import InputError
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Longest text of one screen. Real ones have 10 KB to 1 MB."""
+"""Maximum size of one screen in bytes. Real screens have 10 KB to 1 MB."""
 
 MAX_NODES = 100_000
-"""Most nodes of one screen. Real ones have 10 to 2,000."""
+"""Maximum number of nodes of one screen. Real screens have 10 to 2,000."""
 
 MAX_DEPTH = 256
-"""Deepest nesting, the root included: what lxml takes by default, so that every program can parse every state."""
+"""Maximum depth of nested elements, the root included. It is lxml's default, so every program can parse every state."""
 
 NODE_BYTES = 5_500
-"""Of a node that `add` made, in memory: by hand, 5,028; what a source says of it comes on top."""
+"""Memory of a node from `add` in bytes, rounded up from 5,028, measured once, without a script. The texts of the source
+come on top."""
 
 ATTRIBUTES: dict[str, str] = {
     "index": "0",
@@ -40,8 +41,8 @@ ATTRIBUTES: dict[str, str] = {
     "password": "false",
     "selected": "false",
 }
-"""Attributes of every node of a uiautomator dump, in their order, with the value of a silent source. Then come
-its bounds, which nothing can stand for."""
+"""Attributes of every node of a uiautomator dump, in order, with their defaults. The attribute `bounds` follows and has
+no default."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
@@ -52,11 +53,11 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 def parse(data: bytes | str, where: str = "") -> etree._Element:
     """The tree of one screen: a `<hierarchy>` of `<node>`s, without comments and without text between them.
 
-    No entity is expanded, no DTD, file or address is looked at, and what is refused for its size is refused
-    before it is parsed. Bytes are UTF-8, or UTF-16 with its byte order mark.
+    The parser expands no entities and opens no DTD, file or address. A screen with too many bytes or tags is refused
+    before it is parsed. Bytes are UTF-8, or UTF-16 with a byte order mark.
 
     Args:
-        data: XML, with or without a declaration; of a text, what it declares as its encoding does not matter.
+        data: XML, with or without a declaration. The encoding that a `str` declares is ignored.
         where: file and step, for messages.
 
     Raises:
@@ -79,7 +80,7 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
         encoded = text.encode()
     except UnicodeEncodeError:
         raise InputError(f"{where}: half a surrogate pair; expected text that is Unicode: write it again") from None
-    # Its own parser for every text: one parser keeps the names and errors of all it ever read.
+    # A new parser for every text, because a parser keeps the names and errors of all its texts.
     parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
@@ -97,14 +98,14 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
 
 
 def write(root: etree._Element, where: str = "") -> str:
-    """The canonical text of a tree: no declaration, nothing between the nodes, attributes in their order.
+    """The canonical XML of a tree: no declaration, nothing between the nodes, attributes in the order of the tree.
 
     Args:
-        root: what `parse` gave, or what was built with `hierarchy` and `add`.
+        root: tree from `parse`, or from `hierarchy` and `add`.
         where: file and step, for messages.
 
     Raises:
-        InputError: the text would be longer than `MAX_BYTES`; escapes may make it longer than what was parsed.
+        InputError: the XML is longer than `MAX_BYTES`. Escapes may make it longer than the parsed text.
     """
     text = str(etree.tostring(root, encoding="unicode", with_tail=False))
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode()) > MAX_BYTES):
@@ -113,19 +114,19 @@ def write(root: etree._Element, where: str = "") -> str:
 
 
 def hierarchy(rotation: int = 0) -> etree._Element:
-    """An empty screen, for sources that have no XML of their own."""
+    """The root of an empty screen, for sources without XML."""
     root = etree.Element("hierarchy")
     root.set("rotation", str(rotation))
     return root
 
 
 def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
-    """Appends a node with all of `ATTRIBUTES`, in their order, its bounds, and then what else `values` has.
+    """Append a node with all `ATTRIBUTES` in their order, then its bounds, then all other entries of `values`.
 
     Args:
-        parent: a node or the root; the new node's index is one more than the last child's, unless `values` says.
-        values: attributes by name. A truth is written "true" or "false", None is left to the default, and any
-            text is rinsed.
+        parent: a node or the root. The new node's index is one more than the last child's, unless `values` has one.
+        values: attributes by name. Booleans become "true" or "false", None stands for the default, and texts go
+            through `rinse`.
     """
     stated = {name: _spelled(value) for name, value in values.items() if value is not None}
     if "index" not in stated:
@@ -136,7 +137,7 @@ def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
 
 
 def rinse(text: str) -> str:
-    """The text with U+FFFD for each character that XML cannot hold: controls, lone surrogates, U+FFFE, U+FFFF."""
+    """The text with U+FFFD for characters that XML cannot hold: controls, lone surrogates, U+FFFE and U+FFFF."""
     return _ILLEGAL.sub("\ufffd", text)
 
 
@@ -164,7 +165,7 @@ def _decoded(data: bytes, where: str) -> str:
 
 
 def _checked(root: etree._Element, where: str) -> etree._Element:
-    """The tree with nothing between its nodes, once it is made of what a screen is made of."""
+    """Refuse a tree with anything else than nodes, and return it without the white space between them."""
     if root.tag != "hierarchy":
         raise InputError(f"{where}: root <{str(root.tag)[:80]}>; expected <hierarchy>, as uiautomator dumps it")
     for element in root.iter():
@@ -178,10 +179,10 @@ def _checked(root: etree._Element, where: str) -> etree._Element:
 
 
 def _reason(error: etree.XMLSyntaxError) -> str:
-    """The fault of a text, on one line and bounded: a name in it may be as long as the text."""
+    """The parser's message on one line. It is cut, because a name in it may be as long as the text."""
     if "depth" in str(error.msg):
         return f"nodes nested deeper than {MAX_DEPTH}"
-    if "HUGE" in str(error.msg):  # the parser's own limit, 10,000,000 bytes at once
+    if "HUGE" in str(error.msg):  # the parser's own limit for one tag, 10,000,000 bytes
         return "a tag longer than 10,000,000 bytes"
     line = " ".join(str(error.msg or "empty text").split())
     return f"not well-formed XML ({line[:160]})"

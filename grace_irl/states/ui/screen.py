@@ -12,31 +12,30 @@ from lxml import etree
 from grace_irl.states.ui import markup
 
 Bounds = tuple[int, int, int, int]
-"""Left, top, right and bottom in pixels; right and bottom are outside."""
+"""Left, top, right and bottom in pixels. The right and bottom edges are exclusive."""
 
 FLAGS = (
     *("checkable", "checked", "clickable", "focusable", "focused", "scrollable", "long_clickable", "password"),
     "selected",
 )
-"""Fields of a node that are false if the state is silent."""
+"""Boolean fields of a node, false if the state does not have the attribute."""
 
 _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a screen; all texts are as the state has them, "" if it has none.
+    """One node of a screen. Fields without a line below hold the XML attribute of the same name, "" if it is absent.
 
     Attributes:
-        order: its place in the document, and in `Screen.nodes`.
-        parent: order of its parent, or -1 for a child of the root.
-        children: orders of its children.
-        end: order of the first node after it that is not below it.
-        depth: 0 for a child of the root.
-        index: its place among its siblings, as the state says.
-        bounds: in pixels, or None if the state has none that can be read.
-        visible: not marked as hidden, and not of an empty rectangle.
-        others: hold what the attributes of the same name say.
+        order: index of the node in the document and in `Screen.nodes`.
+        parent: `order` of the parent; -1 for a child of the root.
+        children: `order` of each child.
+        end: `order` of the first later node that is not inside this one.
+        depth: number of nodes around this one; 0 for a child of the root.
+        index: index among the siblings, from the state.
+        bounds: rectangle in pixels; None if the state has none or an unreadable one.
+        visible: whether the node is not marked as hidden and its rectangle is not empty.
     """
 
     order: int
@@ -76,17 +75,17 @@ class Node:
 
     @property
     def label(self) -> str:
-        """The text that a user reads there: the text, or else the description, or else the hint."""
+        """The label for a user: the text, or else the description, or else the hint."""
         return self.text or self.content_desc or self.hint
 
     @property
     def interactive(self) -> bool:
-        """Whether something can be done to it."""
+        """Whether a user can act on the node."""
         return self.clickable or self.long_clickable or self.checkable or self.scrollable or self.focusable
 
     @property
     def area(self) -> int:
-        """Square pixels of its bounds; 0 if it has none."""
+        """Area of the bounds in square pixels; 0 without bounds."""
         if self.bounds is None:
             return 0
         left, top, right, bottom = self.bounds
@@ -94,7 +93,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """A short name for messages and comments: class, id, and the label in quotes, as far as it has them."""
+        """A short name for messages and comments: the class, the id and the quoted label, if they exist."""
         parts = (self.short_class or "node", self.short_id and f"#{self.short_id}")
         label = " ".join(self.label.split())
         quoted = f' "{label[:40]}{"…" if len(label) > 40 else ""}"' if label else ""
@@ -103,11 +102,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Screen:
-    """One state, parsed.
+    """One parsed state.
 
     Attributes:
-        nodes: in document order.
-        rotation: 0 to 3, quarter turns.
+        nodes: all nodes, in document order.
+        rotation: rotation of the screen in quarter turns, 0 to 3.
     """
 
     nodes: tuple[Node, ...]
@@ -124,7 +123,7 @@ class Screen:
 
     @classmethod
     def of(cls, root: etree._Element) -> Screen:
-        """A screen from its tree, as `markup.parse` gives it."""
+        """A screen from the tree that `markup.parse` returned."""
         elements = list(root.iter("node"))
         place = {element: order for order, element in enumerate(elements)}
         ends = list(range(1, len(elements) + 1))
@@ -146,7 +145,7 @@ class Screen:
 
     @cached_property
     def visible(self) -> tuple[Node, ...]:
-        """The nodes that are visible, with all that they lie in."""
+        """The visible nodes whose ancestors are all visible."""
         shown: list[bool] = []
         for node in self.nodes:
             shown.append(node.visible and (node.parent < 0 or shown[node.parent]))
@@ -154,12 +153,15 @@ class Screen:
 
     @property
     def labelled(self) -> tuple[Node, ...]:
-        """The visible nodes that carry a text, a description or a hint."""
+        """The visible nodes with a text, a description or a hint."""
         return tuple(node for node in self.visible if node.label)
 
     @cached_property
     def package(self) -> str:
-        """The app in the foreground: the package of the largest visible node, of most visible nodes among equals."""
+        """The app in the foreground: the package of the largest visible node.
+
+        If nodes of several packages are equally large, it is the package with the most visible nodes.
+        """
         largest: dict[str, int] = {}
         count: dict[str, int] = {}
         for node in self.visible:
@@ -169,36 +171,36 @@ class Screen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels: what the bounds of all nodes reach."""
+        """Width and height in pixels: the largest right and bottom edges of all nodes."""
         bounds = [node.bounds for node in self.nodes if node.bounds is not None]
         return max((b[2] for b in bounds), default=0), max((b[3] for b in bounds), default=0)
 
     def children(self, node: Node) -> tuple[Node, ...]:
-        """Its children, in order."""
+        """The children of a node, in order."""
         return tuple(self.nodes[order] for order in node.children)
 
     def parent(self, node: Node) -> Node | None:
-        """Its parent, or None for a child of the root."""
+        """The parent of a node; None for a child of the root."""
         return self.nodes[node.parent] if node.parent >= 0 else None
 
     def ancestors(self, node: Node) -> Iterator[Node]:
-        """Its containers, from its parent outwards."""
+        """The nodes around a node, from its parent outwards."""
         while node.parent >= 0:
             node = self.nodes[node.parent]
             yield node
 
     def below(self, node: Node) -> tuple[Node, ...]:
-        """All that lies in it, in document order."""
+        """All nodes inside a node, in document order."""
         return self.nodes[node.order + 1 : node.end]
 
     def path(self, node: Node) -> str:
-        """Its path: the names of its containers and its own, outermost first, with a "/" between."""
+        """The path of a node: the names of its ancestors from the outermost to its own, joined by "/"."""
         steps = [node, *self.ancestors(node)]
         return "/".join(step.short_id or step.short_class or "node" for step in reversed(steps))
 
 
 def bounds_of(text: str) -> Bounds | None:
-    """The numbers of "[x0,y0][x1,y1]", or None of anything else."""
+    """The four numbers of a text "[x0,y0][x1,y1]"; None for any other text."""
     found = _BOUNDS.fullmatch(text)
     if not found:
         return None
