@@ -109,7 +109,7 @@ CONDITION = 1.0
 CLAUSE = 3.0
 """Price of each clause above the number of tasks."""
 AROUND = -0.1
-"""Price of a condition on items. It is negative, since conditions around one node are more likely to belong together."""
+"""Price of a condition on items. It is negative, since conditions around one node mostly belong together."""
 REPEATED = 0.1
 """Price that replaces a negative one. For each shown part, a clause also gets its lowest negative price once."""
 SPOKEN = 3.0

@@ -194,9 +194,9 @@ class TermTable:
 MAX_TERMS = 12
 """Maximum number of terms, for which the program has fewer than 60 lines."""
 MAX_PAIRED = 12
-"""Number of numbers that are combined in pairs, those with the largest effect."""
+"""Maximum number of features that are combined in pairs, those with the largest effect."""
 MAX_WATCHED = 16
-"""Number of numbers in the term "outside", those with the largest effect."""
+"""Maximum number of features in the term "outside", those with the largest effect."""
 MAX_STATES = 20_000
 """Maximum number of states of each class for the choice of terms. From more, an evenly spaced sample is used."""
 

@@ -124,8 +124,8 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
     Args:
         experts: states of experts.
         everything: all states, including those of experts.
-        max_pairs: number of numbers that are combined in pairs, those with the largest effect size.
-        max_watched: number of numbers in the term "outside", which comes first; 0 for no such term.
+        max_pairs: maximum number of features that are combined in pairs, those with the largest effect size.
+        max_watched: maximum number of features in the term "outside", which comes first; 0 for no such term.
     """
     centre, spread = experts.mean(axis=0), experts.std(axis=0)
     overall = everything.std(axis=0)
@@ -313,7 +313,7 @@ class GridNumbers:
 
 
 MOST_NUMBERS = 64
-"""Maximum count of numbers in a part of a record that is read; larger parts are images or maps."""
+"""Maximum size of a part of a record whose numbers are read; larger parts are images or maps."""
 
 NEAREST_PARTS = 6
 """Maximum number of parts of one shape for which the distances between them are numbers as well."""
