@@ -87,7 +87,7 @@ class Answering:
         return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
 
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
-        """The result after the further steps of the method. They end at the first step without an answer or a program."""
+        """The result after the method's further steps, which end at the first one without an answer or a program."""
         known = result.program is not None and result.program.id in self._records  # it already had its further steps
         done: list[Step] = []
         while not known and isinstance(self._proposer, Follower):

@@ -395,7 +395,7 @@ def require_chat(labelling: Labelling, config: Config) -> None:
 
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
-    """Check everything that the search needs, before anything is written; return a function that opens the evaluator."""
+    """Check the needs of the search before anything is written, and return a function that opens the evaluator."""
     chosen = method(config.method)
     programs_of(config.proposer.start_from, chosen.width(config))
     if not labelling.silent and chosen.needs.demonstrations:

@@ -40,7 +40,7 @@ class Learnt:
 
 
 class Learner(Protocol):
-    """A learner trains and plays policies. The same arguments give the same result, even if training was interrupted."""
+    """A learner trains and plays policies. The same arguments give the same result, even after an interruption."""
 
     @property
     def carries(self) -> bool:

@@ -187,7 +187,7 @@ def _code(cell: NDArray[Any]) -> Code:
 
 EVENTS = ("faced", "taken", "changed", "placed", "entered")
 """Events of a thing: the agent faces it; it disappears from its cell; its code changes; it appears in a cell; the agent
-enters the cell that it had at the start."""
+stands on the cell where the thing was at the start."""
 SIDES = ("ahead", "behind", "left", "right")
 """Sides of a thing, seen from the agent's first cell and heading. Left and right may be exchanged on a mirrored map."""
 
@@ -242,7 +242,7 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
     agent = perception.agent
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
 
-    # The agent hides the thing in its cell, so that cell is ignored in this state and in the next comparison.
+    # The agent hides the thing in its cell, so two states are compared only in cells where it is in neither of them.
     seen = np.ones(objects.shape, dtype=np.bool_)
     if agent is not None:
         seen = states[..., agent.channel] != agent.code
