@@ -88,8 +88,6 @@ class Gpu:
 class Machine:
     """Graphics cards that a server may use, and main memory in GiB."""
 
-    """Cards that a server may use, and main memory in GiB."""
-
     gpus: tuple[Gpu, ...]
     gib: float
 
@@ -234,8 +232,6 @@ def serve_command(
 @dataclass(frozen=True)
 class _Place:
     """The options that depend on the machine."""
-
-    """The options that the machine decides."""
 
     context: str
     arguments: tuple[str, ...]
