@@ -179,9 +179,7 @@ class SetWriter(ABC):
 
     def _discard(self) -> None:
         """Close open files and remove temporary ones, after success and after failure."""
-        with suppress(
-            NotADirectoryError
-        ):  # the place lies below a file: there is no part, and an earlier error reports it
+        with suppress(NotADirectoryError):  # the place lies below a file, so there is no part to remove
             self._part.unlink(missing_ok=True)
 
     def _unwritable(self, error: OSError) -> InputError:
