@@ -27,7 +27,7 @@ from grace_irl.rl.networks import RecordFeatures
 class Reader(nn.Module):
     """Features of observations, by a new feature extractor of the same kind as the policy's.
 
-    Vectors and numbers are normalised with separate running statistics.
+    The output of a `FlattenExtractor`, and the numbers of a record, are normalised with separate running statistics.
 
     Args:
         policy: the policy. Its feature extractor is built again, with separate weights.

@@ -138,9 +138,8 @@ def train(
             curve.append(replace(found, paid=paid, seconds=seconds))
             if folder is not None:
                 policy.save(folder / POLICY)
-                write_atomically(
-                    folder / CURVE, to_json(curve) + "\n"
-                )  # before the checkpoint, the mark of a finished part
+                # The curve comes before the checkpoint, because that marks this part as done.
+                write_atomically(folder / CURVE, to_json(curve) + "\n")
                 Checkpoint.of(learner, venv, curve, identity).write(folder / STATE)
             if progress is not None:
                 progress(curve[-1])
