@@ -289,7 +289,7 @@ class SandboxConfig(Section):
 
 
 class Config(Section):
-    """A whole run. A method's own sections stand beside these, or add to one of them (`config_of`)."""
+    """The configuration of a run. A method adds sections of its own, or settings to one of these (`config_of`)."""
 
     method: str = setting(METHOD, "Method.", flag="method", panel="Search")
     seed: int = setting(

@@ -19,7 +19,10 @@ class GraceError(Exception):
     says_how_to_go_on = False
 
     def saved(self, again: str) -> GraceError:
-        """The error with the arguments that resume the saved run added to its message, unless it already has them."""
+        """A copy of the error whose message ends with the arguments that resume the saved run.
+
+        An error with such a message is returned unchanged.
+        """
         if self.says_how_to_go_on:
             return self
         told = type(self)(f"{self}; what was done is saved: go on with {again}")

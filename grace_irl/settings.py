@@ -19,10 +19,9 @@ If the section's name is `toy`, this setting has
 Without `flag`, the last three are `--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`. In a section with `short` set,
 they omit the section's name.
 
-A method defines its own settings by such classes, which its `sections` maps from names
-(`grace_irl.methods.method.Method`). Only runs with that method have them, and `config.own(ToySettings)` gives their
-values. The method's `reads` lists the optional common settings that it reads. A run refuses settings that its method
-does not read.
+A method (`grace_irl.methods.method.Method`) defines its own settings in such classes, and its `sections` maps names to
+them. Only runs with that method have these settings; `config.own(ToySettings)` gives their values. The method's `reads`
+lists the optional common settings that it reads. A run refuses settings that its method does not read.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.

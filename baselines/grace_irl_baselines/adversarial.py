@@ -36,7 +36,7 @@ class Adversarial(ABC):
     - "centred": the method's own reward, shifted to a running mean of 0 and scaled to a standard deviation of 1.
     - "positive": -log(1 - D), which is GAIL's own reward and positive everywhere.
     - "auto": "centred" for the label rules "last" and "goal", else "positive". Under these rules an episode can end
-      with success, and a positive reward would be an incentive not to finish. Under the other rule, experts do not end
+      with success, and a positive reward would be an incentive not to finish. Under the rule "all", experts do not end
       episodes early.
 
     All forms but "centred" are scaled like the rewards of the other methods.

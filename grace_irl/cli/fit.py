@@ -1,4 +1,4 @@
-"""`grace-irl fit`: from demonstrations to a reward file."""
+"""`grace-irl fit`: recover a reward file from demonstrations."""
 
 from __future__ import annotations
 

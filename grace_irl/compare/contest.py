@@ -107,7 +107,7 @@ class Contest:
 
         Args:
             settings: settings of the comparison.
-            workers: number of sandbox processes of each search, if the settings have none.
+            workers: number of sandbox processes of each search, if the settings have no number.
             new: whether the comparison starts now. An older one without a label rule in its settings comes from an
                 earlier version, and keeps the rule of that version.
 

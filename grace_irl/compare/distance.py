@@ -160,7 +160,7 @@ def _drawn(
 
 
 def _random(problem: PolicyProblem, steps: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Episodes of random actions with `steps` steps in total, without transitions to terminal and absorbing states."""
+    """Episodes with `steps` random actions in total. Transitions to terminal and absorbing states are left out."""
     episodes, left = [], steps
     with closing(problem.make_env()) as environment:
         environment.action_space.seed(0)

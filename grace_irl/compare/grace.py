@@ -124,7 +124,7 @@ class GraceTrained(Trained):
 
 @dataclass(frozen=True)
 class Grace:
-    """GRACE: recover a reward by the search of `fit`, then train as for PPO on the true reward.
+    """GRACE: recover a reward by the search of `fit`, then train the problem's learner on it.
 
     With expansion, all rounds together have the environment steps of every other method. The kept policies are those
     of the rounds.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset from the seed of a job to that of its last evaluation, which so has the same episodes for all methods."""
+"""Offset of the last evaluation's seed from the job's seed. So all methods with this seed have the same episodes."""
 
 
 class Looks:
@@ -72,7 +72,7 @@ class Looks:
 
 
 CHOICE = 104_729
-"""Offset from the seed of a job to that of the choice of the favourite, whose episodes differ from all evaluations."""
+"""Offset of the seed for the choice of the favourite from the job's seed. No evaluation uses the same episodes."""
 
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
@@ -83,7 +83,7 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
     Args:
         folder: folder of the comparison.
         method, seed: method and seed of the job.
-        workers: number of sandbox processes of the search, if the settings have none; None: the default.
+        workers: number of sandbox processes of the search, if the settings have no number; None: as in the settings.
         digest: digest of the settings that the user confirmed; "" accepts any settings.
     """
     place = ComparisonFolder(folder).job(method, seed)

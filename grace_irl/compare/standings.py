@@ -75,7 +75,7 @@ CONFIDENCE = 0.95
 TRIM = 0.25
 """Share of the runs that the interquartile mean cuts from each end."""
 IQM_RUNS = 4
-"""Minimum number of runs for an interquartile mean. With fewer, `TRIM` cuts nothing, and it would equal the mean."""
+"""Minimum number of runs for an interquartile mean. With fewer runs `TRIM` cuts none, so the mean would be the same."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
 """The interval for a single run or for equal scores, which contain no information on the spread of further runs."""
 ANYWHERE: Interval = (-float("inf"), float("inf"))

@@ -17,8 +17,8 @@ from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
 
 SUCCESS = ("is_success", "success")
-"""Keys in the `info` of an episode's last step for whether it reached the goal: that of Stable-Baselines3, and that of
-the mazes of Gymnasium-Robotics."""
+"""Keys in the `info` of an episode's last step for whether the episode reached the goal. The first is that of
+Stable-Baselines3, the second that of the mazes of Gymnasium-Robotics."""
 COMPONENTS = "reward_"
 """Prefix of the keys of reward components in `info`, as in Gymnasium's MuJoCo environments."""
 

@@ -1,7 +1,7 @@
 """The fixed-horizon form: all episodes have the same length, so that a reward cannot act through their length.
 
 If episodes can end early, a wrong reward can still train a good policy through their length. A reward that is positive
-everywhere, like GAIL's, rewards staying alive. A reward that is negative everywhere rewards an early end.
+everywhere, like GAIL's, encourages the policy to stay alive. One that is negative everywhere encourages an early end.
 
 In the fixed-horizon form, an episode with a terminal state continues in an absorbing state until the horizon
 (Kostrikov et al. 2019, "Discriminator-Actor-Critic"). There the reward is 0, and no action leaves the state. So the
@@ -23,11 +23,13 @@ ABSORBED = "absorbed"
 
 
 class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A wrapper that makes all episodes exactly `horizon` steps long. None terminates; all are truncated there.
+    """A wrapper that makes all episodes exactly `horizon` steps long.
 
-    Vectors get one more component, a flag that is 1 in the absorbing state and 0 elsewhere. The other components are 0
-    in the absorbing state. Arrays of more dimensions keep their shape and are 0 everywhere in the absorbing state; no
-    grid of MiniGrid is.
+    No episode terminates; each is truncated at the horizon. Vectors get one more component, a flag that is 1 in the
+    absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
+
+    Arrays of more dimensions keep their shape, and all their values are 0 in the absorbing state. This identifies the
+    state, because no grid of MiniGrid consists of zeros.
 
     Args:
         environment: the environment to wrap, with a `Box` as observation space.
@@ -59,7 +61,7 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
         return alive(np.asarray(observation)), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step. In the absorbing state, the inner environment makes none.
+        """One step. In the absorbing state, the inner environment makes no step.
 
         Raises:
             InputError: the environment's own time limit is shorter than the horizon.

@@ -182,7 +182,7 @@ class PolicyMethod(Protocol):
         """Train a policy. The same problem and seed give the same policy on the same machine.
 
         Raises:
-            InputError: as `check`.
+            InputError: as in `check`.
         """
         ...
 

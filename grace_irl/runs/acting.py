@@ -1,8 +1,8 @@
-"""Acting settings: those that run code on this machine, read files, or send prompts and a key to a server.
+"""Acting settings, which run code on this machine, read files, or send prompts and a key to a server.
 
 The user gives them with the command: flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. Acting settings
-from a run's folder are valid only if this user made the folder on this machine (`kept`), or if the run belongs to one
-that is already trusted (docs/security.md).
+from a run's folder are valid only if this user made the folder on this machine (`kept`), or if the run is part of a
+trusted expansion or comparison (docs/security.md).
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def acting(config: Config) -> dict[str, object]:
 def worded(
     file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None, base: Config | None = None
 ) -> Config:
-    """The configuration of a command: like `resolve`, but a file must not contain acting settings.
+    """The configuration of a command, as for `resolve`. But a file must not contain settings of `WORDS_ONLY`.
 
     Raises:
-        InputError: as `resolve`; a file with a setting of `WORDS_ONLY` that the command itself does not give.
+        InputError: as for `resolve`, or the file contains such a setting, and the command itself does not give it.
     """
     sets = tuple(sets)
     config = resolve(file, sets, flags, base)
@@ -105,7 +105,7 @@ def authorised(
         name: the folder's name, for messages.
         kept: the acting settings that this user gave the folder on this machine (see the function `kept`).
         sets, flags: settings of this command, as for `resolve`.
-        vouched: the configuration that an already trusted run has for this one.
+        vouched: the configuration that a trusted expansion or comparison has for this run; None: not part of one.
         in_memory: whether the caller passes the demonstrations, so that no demonstration file is read.
 
     Raises:
@@ -119,7 +119,7 @@ def authorised(
     missing: list[str] = []
     for key, value in theirs.items():
         if vouched is not None and key not in PATHS:
-            changes[key] = flat(vouched)[key]  # the server or the trust of the whole may have changed
+            changes[key] = flat(vouched)[key]  # the user may have changed it for the whole
         elif key in kept and kept[key] == _plain(value):
             continue
         elif key in words:
@@ -166,7 +166,7 @@ def _flag(key: str, value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value quoted for a shell: a copied command line must not run code from somebody else's folder."""
+    """A value quoted for a shell, so that a copied command line runs no code from somebody else's folder."""
     if isinstance(value, tuple | list):
         return " ".join(shlex.quote(str(each)) for each in value)
     return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))

@@ -61,7 +61,7 @@ class Answering:
 
         Args:
             request: the request.
-            bar: the bar for the evaluation of its program.
+            bar: the scores that matter to the evaluation of its program.
 
         Raises:
             SandboxError: the sandbox itself failed.
@@ -88,7 +88,7 @@ class Answering:
 
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
         """The result after the method's further steps, which end at the first one without an answer or a program."""
-        known = result.program is not None and result.program.id in self._records  # it already had its further steps
+        known = result.program is not None and result.program.id in self._records  # its further steps are done
         done: list[Step] = []
         while not known and isinstance(self._proposer, Follower):
             step, program, evaluation = self._next(request, result, done), result.program, result.evaluation

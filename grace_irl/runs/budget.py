@@ -19,7 +19,7 @@ class Progress:
         calls: number of results that the search has received.
         tokens: input and output tokens in total.
         cost: cost of those tokens.
-        seconds: search time in seconds, over all sittings.
+        seconds: search time in seconds, including the time before a resume.
         generation: number of complete generations.
         generation_ended: whether this result completed a generation.
         best: metrics of the best program; {} without one.

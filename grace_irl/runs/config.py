@@ -69,7 +69,7 @@ def other_method(name: str, method: str) -> str:
     from grace_irl.methods.registry import names
 
     for other in names():
-        with contextlib.suppress(InputError):  # a distribution that cannot be read
+        with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             known = settings_of(other).values() if other != method else ()
             if any(
                 name in (f"--{each.flag}", each.key, each.key.partition(".")[0]) and is_read(each.key, other)
@@ -92,7 +92,7 @@ def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
     }
     found: set[str] = set()
     for other in names() if foreign else ():
-        with contextlib.suppress(InputError):  # a distribution that cannot be read
+        with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             theirs = settings_of(other)
             found |= {key for key, value in foreign.items() if key in theirs and theirs[key].default == value}
     return found
@@ -125,8 +125,8 @@ def resolve(
 ) -> Config:
     """The defaults or `base`, overridden by a TOML file, then by `section.key=value` settings, then by flags.
 
-    The file and `base` may come from a run with another method. Keys that only that method has are dropped if they have
-    their defaults.
+    The file and `base` may come from a run with another method. Keys that only that method has are dropped if their
+    values are its defaults.
 
     Args:
         file: a TOML file with the sections of `config.toml`.

@@ -82,9 +82,10 @@ class Snapshot:
 class Engine:
     """The loop that runs a search to its end, or to an interruption.
 
-    Requests in flight are answered and evaluated concurrently. The search receives their results in the order of the
-    requests. After each result, the engine asks for as many requests as its limits allow, so the search depends on
-    nothing but the answers. A result in the store goes to the search without a new answer: resuming is the same loop.
+    Up to `lag` requests are in flight, which are answered and evaluated concurrently. The search receives their results
+    in the order of the requests, and the engine asks for a new request after each result. So the search depends only on
+    the answers, not on their timing. A result in the store goes to the search without a new answer: resuming is the
+    same loop.
     """
 
     def __init__(
@@ -335,7 +336,7 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new event loop, which is in a thread if the caller already runs one (as notebooks do).
+    """Run a coroutine in a new event loop. It is in a separate thread if the caller runs a loop, as notebooks do.
 
     Ctrl-C cancels the coroutine, waits for its clean-up, and is then raised.
     """

@@ -36,7 +36,7 @@ from grace_irl.search.protocol import Request
 ANSWER = 1_200  # tokens of an answer; 34 recorded answers of a large model on BabyAI: median 1,378, minimum 930
 REPAIRS = 0.25  # share of programs that are sent back once for repair, in a typical run
 DRAWN = 5  # number of prompts built per operator
-PATIENCE, TIMEOUT = 0.0, 10.0  # seconds, for the request of a server's model name: the estimate does not wait for it
+PATIENCE, TIMEOUT = 0.0, 10.0  # seconds, for the request of a server's model name
 FIRST = "initialise"
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
@@ -88,7 +88,7 @@ class Cap:
     Attributes:
         name: the flag without its dashes.
         limit: the configured limit.
-        typical, most: use by a typical run, and at most.
+        typical, most: use by a typical run, and by the longest one.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Estimate:
         samples: number of answers per call.
         prompts: sizes of prompts, by operator.
         answer_typical, answer_most: tokens of one answer, typically and at most.
-        typical, most: totals of a typical run, and at most.
+        typical, most: totals of a typical run, and of the longest one.
         caps: the limits that are set.
         assumptions: assumptions behind the figures, one line each.
         notes: further information for the user, one line each.

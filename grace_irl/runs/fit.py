@@ -40,7 +40,7 @@ from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
 
-FRUITLESS_POPULATIONS = 2  # answers in a row without a program that end a run, in units of the population size
+FRUITLESS_POPULATIONS = 2  # limit on answers in a row without a program, in populations
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
 
@@ -73,7 +73,8 @@ class Parts:
         sandbox: open sandbox in place of a new one.
         listener: callback for the state of the run, after each answer and after each result.
         note: callback for lines to the user, such as "a server went away" or "a prompt waits".
-        whole: folder of the expansion or comparison that the run belongs to, which the user resumes; None if none.
+        whole: folder of the expansion or comparison that contains the run; None for a separate run. The user resumes
+            that folder.
         reason: reason for the label rule, if the expansion or comparison has chosen the rule.
     """
 
@@ -221,7 +222,7 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """One sitting of a run, from open and checked parts to its result.
+    """Work on a run, from open and checked parts to its result.
 
     Raises:
         GraceError: no valid program was found, or the search cannot continue. All results are saved.

@@ -73,7 +73,7 @@ class Labelling:
 
     @property
     def silent(self) -> tuple[Labelled, ...]:
-        """Different expert trajectories without known goal states; () for other rules."""
+        """Expert trajectories without known goal states, without duplicates; () for other rules than "goal"."""
         if self.rule != "goal":
             return ()
         known = self.goals
@@ -136,8 +136,8 @@ def resumed(
 ) -> Labelling:
     """The labelling of a resumed run, from the answers in its store.
 
-    A person may correct the run's file of goal states as long as no state is labelled positive: answers are missing, or
-    they leave one class empty. Later, the file is only for new runs.
+    A person may correct the run's file of goal states until the run's states are labelled. They are not labelled while
+    answers are missing or one class is empty. Later, the file is only for new runs.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.

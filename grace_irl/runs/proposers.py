@@ -112,7 +112,7 @@ def _synthesis(config: Config, problem: Problem) -> Proposer:
 
 
 def _has_server(config: Config, problem: Problem) -> Config:
-    """Find out the server's model, and the answer format that it returns unchanged."""
+    """Find out the server's model, and the answer format that works with it."""
     model = config.model
     if not model.url:
         raise InputError("proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000")

@@ -46,7 +46,7 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of an answer: the request's index, and the attempt, which is from 1 on for further calls."""
+    """The place of an answer: the request's index, and the attempt (0, or from 1 on for further calls)."""
 
     index: int
     attempt: int

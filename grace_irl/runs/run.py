@@ -89,7 +89,7 @@ class Run:
         best: the best program.
         reward_path: the best program as a file.
         reason: why the run ended, in a few words.
-        seconds: wall time of the search, over all sittings.
+        seconds: wall time of the search in seconds, including the time before a resume.
         programs: number of different programs.
         calls: number of proposals.
         generations: number of complete generations.

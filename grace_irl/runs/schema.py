@@ -107,7 +107,7 @@ OLDER = {
         (",\n  drafts TEXT NOT NULL, notes TEXT NOT NULL\n", ", draft TEXT\n"),
     ),
 }
-"""Parts of `SCHEMA` with the older text in their places, by the format that introduced them."""
+"""Parts of `SCHEMA` that a format changed, as (new text, old text), by that format."""
 
 _STEP = "CASE attempt WHEN 0 THEN '' ELSE 'repair' END"
 _PROPOSALS = """
@@ -125,7 +125,7 @@ CREATE TEMP VIEW results AS SELECT idx, program, failure, seconds,
 
 
 def views(version: int) -> str:
-    """SQL for views that let an older database be read by the current table and column names."""
+    """SQL of temporary views through which an older database is read with the current tables and columns."""
     if version >= FORMAT:
         return ""
     return _PROPOSALS.format(step="step" if version > 2 else _STEP) + _BEFORE_4 + (_BEFORE_3 if version < 3 else "")

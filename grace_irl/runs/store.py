@@ -58,7 +58,7 @@ class Told:
         index: index of the request.
         program_id: the program's id; None if there is no program.
         failure: why there is no program; "" otherwise.
-        seconds: search time so far in seconds, over all sittings.
+        seconds: search time so far in seconds, including the time before a resume.
         drafts: ids of program versions that further calls replaced, oldest first.
         notes: texts from further calls, by step.
         exhausted: whether the proposer had nothing new.

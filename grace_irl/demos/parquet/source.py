@@ -242,7 +242,7 @@ class ParquetSource:
         return states
 
     def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
-        """The texts in the canonical form of states. Texts known to be canonical from any episode are not parsed again."""
+        """The texts in the canonical form of states. Texts that earlier checks found canonical are not parsed again."""
         found: dict[str, str] = {}
         nbytes = 0
         for step, text in enumerate(texts):

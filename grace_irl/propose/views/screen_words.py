@@ -17,10 +17,8 @@ MAX_TRAJECTORIES = 200
 """Maximum number of expert trajectories for the table of words. Each instruction is compared with all their screens."""
 
 MOST_PLACES = 8  # maximum number of places in the table
-LEAST_GAP = (
-    0.25  # minimum difference between the shares of own and of other instructions that share a word with a place
-)
-EXAMPLE = 60  # characters of a place's text, and of its instruction, in an example
+LEAST_GAP = 0.25  # minimum difference between the shares of own and of other instructions with a word of the place
+EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
 @dataclass(frozen=True)

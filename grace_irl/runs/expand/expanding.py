@@ -160,8 +160,8 @@ class Expanding:
         """Train the policy of a round.
 
         If the reward is unchanged, training starts from the last policy. If the reward is new and the learner carries
-        policies over, training also starts from an earlier policy. With rule "all", this is the favourite under the new
-        reward, since a worse reward may have made the last policy worse.
+        policies over, training starts from an earlier policy. With rule "all", that policy is the favourite under the
+        new reward, since a worse reward may have made the last policy worse.
         """
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""

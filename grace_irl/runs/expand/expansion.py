@@ -1,4 +1,4 @@
-"""GRACE's expansion (section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search on.
+"""Expansion (GRACE, section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search again.
 
 `rounds/0/run` is the search on the demonstrations alone. For each round M, the folder `rounds/M` contains:
 

@@ -179,7 +179,7 @@ class PpoLearner:
             from grace_irl.rl.environments import registration
             from grace_irl.rl.matching import environment_for
             from grace_irl.rl.observed import acts_continuously
-            from grace_irl.rl.ppo import train  # noqa: F401  what is missing is said before anything is written
+            from grace_irl.rl.ppo import train  # noqa: F401  a missing package is reported before anything is written
         except ImportError as error:
             raise InputError(
                 f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"

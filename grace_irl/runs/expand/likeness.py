@@ -127,8 +127,8 @@ def like_experts(
     - "last" and "goal": the environment terminated the rollout, and the reward of its last state is at least the lowest
       reward of an expert's final goal state.
     - "goal" without an expert episode that ended in a goal state: the environment terminated the rollout in a state
-      whose reward reaches that of the experts' goal states. Otherwise, the classifier cannot separate the rollout's
-      states with such rewards from the goal states of experts with the same instruction.
+      whose reward reaches that of the experts' goal states. Or the rollout has other states with such rewards, and the
+      classifier cannot separate these from the goal states of experts with the same instruction.
 
     Args:
         reward: the file of a reward.

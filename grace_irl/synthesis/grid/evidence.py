@@ -71,7 +71,7 @@ class GridEvidence:
         """Compare the events that complete the last stage in positive states with all others of the same kinds.
 
         Returns:
-            Two (rows, F) tables of the filters that they pass: first for the former, then for the others.
+            Two (rows, F) tables: whether each of the former events passes each filter, and the same for the others.
         """
         rows, table = self.scenes[scene].happenings, self._tables[scene]
         now = (positive & self.fired(scene, stages))[rows.state]

@@ -1,4 +1,4 @@
-"""The demonstrations as rows of a screen and an instruction, and the costs of mistakes about them.
+"""The demonstrations as rows, each with a screen and an instruction, and the costs of mistakes about them.
 
 There are three kinds of mistakes: a program misses a goal state; it marks another state as a goal; or it marks a goal
 state under another instruction, where it is rarely a goal. The third kind makes programs read the instruction.
@@ -193,7 +193,7 @@ MAX_WRONG = 6_000
 
 @dataclass(frozen=True, eq=False)
 class ScreenEvidence:
-    """Rows of a screen and an instruction, in any order.
+    """Rows in any order, each with a screen and an instruction.
 
     Attributes:
         looks: looks of the nodes of all screens.
