@@ -28,7 +28,7 @@ from grace_irl.sandbox.tiers import open_sandbox
 from grace_irl.states.layout import StateLayout
 
 _ENDLESS_S = 2e6
-"""Limit of a whole session in seconds: 23 days, the longest wait that the kernel allows. Only turns have a real limit."""
+"""Limit of a whole session in seconds: 23 days, the longest wait that the kernel allows. Real limits are per turn."""
 
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
