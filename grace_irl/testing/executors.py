@@ -173,7 +173,7 @@ class ExecutorSuite(ABC):
                 with raises(JobError):
                     executor.submit(Job(task)).result(WITHIN_S)
 
-    def test_jobs_run_side_by_side_and_no_more_thanthere_are_workers(self, tmp_path: Path) -> None:
+    def test_jobs_run_side_by_side_and_no_more_than_there_are_workers(self, tmp_path: Path) -> None:
         begun: list[str] = []
         with self.make(2, {}) as executor:
             names = [str(tmp_path / name) for name in "abc"]
