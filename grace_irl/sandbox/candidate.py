@@ -42,7 +42,7 @@ class Candidate:
     """A program inside its child.
 
     Args:
-        source: text of the program. It decides `uses_random`, too.
+        source: text of the program, which is also searched for random generators.
         takes_action: whether reward_fn takes (state, action, next_state).
         name: name of the program's module.
         filename: name of the program's file in tracebacks.
@@ -104,8 +104,8 @@ class Reward:
         """The text of debug_fn about a state; "" if there is no debug_fn.
 
         Args:
-            arguments: (state), or (state, action, next_state) for a program that takes actions. A debug_fn with one
-                parameter gets only the last of them, the current state.
+            arguments: (state), or after each step of a program that takes actions, (state, action, next_state). A
+                debug_fn with one parameter gets only the last argument, the current state.
         """
         method = getattr(self.instance, contract.DEBUG_METHOD, None)
         return "" if method is None else str(_called(method, arguments))

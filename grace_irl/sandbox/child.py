@@ -45,8 +45,8 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Compare two sets of states by a program's `debug`. This is the body of a forked child and never returns.
 
-    The arguments are those of `run_batch`, but the parcel holds single states. The request also has `experts`, the
-    number of states in the first set.
+    The arguments are those of `run_batch`, but the parcel holds single states, experts first. The request also has
+    `experts`, the number of expert states.
     """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
@@ -98,7 +98,7 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
 
     Args:
         source: text of the program.
-        checks: whether the static checks may refuse the source. Tests try the layers below without them.
+        checks: whether the static checks may refuse the source. False lets tests try the other layers alone.
     """
     try:
         source = canonical(source)
@@ -168,7 +168,7 @@ class ProgramPass:
         self.step = 0
 
     def states(self, requests: dict[int, int]) -> None:
-        """Call reward_fn(state) with a fresh copy of each state. `requests` maps steps to debug slots."""
+        """Call reward_fn(state) with a fresh copy of each state. `requests` maps steps to indices of debug requests."""
         rewards, at, call = self._answer.rewards, self._start, self._reward.call
         step = 0
         try:

@@ -65,7 +65,7 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """A forked process to wait for and to kill. With a pidfd, `kill` cannot hit another process."""
+    """A forked process that this one can watch and kill. With a pidfd, `kill` cannot hit another process."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

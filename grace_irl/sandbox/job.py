@@ -186,7 +186,7 @@ class AnswerMap:
         return self._integers(self.job.second_at, self.job.positions)
 
     def requests(self) -> dict[int, dict[int, int]]:
-        """Slot of each debug request, by position and step."""
+        """Index of each debug request, by position and step."""
         found: dict[int, dict[int, int]] = {}
         flat = self._integers(self.job.requests_at, 2 * self.job.requests)
         for slot, (position, step) in enumerate(zip(flat[::2], flat[1::2], strict=True)):

@@ -90,7 +90,7 @@ class Rule:
     Attributes:
         argument: index of the argument, from 0.
         values: accepted values.
-        below: bound of accepted unsigned values, which are smaller; 0 for no bound.
+        below: exclusive upper bound. Smaller values are accepted, too, as unsigned numbers; 0 for no bound.
         without: bit mask. Values with none of its bits are accepted, too; 0 for no mask.
     """
 

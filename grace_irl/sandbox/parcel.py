@@ -1,8 +1,8 @@
 """The trajectories of one run in sealed memory, in the order of the run, without any others.
 
-A program that searches the memory of its own process finds only this order, which it sees anyway. It does not find the
-place of a trajectory in its file or set. Numbers have their stored type. Each text is there once, however many states
-contain it, and without the padding of its file.
+A program that searches the memory of its own process finds nothing but this order, which it sees anyway. So it cannot
+find the place of a trajectory in its file or set. Numbers have their stored type. Each text is there once, however many
+states contain it, and without the padding of its file.
 
 The format resembles safetensors: the length of a header, the header in JSON, then the arrays one after the other.
 """

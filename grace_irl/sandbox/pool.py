@@ -127,7 +127,7 @@ class ZygotePool:
         """See `Sandbox`. In strict mode the limits hold for each of the two passes.
 
         Args:
-            checks: whether the static checks may refuse the source. Canaries and tests try the layers without them.
+            checks: whether the static checks may refuse the source. False lets canaries and tests try the layers alone.
             layers: layers that the child applies; None for those of the pool.
         """
         package = self._package(handle)

@@ -1,6 +1,6 @@
 """The warm-up of a zygote before its first fork: load modules, rehearse a run, fill the gaps of the allocator.
 
-After the lock-down no file can be opened. So the list includes modules that Python loads lazily during a run. Each of
+After the lock-down no file can be opened. So `LAZY` names the modules that Python loads lazily during a run. Each of
 them failed when a program first needed it after the lock-down.
 """
 
@@ -85,7 +85,7 @@ def _forget_in(holder: Any, shorten: _Shortener) -> None:
 
 
 def _forget_in_functions(shorten: _Shortener) -> None:
-    """Shorten the paths in all functions and running frames, in place. Code inside their code changes with it."""
+    """Shorten the paths in all functions and running frames, in place. Nested code changes with the code around it."""
     functions = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
     for function in functions:
         defaults = function.__defaults__ or ()
@@ -113,7 +113,7 @@ LAZY = (
 
 
 def preload() -> None:
-    """Import all modules, make the first calls that load more, forget all paths, and shut the import system."""
+    """Import all modules, make the first calls that load more, forget all paths, and shut down the import system."""
     for name in [*sorted(ALLOWED_MODULES), *LAZY]:
         importlib.import_module(name)
     _first_calls()

@@ -28,7 +28,7 @@ from grace_irl.sandbox.tiers import open_sandbox
 from grace_irl.states.layout import StateLayout
 
 _ENDLESS_S = 2e6
-"""Limit of a whole session in seconds: 23 days, the longest wait that the kernel allows. Turns have real limits."""
+"""Limit of a whole session in seconds: 23 days, the longest wait that the kernel allows. Real limits are per turn."""
 
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
@@ -88,7 +88,7 @@ class RewardSession:
         limits: limits of the program.
         allow_weak: see `open_sandbox`.
         pool: an open sandbox whose tier is known; None opens one. The session does not keep it.
-        checks: whether the static checks may refuse the source. Tests try the layers without them.
+        checks: whether the static checks may refuse the source. False lets tests try the layers alone.
 
     Raises:
         GraceError: the program is refused.

@@ -97,7 +97,7 @@ class Feed:
     Attributes:
         views: trajectories of the job.
         starts: index of each trajectory's first reward.
-        requests: slot of each debug request, by position and step.
+        requests: index of each debug request, by position and step.
         positions: order of the trajectories in this pass.
         rewards: output, one double per state.
         texts: output for debug texts; None in the second pass. That pass requests them, too, so that a debug_fn has the

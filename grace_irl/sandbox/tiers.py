@@ -1,4 +1,4 @@
-"""The sandbox's tier on this machine, which canary attacks find.
+"""The sandbox's tier on this machine, found by canary attacks.
 
 If the kernel refuses seccomp, a zygote runs in a box of the operating system: bubblewrap, or sandbox-exec on macOS.
 """
@@ -50,7 +50,7 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cach
 def bubblewrap() -> tuple[str, ...] | None:
     """The bubblewrap command of a zygote; None if bubblewrap is not installed.
 
-    The zygote gets new namespaces of all types, and can only read the folders of the system and the interpreter.
+    The zygote gets new namespaces of all types, and can read only the folders of the system and the interpreter.
     """
     command = shutil.which("bwrap")
     if command is None:
@@ -252,7 +252,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
 
 
 def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
-    """Open the strongest sandbox, and return its tier.
+    """Open the strongest sandbox, and return it with its tier.
 
     Raises:
         SandboxError: no worker starts.

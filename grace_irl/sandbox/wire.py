@@ -104,7 +104,7 @@ class JobLayout(NamedTuple):
 
     The input is the source, strict mode's second order and the debug requests. The output is the answer, the rewards,
     the message, the traceback and the debug texts. The source has a fixed offset, so that strict mode can read it
-    without the rest. The layout is a named tuple of plain numbers, because a child reads it before anything is warm.
+    without the rest. The layout is a named tuple of plain numbers, which a fresh child reads quickly.
 
     Attributes:
         source: length of the source in bytes. It starts at `SOURCE_AT`.

@@ -54,7 +54,7 @@ def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Driv
 
     Args:
         search: search to run.
-        reply: function from a request, and the bar at that time, to a result.
+        reply: function that answers a request. It also receives the bar at the time of the request.
         lag: maximum number of requests in flight.
         most: maximum number of results.
     """
