@@ -116,8 +116,8 @@ class Conditions:
         from_task: task that the source states.
         success: whether the episode succeeded (`succeeded`).
         min_states, max_states: smallest and largest number of states in the trajectory.
-        goal: regular expression that must match in the instruction, ignoring case.
-        not_goal: regular expression that must not match in the instruction.
+        goal: regular expression that must match somewhere in the instruction, ignoring case.
+        not_goal: regular expression that must not match anywhere in the instruction, ignoring case.
         package: patterns of app packages (`*`, `?`, `[…]`). At least one screen must show a node of such a package.
         not_package: patterns of app packages. No screen may show a node of such a package.
 

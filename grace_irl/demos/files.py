@@ -67,12 +67,12 @@ because recipes and cards have similar names."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
-    """Opens one demo file, Minari folder or Minari id.
+    """Open one demo file, Minari folder or Minari id.
 
     Args:
         path: file, folder or Minari id.
-        memory: memory of the set that the file belongs to; None for a separate set.
-        kind: name of the kind of the states, for a file that states none and fits several; "" leaves the choice to
+        memory: memory limit of the set that the file belongs to; None for a limit of its own.
+        kind: name of the kind of the states, for a Minari file that states no kind; "" leaves the choice to
             `choose_kind`.
 
     Raises:

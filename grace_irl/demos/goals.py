@@ -1,7 +1,7 @@
 """Goal states of expert trajectories, in a text file that the user can edit (docs/runs.md, "Goal states").
 
-The file is TOML. Each line holds a trajectory's digest and the 1-based indices of its goal states, possibly none. A
-comment above the line identifies the trajectory.
+The file is TOML. Each line holds a trajectory's digest (a hash of its content) and the 1-based indices of its goal
+states, possibly none. A comment above the line identifies the trajectory.
 
     # datasets/expert.parquet: episode 0; task go to obj; 12 states
     3f2a9c0d11e8b745 = [11, 12]

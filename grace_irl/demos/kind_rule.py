@@ -1,4 +1,4 @@
-"""The choice of the state kind for a set whose states fit several kinds by shape and dtype.
+"""The choice of the state kind (vector, grid, …) for a set whose states fit several kinds by shape and dtype.
 
 The choice is the same for every file format.
 """
@@ -38,7 +38,7 @@ def choose_kind(
         headers: headers of the files.
         names: names of the files.
         states: function from a file's index to the states of its trajectories.
-        asked: name of the user's choice, or "".
+        asked: name of the kind that the user chose, or "".
 
     Returns:
         The choice. None if the states fit one kind only, or if files state different kinds (`merge` then raises).
@@ -105,7 +105,7 @@ def choose_observed(
         trajectories: states of each trajectory.
         kinds: names of the kinds that the environment allows.
         name: name of the environment.
-        asked: name of the user's choice, or "".
+        asked: name of the kind that the user chose, or "".
 
     Raises:
         InputError: a choice that the states do not allow.

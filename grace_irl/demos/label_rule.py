@@ -1,4 +1,7 @@
-"""The choice of the label rule for a set of demonstrations, the same for every file format."""
+"""The choice of the label rule for a set of demonstrations, the same for every file format.
+
+A label rule decides which expert states are positive: "all", the "last" one, or marked "goal" states.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +200,7 @@ def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The stated rule, else the default of earlier versions. Recordings and comparisons from those versions need it."""
+    """The stated rule, else the default rule of earlier versions. Recordings and comparisons of that time need it."""
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
@@ -230,7 +233,7 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """A one-line warning for a set without negative trajectories: what remains untested. "" for other sets.
+    """A one-line warning about what a set without negative trajectories leaves untested; "" for other sets.
 
     Args:
         demonstrations: the set, already split.

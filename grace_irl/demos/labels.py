@@ -36,7 +36,9 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The input of a fit: labelled demonstrations, train and held out. Labels never leave the host.
+    """The input of a fit: labelled demonstrations, train and held out.
+
+    Labels never leave the host process, so programs in the sandbox cannot see them.
 
     Attributes:
         metadata: metadata of the set.

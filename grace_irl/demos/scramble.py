@@ -37,8 +37,8 @@ NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, R
 class ScrambleMap:
     """The replacements of a scramble.
 
-    A word gets its invented word at its first occurrence, by the seed. So the map also works for later data with new
-    words.
+    An invented word is drawn by the seed when its original word occurs for the first time. So the map also works for
+    later data with new words.
 
     Attributes:
         seed: seed of all random choices.

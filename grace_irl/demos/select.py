@@ -115,7 +115,7 @@ class Selected:
 
 
 class Selector:
-    """The execution of selections over files, folders and Minari ids.
+    """A runner that applies selections to files, folders and Minari ids.
 
     Sources are read twice, first to find matching trajectories and then to write them. So memory holds one trajectory
     at a time, and a few bytes per match. The choice depends on the content of the trajectories and on the seed, not on

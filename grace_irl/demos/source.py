@@ -43,13 +43,14 @@ class Source(Protocol):
 
 
 def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str = "", **parts: Any) -> Trajectory:
-    """A checked `Trajectory`. Error messages about its states name the field. `parts` holds its other attributes.
+    """A checked `Trajectory`. Error messages about its states name the field.
 
     Args:
         states: states in the array layout of their kind.
         where: file and episode, for messages.
         fields: names of a state's numbers, if known.
         kind: name of the states' kind. "" selects the kind that recognises the states.
+        parts: other attributes of the trajectory, by name.
 
     Raises:
         InputError: states, field names or actions that cannot be used.
@@ -113,8 +114,9 @@ class SetWriter(ABC):
 
     The complete set appears at its place when the `with` block ends without an error.
 
-    Each format implements `_append` (collect a demonstration) and `_finish` (write the set to `self._part`). The
-    part is then moved to its place. A format with more than one file overrides `_publish` and `_discard`.
+    Each format implements `_append` (collect a demonstration) and `_finish` (write the set to the temporary path
+    `self._part`). `_publish` then moves the set to its place. A format with more than one file overrides `_publish` and
+    `_discard`.
 
     Args:
         place: file or folder of the set. Its parent folder is created at the first write, if it is missing.

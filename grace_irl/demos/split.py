@@ -17,8 +17,8 @@ Group = list[Demonstration]
 def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonstrations:
     """Hold out a random share of the trajectories of each task and role.
 
-    Stated splits are kept and are part of the share. The draw is among the other trajectories. At least one trajectory
-    of each task and role is held out, and at least one stays in training.
+    Stated splits are kept, and stated held-out trajectories count towards the share. The draw is among the other
+    trajectories. At least one trajectory of each task and role is held out, and at least one stays in training.
 
     Equal trajectories (same digest) go to the same side, even across tasks and roles. So a program is never scored on
     held-out data that also occur in training. If one of them states a side, its equals follow. If they state both

@@ -39,7 +39,7 @@ class Trajectory:
         action_texts: T actions in AndroidControl's format, one JSON object each (`{"action_type": "click", …}`); or
             (). Programs do not see them.
         step_instructions: T texts with the purpose of each action, or (). Programs do not see them.
-        kind: name of the states' kind. "" selects the kind that recognises the states.
+        kind: name of the states' kind ("vector", "grid", "ui", …). "" selects the kind that recognises the states.
 
     Raises:
         InputError: shapes that do not match, or states that are not finite.
@@ -166,7 +166,7 @@ class Demonstration:
 
 @dataclass(frozen=True, eq=False)
 class Demonstrations(Sequence[Demonstration]):
-    """A set of demonstrations of one state kind and, for vectors, one width.
+    """A set of demonstrations with one kind of state. For vectors, all states also have the same width.
 
     Attributes:
         metadata: metadata of the set.

@@ -1,4 +1,4 @@
-"""The layout of states in the observations of a Minari dataset, from the JSON of the space. No space object is made."""
+"""The layout of states in a Minari dataset's observations, from the space's JSON. No space object is created."""
 
 from __future__ import annotations
 

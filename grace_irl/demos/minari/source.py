@@ -58,7 +58,7 @@ def datasets_root() -> Path:
 
 
 class Episodes(Protocol):
-    """The episodes of a dataset. The data of an episode are nested parts, so the names of a part are a path."""
+    """The episodes of a dataset. The parts of an episode are nested, so a part is given by a path of names."""
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
         """The attributes of an episode: its number of steps, and the facts that grace-irl adds."""

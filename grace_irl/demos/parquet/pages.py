@@ -42,8 +42,8 @@ class Chunk:
         unpacked: size of all pages in bytes, unpacked.
         largest: size of the largest page in bytes, unpacked.
         text: whether the values are texts or bytes.
-        width: bytes per value. For texts, 0, or the size of the longest dictionary entry if the column lies in a
-            struct: Arrow cannot read such a column as a dictionary, so it copies the entry into every row.
+        width: bytes per value. For texts it is 0, except in a struct. There it is the size of the longest dictionary
+            entry, because Arrow cannot keep the dictionary and copies entries into rows.
     """
 
     values: int
@@ -160,7 +160,7 @@ class Pages:
         pyarrow ends the process on encryption and on wrong statistics, instead of reporting them.
 
         Raises:
-            InputError: another chunk, or a footer that cannot be read.
+            InputError: a chunk that fails this check, or a footer that cannot be read.
         """
         with self._path.open("rb") as file:
             file.seek(max(self._size - 8, 0))

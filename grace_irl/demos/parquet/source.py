@@ -60,7 +60,7 @@ HEAVY_ROWS = 512
 """Maximum number of rows per batch for kinds whose states are large."""
 
 HEAVY_NUMBERS = 1 << 22
-"""Target size of a batch for such kinds, as the total of the numbers in its states."""
+"""Target for the number of numeric values in all states of a batch, for the same kinds."""
 
 FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
 """Names of these columns in LeRobot's data sets for robots."""

@@ -34,12 +34,12 @@ from grace_irl.states.kind import PartLayout, StateKind
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""Maximum size of a row group's states and pictures in bytes, if it is reached before `BATCH_ROWS`. A row group stores
+"""Size of states and pictures in bytes at which a row group ends, even before `BATCH_ROWS` rows. A row group stores
 each distinct screen once."""
 
 NUMBERS = 8 << 20
-"""Maximum size in bytes for states of thousands of numbers. It is smaller because Arrow needs a dozen extra bytes in
-memory per number."""
+"""Size in bytes at which a row group ends, for states of thousands of numbers. It is smaller because Arrow needs a
+dozen extra bytes in memory per number."""
 
 PICTURES_OF_A_PAGE = 4
 """Number of pictures per page. A reader that needs one picture decodes the whole page."""

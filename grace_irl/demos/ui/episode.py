@@ -4,7 +4,8 @@
     episode/hierarchy/step_1.xml    or in the folder itself; sorted by the numbers in the names
     episode/screenshots/step_1.png  or beside the dump; png, jpg, jpeg or webp; optional
 
-Without a task file, a folder is an episode if it holds dumps and no other files that could be demonstrations.
+A dump is uiautomator's XML of one screen. Without a task file, a folder is an episode if it holds dumps and no other
+files that could be demonstrations.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class ScreenEpisode:
 class EpisodeSource:
     """A file or folder with one episode (see `Source`).
 
-    All screens are read once at the start, so an unusable one raises before any data are loaded.
+    All screens are read once at the start, so an unusable screen raises an error before any data are loaded.
 
     Args:
         path: the file or folder.

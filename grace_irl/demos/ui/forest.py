@@ -1,7 +1,7 @@
 """Conversion between AndroidControl's screens (AndroidAccessibilityForest) and uiautomator's XML, in both directions.
 
-Every window is a child of `<hierarchy>`, in the forest's order. Every field has an attribute (docs/demonstrations.md,
-AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
+Every window is a child of `<hierarchy>`, in the forest's order. Every field of a node or window becomes an attribute
+(docs/demonstrations.md, AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _add_tree(
     seen: set[int],
     where: str,
 ) -> None:
-    """Add a node of a window and all its descendants to the root, layer by layer, the order of `android_env`'s ids.
+    """Add a node of a window and all its descendants to the root, layer by layer as `android_env` numbers them.
 
     Args:
         root: element that receives the node.

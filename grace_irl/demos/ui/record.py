@@ -36,7 +36,7 @@ class EpisodeRecord:
     Attributes:
         episode_id: number of the episode in its data set.
         goal: the instruction.
-        trees: T+1 serialised forests (`forest.py`), one per screen.
+        trees: T+1 serialised accessibility forests (`forest.py`), one per screen.
         actions: T JSON objects as texts, the actions between the screens; () if the source has none.
         step_instructions: T texts with the purpose of each action, or ().
         screenshots: T+1 pictures (PNG), b"" for a screen without a picture; or ().

@@ -1,4 +1,6 @@
-"""The residue of a screen: the parts of its XML that a forest cannot represent. grace-irl's files store it separately.
+"""The residue of a screen: the parts of its XML that AndroidControl's accessibility forest cannot represent.
+
+grace-irl's AndroidControl files store the residue beside the forest.
 
 It is the difference between the screen and the XML of its forest. It holds attributes without a field in a forest (NAF,
 an index other than the position, a rotation), values that a field cannot hold, and the order of each node's attributes.
